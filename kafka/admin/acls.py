@@ -40,7 +40,7 @@ class _Value:
 
     __slots__ = ()
 
-    def _fields(self) -> tuple[Any, ...]:
+    def _fields(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ()))
 
     def __eq__(self, other: object) -> bool:
@@ -415,7 +415,7 @@ def _pattern_field(name: str, wanted: ACLFilter, version: int) -> dict[str, int]
     return {name: int(wanted.resource_pattern.pattern_type)} if version >= _PATTERNS_SINCE else {}
 
 
-def _filter_fields(wanted: ACLFilter, version: int) -> dict[str, Any]:
+def _filter_fields(wanted: ACLFilter, version: int) -> dict[str, object]:
     return {
         "resource_type_filter": int(wanted.resource_pattern.resource_type),
         "resource_name_filter": wanted.resource_pattern.resource_name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._runtime.application import ApplicationThread
 from kafka._runtime.network_thread import ThreadDriver
@@ -44,8 +44,13 @@ if TYPE_CHECKING:
 
     from kafka._runtime.application import Application
     from kafka.future import Future
+    from kafka.metrics import Metrics
+    from kafka.protocol.api import Request, Response
 
 __all__ = ["AdminCalls", "KafkaAdminClient"]
+
+T = TypeVar("T")
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 _NUMBERS: Final = itertools.count(1)
 
@@ -111,7 +116,7 @@ class KafkaAdminClient:
         self._core = core = AdminCore(config, environment)
         self._client = core.client
         self._driver = ThreadDriver(core.loop, f"kafka-admin-{config['client_id']}")
-        self._metrics: Any = None
+        self._metrics: Metrics | None = None
         self._calls = AdminCalls(core, ApplicationThread(self._driver))
         try:
             if config["metrics_enabled"]:
@@ -253,20 +258,24 @@ class KafkaAdminClient:
 
     # What harnesses for kafka-python 2 call…
 
-    def _send_request_to_node(self, node_id: int, request: Any, _wakeup: bool = True) -> Future[Any]:
-        async def submit() -> Future[Any]:
+    def _send_request_to_node(
+        self, node_id: int, request: Request[ResponseT], _wakeup: bool = True
+    ) -> Future[ResponseT]:
+        async def submit() -> Future[ResponseT]:
             return self._client.submit(node_id, request)
 
         return self._driver.run(submit())
 
-    def _wait_for_futures(self, futures: Iterable[Future[Any]]) -> None:
+    def _wait_for_futures(self, futures: Iterable[Future[T]]) -> None:
         deadline = self._core.deadline(None)
         for future in futures:
             if not self._driver.wait(future, deadline):
                 raise KafkaTimeoutError("no response came in time")
             future.result()
 
-    def _matching_api_version(self, operation: Any) -> int:
+    def _matching_api_version(
+        self, operation: type[Request[Response]] | list[type[Request[Response]]] | tuple[type[Request[Response]], ...]
+    ) -> int:
         """Return the newest version of an API, given by its request class, that both sides have."""
         kind = operation[0] if isinstance(operation, (list, tuple)) else operation
 

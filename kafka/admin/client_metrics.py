@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from kafka.admin.calls import Calls
@@ -93,6 +93,6 @@ class ClientMetrics(Calls):
             requested_metrics=list(response.requested_metrics),
         )
 
-    async def _push(self, deadline: float, request: Any) -> None:
+    async def _push(self, deadline: float, request: PushTelemetryRequest) -> None:
         await self._core.require(deadline, request.API_KEY, 0, "push_telemetry()", "3.7")
         await self._core.ask(request, deadline, "push_telemetry()", checked=True)

@@ -14,6 +14,8 @@ from kafka.errors import IllegalArgumentError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka.protocol.configs import DescribeConfigsResponse
+
 __all__ = [
     "SOURCES_SINCE",
     "AlterConfigOp",
@@ -180,7 +182,7 @@ class ConfigResource:
         return hash(self.key)
 
     def __repr__(self) -> str:
-        shown: Any = self.configs
+        shown: object = self.configs
         if isinstance(shown, Mapping):
             shown = {
                 name: "<hidden>" if any(part in name for part in _SECRET) else value for name, value in shown.items()
@@ -188,7 +190,7 @@ class ConfigResource:
         return f"ConfigResource({self.resource_type.name}, {self.name!r}, {shown!r})"
 
 
-def as_config_resources(resources: Any) -> list[ConfigResource]:
+def as_config_resources(resources: ConfigResource | Iterable[object]) -> list[ConfigResource]:
     """Return resources, each once.
 
     >>> as_config_resources([("topic", "events")])
@@ -271,7 +273,9 @@ class ConfigEntry(Result):
     documentation: str | None
 
     @classmethod
-    def of(cls, setting: Any, resource_type: int, version: int) -> Self:
+    def of(
+        cls, setting: DescribeConfigsResponse.DescribeConfigsResourceResult, resource_type: int, version: int
+    ) -> Self:
         """Make it from a setting in a response of a version."""
         source = setting.config_source
         if version < SOURCES_SINCE:  # which only says whether it is the default
@@ -316,10 +320,10 @@ class DescribeConfigsResult(dict[str, dict[str, dict[str, ConfigEntry]]]):
             if resource.ok:
                 self.setdefault(kind_name(resource.resource_type), {})[resource.resource_name] = resource.configs
         self.resources: Results[DescribedResource] = resources
-        self.replies: list[Any] = replies
+        self.replies: list[DescribeConfigsResponse] = replies
         self._filtered = filtered
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: str | int) -> Any:
         return self.replies[key] if isinstance(key, int) else super().__getitem__(key)
 
     def __iter__(self) -> Iterator[Any]:

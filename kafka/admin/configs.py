@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka.admin.calls import Calls
 from kafka.admin.config_resource import (
@@ -42,6 +42,7 @@ from kafka.protocol.registry import ApiKey
 
 if TYPE_CHECKING:
     from kafka.admin.core import Places
+    from kafka.protocol.api import Request, Response
     from kafka.protocol.configs import DescribeConfigsResponse
 
 __all__ = ["Configs"]
@@ -57,6 +58,7 @@ _LISTED_ONCE_SET: Final = frozenset(
 )
 
 ResourceKey = tuple[ConfigResourceType, str]
+ResponseT = TypeVar("ResponseT", bound="Response")
 I = TypeVar("I", bound=ItemResult)  # noqa: E741
 
 _ALTER: Final = {True: IncrementalAlterConfigsRequest, False: AlterConfigsRequest}
@@ -228,7 +230,7 @@ class Configs(Calls):
             )
 
         chosen = ConfigFilterType.MODIFIED if config_filter is None else config_filter
-        replies: list[Any] = []
+        replies: list[DescribeConfigsResponse] = []
 
         def read(response: DescribeConfigsResponse) -> dict[ResourceKey, DescribedResource]:
             replies.append(response)
@@ -331,8 +333,8 @@ class Configs(Calls):
     async def _ask_owners(
         self,
         resources: list[ConfigResource],
-        request: Callable[[list[ConfigResource]], Any],
-        read: Callable[[Any], Mapping[ResourceKey, I]],
+        request: Callable[[list[ConfigResource]], Request[ResponseT]],
+        read: Callable[[ResponseT], Mapping[ResourceKey, I]],
         deadline: float,
         what: str,
         kind: type[I],
@@ -382,13 +384,13 @@ class Configs(Calls):
         *,
         incremental: bool,
     ) -> AlterConfigsResult:
-        kind: Any = _ALTER[incremental]
+        kind = _ALTER[incremental]
 
-        def setting(name: str, operation: AlterConfigOp, value: str | None) -> Any:
+        def setting(name: str, operation: AlterConfigOp, value: str | None) -> object:
             more = {"config_operation": int(operation)} if incremental else {}
             return kind.AlterableConfig(name=name, value=value, **more)
 
-        def request(some: list[ConfigResource]) -> Any:
+        def request(some: list[ConfigResource]) -> Request[Response]:
             return kind(
                 resources=[
                     kind.AlterConfigsResource(
@@ -401,7 +403,7 @@ class Configs(Calls):
                 validate_only=validate_only,
             )
 
-        def read(response: Any) -> dict[ResourceKey, AlteredResource]:
+        def read(response: Response) -> dict[ResourceKey, AlteredResource]:
             return {
                 (ConfigResourceType(found.resource_type), found.resource_name): AlteredResource(
                     error_code=found.error_code,
@@ -434,7 +436,9 @@ class Configs(Calls):
                     hint = f": did you mean {near[0]!r}?" if near else ""
                     raise InvalidConfigurationError(f"broker {resource.name} has no setting {name!r}{hint}")
 
-    async def _own_configs(self, resources: list[ConfigResource], deadline: float) -> dict[Any, dict[str, ConfigEntry]]:
+    async def _own_configs(
+        self, resources: list[ConfigResource], deadline: float
+    ) -> dict[ResourceKey, dict[str, ConfigEntry]]:
         """Return the settings that were set for the resources themselves."""
         if not resources:
             return {}
@@ -453,7 +457,7 @@ class Configs(Calls):
         resources: list[ConfigResource],
         changes: dict[tuple[ConfigResourceType, str], dict[str, tuple[AlterConfigOp, str | None]]],
         deadline: float,
-    ) -> dict[Any, Changes]:
+    ) -> dict[ResourceKey, Changes]:
         """Return all settings as they will be; what another client changes meanwhile is lost."""
         merged = {}
         for key, own in (await self._own_configs(resources, deadline)).items():

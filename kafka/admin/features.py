@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.acl import Named
 from kafka.admin.calls import Calls
@@ -12,6 +12,9 @@ from kafka.admin.results import Outcome, Result, error_of
 from kafka.errors import IllegalArgumentError
 from kafka.protocol.admin import ApiVersionsRequest, UpdateFeaturesRequest, UpdateFeaturesResponse
 from kafka.protocol.negotiation import ApiVersions
+
+if TYPE_CHECKING:
+    from kafka.protocol.admin import ApiVersionsResponse
 
 __all__ = ["Features", "FeaturesDescription", "UpdateFeatureType", "VersionRange"]
 
@@ -104,7 +107,7 @@ class Features(Calls):
         def entry(name: str) -> UpdateFeaturesRequest.FeatureUpdateKey:
             update_type, level = wanted[name]
             if version >= _TYPES_SINCE:
-                more: dict[str, Any] = {"upgrade_type": int(update_type)}
+                more: dict[str, object] = {"upgrade_type": int(update_type)}
             else:
                 more = {"allow_downgrade": update_type is not UpdateFeatureType.UPGRADE}
             return kind.FeatureUpdateKey(feature=name, max_version_level=level, **more)
@@ -139,7 +142,7 @@ class Features(Calls):
         await self._core.require(deadline, ApiVersionsRequest.API_KEY, 0, "asking for versions", "0.10")
         return ApiVersions.from_response(await self._ask_versions(deadline, broker_id, "api_versions()"))
 
-    async def _ask_versions(self, deadline: float, node_id: int | None, what: str) -> Any:
+    async def _ask_versions(self, deadline: float, node_id: int | None, what: str) -> ApiVersionsResponse:
         name, version = self._core.client.settings.software
         request = ApiVersionsRequest(client_software_name=name, client_software_version=version)
         return await self._core.ask(request, deadline, what, node_id=node_id, checked=True)

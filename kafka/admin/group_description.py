@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kafka.protocol.admin import DescribeGroupsResponse
     from kafka.protocol.api import Request, Response
     from kafka.protocol.group import ConsumerGroupDescribeResponse
+    from kafka.protocol.share import ShareGroupDescribeResponse
+    from kafka.protocol.streams import StreamsGroupDescribeResponse
 
 __all__ = [
     "DescribedGroup",
@@ -53,7 +55,7 @@ class DescribedGroup(ItemResult):
 
     __slots__ = ()
     _kind: ClassVar[str] = "group"
-    _blank: ClassVar[Mapping[str, Any]] = {}
+    _blank: ClassVar[Mapping[str, object]] = {}
     """The values of the fields that a kind of group adds, for a group that is not known."""
     group_id: str
     group_state: str
@@ -68,7 +70,14 @@ class DescribedGroup(ItemResult):
         return f"{self._kind} {self.group_id!r}"
 
     @classmethod
-    def known(cls, group: Any, **fields: Any) -> Self:
+    def known(
+        cls,
+        group: DescribeGroupsResponse.DescribedGroup
+        | ConsumerGroupDescribeResponse.DescribedGroup
+        | ShareGroupDescribeResponse.DescribedGroup
+        | StreamsGroupDescribeResponse.DescribedGroup,
+        **fields: object,
+    ) -> Self:
         """Make the description of a group from a response: what all kinds have, and these fields."""
         return cls(
             error_code=0,
@@ -387,7 +396,7 @@ class GroupDescriptions(Calls):
         }
 
 
-def assigned_partitions(assignment: Any) -> list[TopicPartition]:
+def assigned_partitions(assignment: ShareGroupDescribeResponse.Assignment) -> list[TopicPartition]:
     """Return the partitions of an assignment that names topics, from a response."""
     return [
         TopicPartition(topic.topic_name, number) for topic in assignment.topic_partitions for number in topic.partitions
@@ -463,7 +472,7 @@ def _assignment(data: bytes, of_consumers: bool) -> MemberAssignment | bytes:
     return _assigned(found.assignment, found.user_data)
 
 
-def _by_names(assignment: Any) -> MemberAssignment:
+def _by_names(assignment: ConsumerGroupDescribeResponse.Assignment) -> MemberAssignment:
     return _assigned(((entry.topic_name, entry.partitions) for entry in assignment.topic_partitions), None)
 
 
@@ -472,7 +481,7 @@ def _assigned(topics: Iterable[tuple[str, Iterable[int]]], user_data: bytes | No
     return MemberAssignment(assigned_partitions=entries, user_data=user_data)
 
 
-def _member(member: Any) -> MemberToRemove:
+def _member(member: MemberToRemove | str) -> MemberToRemove:
     if isinstance(member, str):
         return MemberToRemove(member)
     found = MemberToRemove(*member)

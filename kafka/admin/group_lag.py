@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from kafka._runtime.tasks import TaskGroup
 from kafka.admin.group_description import GroupDescription, GroupDescriptions, MemberAssignment
@@ -15,6 +15,8 @@ from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
 __all__ = ["GroupLag", "GroupLags", "Lags", "PartitionLag"]
+
+K = TypeVar("K")
 
 # Groups of these types have committed offsets; share groups do not.
 _WITH_OFFSETS: Final = {"classic", "consumer", "streams", ""}
@@ -81,8 +83,8 @@ class GroupLag:
         return self._summed((one.member_id, one.lag) for one in self.partitions)
 
     @staticmethod
-    def _summed(pairs: Iterable[tuple[object, int | None]]) -> dict[Any, int]:
-        found: dict[Any, int] = {}
+    def _summed(pairs: Iterable[tuple[K, int | None]]) -> dict[K, int]:
+        found: dict[K, int] = {}
         for key, lag in pairs:
             found[key] = found.get(key, 0) + (lag or 0)
         return found

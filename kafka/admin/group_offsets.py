@@ -43,6 +43,8 @@ _NEWEST_BY_NAME: Final = 9
 _MOVED: Final = (InvalidCoordinatorError, CoordinatorLoadInProgressError)
 
 Commits = dict[TopicPartition, OffsetAndMetadata]
+# The committed offsets of a group and the errors of its partitions, or the error of the group.
+Answer = KafkaError | tuple[Commits, dict[TopicPartition, KafkaError]]
 
 
 class ListedOffsets(dict[str, Commits]):
@@ -53,7 +55,7 @@ class ListedOffsets(dict[str, Commits]):
 
     __slots__ = ("failed", "failed_partitions")
 
-    def __init__(self, answers: Mapping[str, KafkaError | tuple[Commits, dict[TopicPartition, KafkaError]]]) -> None:
+    def __init__(self, answers: Mapping[str, Answer]) -> None:
         found = {group: answer for group, answer in answers.items() if not isinstance(answer, KafkaError)}
         super().__init__((group, commits) for group, (commits, _) in found.items())
         self.failed: dict[str, KafkaError] = {
@@ -168,7 +170,7 @@ class GroupOffsets(Offsets):
         many = version >= _MANY_GROUPS_SINCE
         names: dict[TopicPartition, TopicPartition] = {}  # one object for a partition, however many groups read it
 
-        def topics(group: str) -> Any:
+        def topics(group: str) -> list[dict[str, object]] | None:
             partitions = wanted[group]
             return (
                 None
@@ -181,8 +183,8 @@ class GroupOffsets(Offsets):
                 return kind(groups=[{"group_id": group, "topics": topics(group)} for group in groups], **more)
             return kind(group_id=groups[0], topics=topics(groups[0]), **more)
 
-        async def ask(groups: list[str]) -> dict[str, Any]:
-            def read(response: OffsetFetchResponse) -> dict[str, Any]:
+        async def ask(groups: list[str]) -> dict[str, Answer]:
+            def read(response: OffsetFetchResponse) -> dict[str, Answer]:
                 if not many:
                     return {groups[0]: _commits(groups[0], response, names)}
                 return {answer.group_id: _commits(answer.group_id, answer, names) for answer in response.groups}
@@ -401,7 +403,7 @@ def _commits(
     group: str,
     answer: OffsetFetchResponse.OffsetFetchResponseGroup | OffsetFetchResponse,
     names: dict[TopicPartition, TopicPartition],
-) -> Any:
+) -> Answer:
     """Return the committed offsets of a group and the errors of its partitions, or the error of the group."""
     error = error_of(answer.error_code, f"list_group_offsets(): group {group!r}")
     if error is not None:
@@ -427,7 +429,7 @@ def _commits(
     return passing or (commits, failed)
 
 
-def _as_places(given: object) -> Any:
+def _as_places(given: object) -> object:
     """Return a place, or places by topic or partition, each in one of the forms that do not need a broker."""
     if isinstance(given, Mapping):
         return {
@@ -436,7 +438,7 @@ def _as_places(given: object) -> Any:
     return _as_place(given)
 
 
-def _as_place(given: object) -> Any:
+def _as_place(given: object) -> object:
     if isinstance(given, (OffsetTimestamp, OffsetSpec, datetime, timedelta, Shift)) or given == "current":
         return given
     if isinstance(given, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kafka.acl import Named
 from kafka.admin.calls import Calls
@@ -88,7 +88,7 @@ class ListedGroups(list[ListedGroup]):
         return not self.failed
 
 
-def as_groups(groups: Any) -> list[str]:
+def as_groups(groups: Iterable[object]) -> list[str]:
     """Return the names of groups, each once.
 
     >>> as_groups("g")
@@ -201,7 +201,7 @@ class Groups(Calls):
     async def _delete_groups(self, deadline: float, groups: list[str], node_id: int | None) -> dict[str, Outcome]:
         await self._core.require(deadline, DeleteGroupsRequest.API_KEY, 0, "delete_groups()", "1.1")
 
-        def read(response: DeleteGroupsResponse) -> dict[str, Any]:
+        def read(response: DeleteGroupsResponse) -> dict[str, KafkaError | bool]:
             return {entry.group_id: error_of(entry.error_code, entry.group_id) or True for entry in response.results}
 
         found = await self._core.ask_coordinators(

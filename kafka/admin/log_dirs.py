@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partitions, by_topic
 from kafka.admin.results import ItemResult, Result, error_of, raise_first
 from kafka.errors import KafkaError, NoError
-from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
+from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafka.structs import TopicPartition, TopicPartitionReplica
-
-if TYPE_CHECKING:
-    from kafka.protocol.admin import DescribeLogDirsResponse
 
 __all__ = ["BrokerLogDirs", "DescribedLogDirs", "LogDir", "LogDirs", "ReplicaLogDir"]
 
@@ -50,7 +47,7 @@ class DescribedLogDirs(list[BrokerLogDirs]):
 
     __slots__ = ("failed", "log_dirs")
 
-    def __init__(self, responses: Mapping[int, Any]) -> None:
+    def __init__(self, responses: Mapping[int, DescribeLogDirsResponse | KafkaError]) -> None:
         answers = {broker: one for broker, one in responses.items() if not isinstance(one, KafkaError)}
         super().__init__(
             BrokerLogDirs(broker=broker, log_dirs=[_log_dir(entry) for entry in response.results])
@@ -59,7 +56,9 @@ class DescribedLogDirs(list[BrokerLogDirs]):
         self.failed: dict[int, KafkaError] = {
             broker: one for broker, one in responses.items() if isinstance(one, KafkaError)
         }
-        self.log_dirs: list[Any] = [entry for response in answers.values() for entry in response.results]
+        self.log_dirs: list[DescribeLogDirsResponse.DescribeLogDirsResult] = [
+            entry for response in answers.values() for entry in response.results
+        ]
 
     @property
     def ok(self) -> bool:
@@ -117,7 +116,9 @@ class LogDirs(Calls):
             raise_first(found.failed.values(), found)
         return found
 
-    async def _log_dirs_of(self, deadline: float, wanted: Mapping[int, list[TopicPartition] | None]) -> dict[int, Any]:
+    async def _log_dirs_of(
+        self, deadline: float, wanted: Mapping[int, list[TopicPartition] | None]
+    ) -> dict[int, DescribeLogDirsResponse | KafkaError]:
         kind = DescribeLogDirsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_log_dirs()", "1.0")
 

@@ -176,7 +176,7 @@ class Offsets(Calls):
                 timeout_ms=self._core.left(deadline),
             )
 
-        def read(response: ListOffsetsResponse) -> dict[TopicPartition, Any]:
+        def read(response: ListOffsetsResponse) -> dict[TopicPartition, OffsetAndTimestamp | KafkaError]:
             return {
                 TopicPartition(topic.name, one.partition_index): error_of(
                     one.error_code, f"{topic.name}-{one.partition_index}"
@@ -226,7 +226,7 @@ class Offsets(Calls):
                 ],
             )
 
-        def read(response: OffsetForLeaderEpochResponse) -> dict[TopicPartition, Any]:
+        def read(response: OffsetForLeaderEpochResponse) -> dict[TopicPartition, tuple[int, int] | KafkaError]:
             return {
                 TopicPartition(topic.topic, one.partition): error_of(one.error_code, f"{topic.topic}-{one.partition}")
                 or (one.leader_epoch, one.end_offset)

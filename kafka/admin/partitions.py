@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from kafka.errors import IllegalArgumentError
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -11,7 +10,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 __all__ = ["as_offsets", "as_partition", "as_partitions", "by_topic"]
 
 
-def as_partitions(partitions: Any) -> list[TopicPartition]:
+def as_partitions(partitions: Iterable[object]) -> list[TopicPartition]:
     """Return partitions, from `TopicPartition` objects, tuples, or a dict from topic to numbers.
 
     >>> as_partitions({"events": [0, 1]})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafka.admin.calls import Calls
@@ -85,7 +85,6 @@ class Quorum(Calls):
         await self._core.require(deadline, kind.API_KEY, 0, what, "3.3")
         partition = kind.PartitionData(partition_index=0)
         request = kind(topics=[kind.TopicData(topic_name=_METADATA_TOPIC, partitions=[partition])])
-        response: Any = None
         async for attempt in self._core.attempts(deadline, what):
             with attempt:
                 response = await self._core.client.request(request, deadline=attempt.deadline)

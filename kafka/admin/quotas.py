@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.admin.calls import Calls
 from kafka.admin.results import ItemResult, Result, Results, raise_failed
@@ -64,7 +64,7 @@ class Quotas(Calls):
         return await self._run(timeout_ms, self._describe_client_quotas, dict(components or {}), strict)
 
     async def _describe_client_quotas(
-        self, deadline: float, components: dict[str, Any], strict: bool
+        self, deadline: float, components: dict[str, object], strict: bool
     ) -> list[ClientQuota]:
         kind = DescribeClientQuotasRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_client_quotas()", "2.6")

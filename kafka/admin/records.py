@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partition, by_topic
@@ -86,8 +86,8 @@ class Records(Calls):
                 timeout_ms=self._core.left(deadline),
             )
 
-        def read(response: DeleteRecordsResponse) -> dict[TopicPartition, Any]:
-            found = {}
+        def read(response: DeleteRecordsResponse) -> dict[TopicPartition, DeletedRecords | KafkaError]:
+            found: dict[TopicPartition, DeletedRecords | KafkaError] = {}
             for topic in response.topics:
                 for entry in topic.partitions:
                     outcome = DeletedRecords(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partition, as_partitions, by_topic
@@ -108,12 +108,11 @@ class Replicas(Calls):
     ) -> ElectLeadersResult:
         request_type = ElectLeadersRequest
         await self._core.require(deadline, request_type.API_KEY, 0, "elect_leaders()", "2.2")
-        more: dict[str, Any] = {}
+        more: dict[str, int] = {}
         if await self._core.version_of(request_type(), deadline) >= _UNCLEAN_SINCE:
             more["election_type"] = int(kind)
         elif kind is ElectionType.UNCLEAN:
             raise self._core.unsupported("an unclean election", "2.4")
-        response: Any = None
         async for attempt in self._core.attempts(deadline, "elect_leaders()"):
             with attempt:
                 request = request_type(

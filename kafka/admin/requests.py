@@ -60,7 +60,7 @@ class Requests(Calls):
         responses = await self._run(timeout_ms, self._send_requests, wanted)
         return [response_fn(response) for response in responses]
 
-    async def _send_requests(self, deadline: float, wanted: list[tuple[Any, int | None]]) -> list[Any]:
+    async def _send_requests(self, deadline: float, wanted: list[tuple[Any, int | None]]) -> list[Response]:
         return await self._core.gather([self._send_request(deadline, request, node_id) for request, node_id in wanted])
 
     async def broadcast_request(

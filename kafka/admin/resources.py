@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 from kafka.acl import ACLOperation, Named
@@ -103,7 +102,7 @@ class NewPartitions:
         return f"NewPartitions(total_count={self.total_count}, new_assignments={self.new_assignments})"
 
 
-def as_new_topics(topics: Any) -> list[NewTopic]:
+def as_new_topics(topics: Iterable[object]) -> list[NewTopic]:
     """Return topics to create, from `NewTopic` objects, names, or a dict from name to its settings.
 
     >>> [topic.num_partitions for topic in as_new_topics(["a", {"b": {"num_partitions": 2}}.popitem()])]
@@ -111,7 +110,7 @@ def as_new_topics(topics: Any) -> list[NewTopic]:
     """
     if isinstance(topics, (str, NewTopic)):
         raise TypeError(f"new_topics must be a list or a dict, not {topics!r}; for one topic, a list with one element")
-    entries: Iterable[Any] = topics.items() if isinstance(topics, Mapping) else topics
+    entries: Iterable[object] = topics.items() if isinstance(topics, Mapping) else topics
     found = [_new_topic(entry) for entry in entries]
     names = [topic.name for topic in found]
     for name in names:
@@ -182,7 +181,7 @@ def config_text(value: object) -> str | None:
     return str(value)
 
 
-def as_topics(topics: Any, what: str = "topics") -> list[str | UUID]:
+def as_topics(topics: Iterable[str | UUID], what: str = "topics") -> list[str | UUID]:
     """Return names and ids of topics.
 
     >>> as_topics("events")
@@ -193,7 +192,7 @@ def as_topics(topics: Any, what: str = "topics") -> list[str | UUID]:
         raise TypeError(
             f"{what} must be a list of names or ids, not {topics!r}; for one topic, a list with one element"
         )
-    found: list[Any] = list(topics)
+    found = list(topics)
     for topic in found:
         if not isinstance(topic, UUID):
             check_topic(topic)

@@ -35,7 +35,7 @@ class Result(dict[str, Any]):
     _hidden: ClassVar[frozenset[str]] = frozenset()
     """Fields that `repr` does not show: secrets."""
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, **fields: object) -> None:
         super().__init__(fields)
 
     def __missing__(self, key: str) -> Any:
@@ -54,7 +54,7 @@ class Result(dict[str, Any]):
     @overload
     def get(self, key: str, default: None = None, /) -> Any | None: ...
     @overload
-    def get(self, key: str, default: Any, /) -> Any: ...
+    def get(self, key: str, default: object, /) -> Any: ...
     def get(self, key: str, default: object = None, /) -> Any:
         """Return a field by its present or old name."""
         try:
@@ -76,7 +76,7 @@ class ItemResult(Result):
     error_message: str | None
 
     @classmethod
-    def failure(cls, error: KafkaError, **fields: Any) -> Self:
+    def failure(cls, error: KafkaError, **fields: object) -> Self:
         """Make the outcome of an item that failed with an error, which need not be a broker's."""
         made = cls(error_code=getattr(error, "errno", None) or -1, error_message=str(error), **fields)
         made._error = error

@@ -124,7 +124,9 @@ class ShareGroups(GroupDescriptions, Groups):
                 ]
             )
 
-        def read(response: DescribeShareGroupOffsetsResponse) -> dict[str, Any]:
+        def read(
+            response: DescribeShareGroupOffsetsResponse,
+        ) -> dict[str, KafkaError | dict[TopicPartition, KafkaError | ShareGroupOffset]]:
             return {
                 group.group_id: error_of(group.error_code, f"share group {group.group_id!r}", group.error_message)
                 or {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka.admin.group_description import DescribedGroup, GroupDescriptions
 from kafka.admin.group_offsets import GroupOffsets, ListedOffsets
@@ -201,7 +201,7 @@ def _tasks(assignment: object) -> TaskAssignment:
     )
 
 
-def _topics(topics: Iterable[Any]) -> dict[str, InternalTopic]:
+def _topics(topics: Iterable[StreamsGroupDescribeResponse.TopicInfo]) -> dict[str, InternalTopic]:
     return {
         topic.name: InternalTopic(
             partitions=topic.partitions,
@@ -212,11 +212,11 @@ def _topics(topics: Iterable[Any]) -> dict[str, InternalTopic]:
     }
 
 
-def _task_offsets(offsets: Iterable[Any]) -> list[TaskOffset]:
+def _task_offsets(offsets: Iterable[StreamsGroupDescribeResponse.TaskOffset]) -> list[TaskOffset]:
     return [
         TaskOffset(subtopology_id=one.subtopology_id, partition=one.partition, offset=one.offset) for one in offsets
     ]
 
 
-def _pairs(entries: Iterable[Any]) -> dict[str, str]:
+def _pairs(entries: Iterable[StreamsGroupDescribeResponse.KeyValue]) -> dict[str, str]:
     return {entry.key: entry.value for entry in entries}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kafka.admin.calls import Calls
 from kafka.admin.results import Result
@@ -110,7 +110,9 @@ class Tokens(Calls):
             "expire_delegation_token()",
         )
 
-    async def _change_token(self, deadline: float, request: Any, what: str) -> int:
+    async def _change_token(
+        self, deadline: float, request: RenewDelegationTokenRequest | ExpireDelegationTokenRequest, what: str
+    ) -> int:
         await self._core.require(deadline, request.API_KEY, 0, what, "1.1")
         response = await self._core.ask(request, deadline, what, checked=True)
         return int(response.expiry_timestamp_ms)

@@ -66,7 +66,7 @@ class TopicSetup(Topics, Configs):
 
     async def _topic_differences(
         self, deadline: float, topics: list[NewTopic]
-    ) -> dict[str, dict[str, tuple[Any, Any]]]:
+    ) -> dict[str, dict[str, tuple[object, object]]]:
         described = await self._describe_topics(deadline, [topic.name for topic in topics])
         raise_failed(described, described)
         resources = [
@@ -76,15 +76,17 @@ class TopicSetup(Topics, Configs):
         found = {}
         for topic, present in zip(topics, described, strict=True):
             places = topic.replica_assignments
-            wanted: dict[str, Any] = {
+            wanted = {
                 "num_partitions": len(places) if places else topic.num_partitions,
                 "replication_factor": len(next(iter(places.values()))) if places else topic.replication_factor,
             }
-            known: dict[str, Any] = {
+            known = {
                 "num_partitions": len(present.partitions),
                 "replication_factor": len(present.partitions[0].replica_nodes),
             }
-            pairs = {name: (wanted[name], known[name]) for name in wanted if wanted[name] != -1}
+            pairs: dict[str, tuple[object, object]] = {
+                name: (wanted[name], known[name]) for name in wanted if wanted[name] != -1
+            }
             entries = settings.get("topic", {}).get(topic.name, {})
             for name, value in topic.topic_configs.items():
                 pairs[name] = (config_text(value), entries[name].value if name in entries else None)

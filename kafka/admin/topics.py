@@ -47,6 +47,7 @@ from kafka.protocol.metadata import DescribeTopicPartitionsRequest
 
 if TYPE_CHECKING:
     from kafka.protocol.admin import CreateTopicsResponse
+    from kafka.protocol.metadata import DescribeTopicPartitionsResponse, MetadataResponse
 
 __all__ = ["Topics"]
 
@@ -441,7 +442,12 @@ def _created(topic: CreateTopicsResponse.CreatableTopicResult) -> CreatedTopic:
     )
 
 
-def _description(topic: Any, *, eligible: bool = False) -> TopicDescription:
+def _description(
+    topic: MetadataResponse.MetadataResponseTopic
+    | DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic,
+    *,
+    eligible: bool = False,
+) -> TopicDescription:
     return TopicDescription(
         error_code=topic.error_code,
         error_message=None,
@@ -466,7 +472,7 @@ def _description(topic: Any, *, eligible: bool = False) -> TopicDescription:
     )
 
 
-def _eligible(entry: object) -> dict[str, Any]:
+def _eligible(entry: object) -> dict[str, list[int] | None]:
     """Return the replicas that may be elected although they are not in sync (KIP-966); None where that is off."""
     names = ("eligible_leader_replicas", "last_known_elr")
     return {name: None if (found := getattr(entry, name)) is None else list(found) for name in names}

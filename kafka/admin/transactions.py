@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from kafka.acl import Named
 from kafka.admin.calls import Calls
@@ -22,6 +22,9 @@ from kafka.protocol.transaction import (
     WriteTxnMarkersRequest,
 )
 from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.protocol.transaction import WriteTxnMarkersResponse
 
 __all__ = [
     "AbortTransactionSpec",
@@ -237,7 +240,7 @@ class Transactions(Calls):
         kind = DescribeTransactionsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_transactions()", "3.0")
 
-        def read(response: DescribeTransactionsResponse) -> dict[str, Any]:
+        def read(response: DescribeTransactionsResponse) -> dict[str, TransactionDescription | KafkaError]:
             return {
                 one.transactional_id: error_of(
                     one.error_code, f"describe_transactions(): transaction {one.transactional_id!r}"
@@ -301,7 +304,7 @@ class Transactions(Calls):
                 ]
             )
 
-        def read(response: DescribeProducersResponse) -> dict[TopicPartition, Any]:
+        def read(response: DescribeProducersResponse) -> dict[TopicPartition, PartitionProducerState | KafkaError]:
             return {
                 TopicPartition(topic.name, one.partition_index): error_of(
                     one.error_code, f"{topic.name}-{one.partition_index}", one.error_message
@@ -336,7 +339,7 @@ class Transactions(Calls):
             )
             return kind(markers=[marker])
 
-        def read(response: Any) -> dict[TopicPartition, Any]:
+        def read(response: WriteTxnMarkersResponse) -> dict[TopicPartition, KafkaError | None]:
             return {
                 TopicPartition(topic.name, one.partition_index): error_of(
                     one.error_code, f"abort_transaction(): {topic.name}-{one.partition_index}"
@@ -454,7 +457,7 @@ class Transactions(Calls):
         return [one for one in open_ones if (one.producer_id, one.producer_epoch, one.topic_partition) not in known]
 
 
-def _transactional_ids(given: Any) -> list[str]:
+def _transactional_ids(given: Iterable[str]) -> list[str]:
     if isinstance(given, str):
         raise TypeError(f"transactional_ids must be a list, not {given!r}; for one, a list with one element")
     found = list(given)

@@ -219,7 +219,7 @@ class AIOKafkaClient(Lifecycle):
         assert self._core is not None
         return self._told(self._core.cluster.set_topics(names))
 
-    def _told(self, future: Future[Any]) -> asyncio.Future[bool]:
+    def _told(self, future: Future[T]) -> asyncio.Future[bool]:
         aio, core = self._aio, self._core
         assert aio is not None
         assert core is not None

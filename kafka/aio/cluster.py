@@ -39,6 +39,7 @@ from kafka.net.states import ConnectionStates
 if TYPE_CHECKING:
     from kafka._runtime.loop import Loop
     from kafka.config import Config
+    from kafka.future import Future
 
 __all__ = ["BrokerEntry", "Cluster", "ClusterMetadata", "Connection", "MetadataEntries", "PartitionEntry", "TopicEntry"]
 
@@ -91,7 +92,7 @@ class Connection:
     def __init__(self, link: CoreConnection, aio: asyncio.AbstractEventLoop) -> None:
         self._link = link
         self._aio = aio
-        self._under_way: set[asyncio.Future[Any]] = set()
+        self._under_way: set[object] = set()  # the futures of requests
         self._was_ready = False
         self._on_end: Callable[[], object] | None = None
         self.closing = False
@@ -132,8 +133,8 @@ class Connection:
         told.add_done_callback(self._answered)
         return told
 
-    def _told(self, future: Any) -> asyncio.Future[Any]:
-        told: asyncio.Future[Any] = self._aio.create_future()
+    def _told(self, future: Future[T]) -> asyncio.Future[T]:
+        told: asyncio.Future[T] = self._aio.create_future()
 
         def done(_outcome: object) -> None:
             if told.done() or self._aio.is_closed():
@@ -141,12 +142,12 @@ class Connection:
             if future.exception is not None:
                 told.set_exception(future.exception)
             else:
-                told.set_result(future.value)
+                told.set_result(future.result())
 
         future.add_both(done)
         return told
 
-    def _answered(self, told: asyncio.Future[Any]) -> None:
+    def _answered(self, told: object) -> None:
         self._under_way.discard(told)
         if self.closing and not self._under_way:
             self._end(None)
@@ -186,7 +187,7 @@ class _Stopped:
     def __init__(self, ended: asyncio.Future[None] | None) -> None:
         self._ended = ended
 
-    def __await__(self) -> Generator[Any, None, None]:
+    def __await__(self) -> Generator[object, None, None]:
         if self._ended is not None:
             yield from asyncio.shield(self._ended).__await__()
 

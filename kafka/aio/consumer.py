@@ -54,7 +54,7 @@ _clock: Final = monotonic
 _BLOCKED: Final = 0.1
 _PASSES_TO_SEND: Final = 4
 # The token of the consumer whose listener runs in this context.
-_inside_listener: contextvars.ContextVar[Any] = contextvars.ContextVar("kafka.aio listener", default=None)
+_inside_listener: contextvars.ContextVar[object] = contextvars.ContextVar("kafka.aio listener", default=None)
 
 
 class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):

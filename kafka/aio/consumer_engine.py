@@ -12,7 +12,7 @@ import asyncio
 import contextvars
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from functools import partial
 from operator import length_hint
 from time import monotonic
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.consumer.partition_state import Chunk
     from kafka.consumer.subscription_state import SubscriptionState
+    from kafka.future import Future
     from kafka.record.consumer_record import ConsumerRecord as PlainRecord
 
 __all__ = ["AIOEngine", "ListenerTask"]
@@ -48,7 +49,7 @@ _MOST_ERRORS: Final = 16
 class ListenerTask(ApplicationTask):
     """A task of asyncio that waits, and that calls listeners in the context of `subscribe()`, within a time limit."""
 
-    def __init__(self, driver: Any, inside: contextvars.ContextVar[Any], owner: object) -> None:
+    def __init__(self, driver: Any, inside: contextvars.ContextVar[object], owner: object) -> None:
         super().__init__(driver)
         self._inside = inside
         self._owner = owner
@@ -160,12 +161,12 @@ class AIOEngine(Engine):
 
     def many(
         self, limit: int | None, deadline: float, only: Collection[TopicPartition], *, move_on: bool = True
-    ) -> Any:
+    ) -> Awaitable[dict[TopicPartition, list[ConsumerRecord]]]:
         """Return records by partition, as soon as there are some; {} at the deadline."""
         take = partial(self._take_many, frozenset(only) or None, move_on)
         return self._poll(take, limit or _PIECE, deadline, {})
 
-    def one(self, only: Collection[TopicPartition]) -> Any:
+    def one(self, only: Collection[TopicPartition]) -> Awaitable[dict[TopicPartition, list[ConsumerRecord]]]:
         """Return the next record of some partitions."""
         take = partial(self._take_many, frozenset(only), True)
         return self._poll(take, 1, _NEVER, {})
@@ -213,7 +214,7 @@ class AIOEngine(Engine):
                 if waited:
                     membership.heartbeat.poll()
 
-    async def _wait_for(self, future: Any, deadline: float, *, first: bool) -> None:
+    async def _wait_for(self, future: Future[None], deadline: float, *, first: bool) -> None:
         if self.fetcher.starved:
             self.fetcher.release_paused(self.subscription.partitions.values())
         if first and self._uncommitted and self._commit_time() is not None and not future.is_done:

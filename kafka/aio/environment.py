@@ -29,7 +29,7 @@ class _Executor:
     def __init__(self, aio: asyncio.AbstractEventLoop) -> None:
         self._aio = aio
 
-    def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
+    def submit(self, function: Callable[..., T], *args: object) -> Future[T]:
         future: Future[T] = Future()
 
         def done(outcome: asyncio.Future[T]) -> None:
@@ -50,7 +50,7 @@ class _Executor:
 class _Names(_Executor):
     """Look-ups of names. An address needs none, and is taken apart in the event loop."""
 
-    def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
+    def submit(self, function: Callable[..., T], *args: object) -> Future[T]:
         if _is_address(args[0]):
             return InlineWorkers().submit(function, *args)
         return super().submit(function, *args)
@@ -90,7 +90,7 @@ class _Tokens:
         self._context = contextvars.copy_context()  # that of start()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
+    def submit(self, function: Callable[..., T], *args: object) -> Future[T]:
         future: Future[T] = Future()
 
         async def step() -> None:

@@ -78,7 +78,7 @@ class Lifecycle:
         self._freed = False
         self._environment: Environment | None = None
         self._environment_is_ours = False
-        self._source_traceback: Any = None
+        self._source_traceback: traceback.StackSummary | None = None
         if loop is not None:
             warnings.warn(
                 f"{type(self).__name__}(loop=...) is deprecated: the client belongs to the event loop that start() "

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from kafka.aio.client import AIOKafkaClient
     from kafka.aio.structs import RecordMetadata
     from kafka.producer.asyncio_future import AsyncRecordFuture
+    from kafka.producer.producer_batch import ProducerBatch
 
 __all__ = ["AIOKafkaProducer", "MessageTooLargeError"]
 
@@ -100,7 +101,7 @@ class AIOKafkaProducer(Lifecycle):
         self._transactional = self.config["transactional_id"] is not None
         self._calls: ProducerCalls[AsyncRecordFuture]
         self._client_view: AIOKafkaClient | None = None
-        self._waiters: dict[Any, list[asyncio.Future[None]]] = {}  # of send_and_wait(), by batch
+        self._waiters: dict[ProducerBatch, list[asyncio.Future[None]]] = {}  # of send_and_wait(), by batch
         self._end_was_cancelled = False
         self._slice_began = self._turns_seen = self._slices = 0
         self._late: set[int] = set()  # tasks that have sent since the slice ended
@@ -192,7 +193,7 @@ class AIOKafkaProducer(Lifecycle):
             self._explain(error, headers, partition)
             raise
 
-    def _add(self, topic: str, value: Any, key: Any, now: int) -> tuple[Any, int] | None:
+    def _add(self, topic: str, value: object, key: object, now: int) -> tuple[ProducerBatch, int] | None:
         """Add a record to the open batch of its partition and return its place; None if it must take the other way."""
         # Hot. As in `KafkaProducer.send`: for a key it is the default partitioner's rule, spelled out. A signal handler
         # or a finalizer may send while this runs: the batch is `taken_up` for it.
@@ -542,7 +543,12 @@ class _Waking:
 
     __slots__ = ("_aio", "_batch", "_thread", "_waiters")
 
-    def __init__(self, waiters: dict[Any, list[asyncio.Future[None]]], batch: Any, aio: Any) -> None:
+    def __init__(
+        self,
+        waiters: dict[ProducerBatch, list[asyncio.Future[None]]],
+        batch: ProducerBatch,
+        aio: asyncio.AbstractEventLoop,
+    ) -> None:
         self._waiters = waiters
         self._batch = batch
         self._aio = aio
@@ -569,11 +575,13 @@ class _Waking:
 class _Watch:
     """Logs a batch that failed and that no task waits for, in one line, and passes outcomes on."""
 
-    def __init__(self, then: Any, waiters: Mapping[Any, object]) -> None:
+    def __init__(
+        self, then: Callable[[ProducerBatch, Any], object] | None, waiters: Mapping[ProducerBatch, object]
+    ) -> None:
         self._then = then
         self._waiters = waiters
 
-    def __call__(self, batch: Any, outcome: Any) -> None:
+    def __call__(self, batch: ProducerBatch, outcome: object) -> None:
         if isinstance(outcome, BaseException) and not isinstance(outcome, ClientClosedError):
             tp = batch.partition.tp
             level = logging.DEBUG if batch._record_backs or batch in self._waiters else logging.WARNING

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from kafka.producer.producer_batch import Delivered, ProducerBatch
+
 __all__ = ["AIORecordFuture", "AIOSentRecords", "record_metadata"]
 
 _new = tuple.__new__
 
 
-def record_metadata(batch: Any, index: int, outcome: Any, timestamp: int) -> RecordMetadata:
+def record_metadata(batch: ProducerBatch, index: int, outcome: Any, timestamp: int) -> RecordMetadata:
     """Return the metadata of a record of a batch that is written, whose own timestamp this is."""
     tp = batch.partition.tp
     base_offset, append_time = outcome
@@ -44,7 +46,7 @@ class AIORecordFuture(AsyncRecordFuture):
         def __await__(self) -> Generator[Self, None, RecordMetadata]:  # type: ignore[override]
             """Wait until the record is written or given up."""
 
-    def _metadata(self, batch: object, index: int, outcome: object) -> Any:
+    def _metadata(self, batch: ProducerBatch, index: int, outcome: Delivered) -> Any:
         return record_metadata(batch, index, outcome, self._timestamp)
 
 
@@ -56,5 +58,5 @@ class AIOSentRecords(AsyncSentRecords):
 
     if TYPE_CHECKING:
 
-        def __await__(self) -> Generator[Any, None, list[RecordMetadata]]:  # type: ignore[override]
+        def __await__(self) -> Generator[object, None, list[RecordMetadata]]:  # type: ignore[override]
             """Wait until each record is written or given up."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, principal
 from kafka.cli.connection import Connection
@@ -11,8 +11,9 @@ from kafka.cli.output import Column, agreed, complain, counted, emit, print_tabl
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable
 
-    from kafka.admin import ACL
+    from kafka.admin import ACL, ACLFilter
 
 __all__ = ["COMMAND"]
 
@@ -24,7 +25,7 @@ _ACL_COLUMNS: Final = [
 ]
 
 
-def _acl_row(acl: ACL) -> dict[str, Any]:
+def _acl_row(acl: ACL) -> dict[str, object]:
     pattern = acl.resource_pattern
     return {
         "principal": acl.principal,
@@ -46,7 +47,7 @@ def _resources(arguments: Namespace) -> list[tuple[str, str]]:
     return found
 
 
-def _acl_filters(arguments: Namespace) -> list[Any]:
+def _acl_filters(arguments: Namespace) -> list[ACLFilter]:
     from kafka.admin import ACLFilter, ResourcePatternFilter
 
     resources: list[tuple[str, str | None]] = [*_resources(arguments)] or [("any", None)]
@@ -98,7 +99,7 @@ def _bindings(arguments: Namespace, permission: str) -> list[ACL]:
     return list(dict.fromkeys(found))
 
 
-def _add_acls(permission: str) -> Any:
+def _add_acls(permission: str) -> Callable[[Namespace], int]:
     def run(arguments: Namespace) -> int:
         acls = _bindings(arguments, permission)
         print_table(arguments, [_acl_row(acl) for acl in acls], _ACL_COLUMNS)

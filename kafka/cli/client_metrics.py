@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, count
 from kafka.cli.connection import Connection
@@ -20,7 +20,7 @@ __all__ = ["COMMAND"]
 _COLUMNS: Final = [Column("name", "SUBSCRIPTION"), *Column.of("metrics", "interval_ms", "match")]
 
 
-def _rows(admin: KafkaAdminClient, names: Sequence[str]) -> list[dict[str, Any]]:
+def _rows(admin: KafkaAdminClient, names: Sequence[str]) -> list[dict[str, object]]:
     """Return the subscriptions with their settings."""
     from kafka.admin import ConfigResource
 
@@ -28,7 +28,7 @@ def _rows(admin: KafkaAdminClient, names: Sequence[str]) -> list[dict[str, Any]]
         return []
     resources = [ConfigResource("client-metrics", name) for name in names]
     found = admin.describe_configs(resources, config_filter="all").resources
-    rows = []
+    rows: list[dict[str, object]] = []
     for resource in found:
         settings = {name: entry.value for name, entry in resource.configs.items()}
         interval = settings.get("interval.ms")
@@ -64,7 +64,7 @@ def _missing(name: str) -> CommandError:
 def _set(arguments: Namespace) -> int:
     from kafka.admin import ConfigResource
 
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     if arguments.metrics:
         changes["metrics"] = ",".join(arguments.metrics)
     if arguments.interval is not None:

@@ -10,13 +10,13 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.cli.grammar import COMMANDS, EXIT_CODES, Argument, Noun, Verb, load, plural
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["COMMAND", "candidates", "manual"]
 
@@ -168,7 +168,7 @@ def _words(arguments: Namespace) -> int:
     return 0
 
 
-def _script(text: str) -> Any:
+def _script(text: str) -> Callable[[Namespace], int]:
     def run(_arguments: Namespace) -> int:
         sys.stdout.write(text)
         return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, pairs
 from kafka.cli.connection import Connection
@@ -11,6 +11,7 @@ from kafka.cli.output import Column, complain, counted, emit, print_table
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterable, Mapping
 
     from kafka.admin import ConfigResource
 
@@ -20,7 +21,7 @@ _KINDS: Final = ("topic", "broker", "broker-logger", "client-metrics", "group")
 _DEFAULT: Final = "default"
 
 
-def _resource(arguments: Namespace, changes: Any = None) -> ConfigResource:
+def _resource(arguments: Namespace, changes: Mapping[str, object] | Iterable[str] | None = None) -> ConfigResource:
     from kafka.admin import ConfigResource
 
     kind, name = arguments.kind, arguments.name
@@ -79,7 +80,7 @@ def _describe(arguments: Namespace) -> int:
     return emit(arguments, rows, columns) or (1 if missing else 0)
 
 
-def _change(arguments: Namespace, changes: dict[str, Any]) -> int:
+def _change(arguments: Namespace, changes: dict[str, object]) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
         before = admin.describe_configs([_resource(arguments)], config_filter="all").resources[0].configs

@@ -20,7 +20,8 @@ from kafka.cli.arguments import UsageError, expand, pair
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from types import FrameType
 
     from typing_extensions import Self
 
@@ -409,10 +410,10 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._holds = False
-        self._waiting: list[tuple[int, Any]] = []
-        self._previous: dict[int, Any] = {}
+        self._waiting: list[tuple[int, FrameType | None]] = []
+        self._previous: dict[int, Callable[[int, FrameType | None], object]] = {}
 
-    def _handle(self, number: int, frame: object) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._holds and not self._waiting:
             self._waiting.append((number, frame))
         else:  # also a second Ctrl-C, while the output takes nothing

@@ -19,7 +19,7 @@ from kafka.structs import MemberState
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kafka.cli.record_format import Print
     from kafka.consumer import KafkaConsumer
@@ -120,7 +120,7 @@ def _filter(arguments: Namespace) -> Callable[[ConsumerRecord], bool] | None:
     tests: list[Callable[[ConsumerRecord], bool]] = []
 
     def matches(field: int, pattern: str) -> Callable[[ConsumerRecord], bool]:
-        match: Callable[[Any], Any] = re.compile(translate(pattern).encode(), re.DOTALL).match
+        match: Callable[[Any], object] = re.compile(translate(pattern).encode(), re.DOTALL).match
         return lambda r: r[field] is not None and match(r[field]) is not None
 
     def has(name: str, data: bytes | None) -> Callable[[ConsumerRecord], bool]:
@@ -356,7 +356,7 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
     class Start(ConsumerRebalanceListener):
         """Goes to the places of --from in partitions that this member gets for the first time."""
 
-        def on_partitions_assigned(self, assigned: Any) -> None:
+        def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
             new = {
                 tp: place
                 for tp in set(assigned) - begun
@@ -366,7 +366,7 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
             for tp, offset in resolve(consumer, new).items() if new else ():
                 consumer.seek(tp, offset)
 
-        def on_partitions_revoked(self, revoked: Any) -> None:
+        def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
             source.before_loss(set(revoked))
 
     consumer.subscribe(topics, listener=Start())

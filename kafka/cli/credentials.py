@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, expand, principal, reason
 from kafka.cli.connection import Connection
@@ -12,8 +12,9 @@ from kafka.cli.output import Column, agreed, emit, report
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
-    from kafka.admin import DelegationToken, UserScramCredentialUpsertion
+    from kafka.admin import DelegationToken, UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 
 __all__ = ["COMMAND"]
@@ -78,7 +79,12 @@ def _alter_users(arguments: Namespace, changes: list[UserScramCredentialUpsertio
         return _apply_users(arguments, connection, changes, done)
 
 
-def _apply_users(arguments: Namespace, connection: Connection, changes: list[Any], done: str) -> int:
+def _apply_users(
+    arguments: Namespace,
+    connection: Connection,
+    changes: Sequence[UserScramCredentialDeletion | UserScramCredentialUpsertion],
+    done: str,
+) -> int:
     for change in changes:  # brokers refuse two changes of a user in one request
         for outcome in connection.admin().alter_user_scram_credentials([change]).values():
             if outcome is not None and outcome.error is not None:
@@ -97,7 +103,7 @@ _TOKEN_COLUMNS: Final = [
 ]
 
 
-def _token_row(token: DelegationToken, *, secret: bool) -> dict[str, Any]:
+def _token_row(token: DelegationToken, *, secret: bool) -> dict[str, object]:
     from base64 import b64encode
 
     return {

@@ -132,7 +132,7 @@ class Verb:
         self,
         name: str,
         summary: str,
-        run: Callable[[Any], int],
+        run: Callable[[argparse.Namespace], int],
         arguments: Sequence[Argument] = (),
         examples: Sequence[str] = (),
         *,

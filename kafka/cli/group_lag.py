@@ -103,7 +103,7 @@ def _summed(rows: list[dict[str, Any]], by: str) -> tuple[list[dict[str, Any]], 
     if by == "partition":
         return rows, _LAG_COLUMNS
     keys = ["group_id"] if by == "group" else ["group_id", "topic"]
-    sums: dict[tuple[Any, ...], dict[str, Any]] = {}
+    sums: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in rows:
         key = tuple(row[name] for name in keys)
         total = sums.setdefault(key, {**{name: row[name] for name in keys}, "partitions": 0, "lag": 0, "largest": 0})

@@ -14,6 +14,8 @@ from kafka.cli.output import Column, agreed, counted, emit, print_table, report,
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from kafka.admin import MemberDescription
+
 
 __all__ = ["COMMAND"]
 
@@ -71,7 +73,7 @@ _MEMBER_COLUMNS: Final = [
 ]
 
 
-def _member(member: Any) -> dict[str, Any]:
+def _member(member: MemberDescription) -> dict[str, Any]:
     assigned = getattr(member.member_assignment, "assigned_partitions", None)
     return {
         "member_id": member.member_id,

@@ -177,9 +177,9 @@ def _topic(given: _Given) -> str:
 # Consuming…
 
 
-def _types(given: _Given, connection: Connection) -> tuple[dict[str, Any], dict[str, Callable[[bytes], str]]]:
+def _types(given: _Given, connection: Connection) -> tuple[dict[str, object], dict[str, Callable[[bytes], str]]]:
     """Return the functions of -s that print keys and values, and which of these functions make JSON of Avro."""
-    types: dict[str, Any] = {"key": None, "value": None}
+    types: dict[str, object] = {"key": None, "value": None}
     avro: dict[str, Callable[[bytes], str]] = {}
     for word in given.every("s"):
         which, equals, name = word.partition("=")
@@ -271,7 +271,7 @@ def _json(avro: Mapping[str, Callable[[bytes], str]]) -> Callable[[ConsumerRecor
     """Return the function that prints a record for -J; Avro stands in it as it is, behind it the id of its schema."""
 
     def shown(r: ConsumerRecord) -> bytes:
-        fields: dict[str, Any] = {
+        fields: dict[str, object] = {
             "topic": r.topic,
             "partition": r.partition,
             "offset": r.offset,
@@ -458,7 +458,7 @@ def _matching(consumer: KafkaConsumer, words: Sequence[str]) -> list[str]:
 
 def _produce(given: _Given, connection: Connection) -> int:
     topic = _topic(given)
-    configs: dict[str, Any] = {}
+    configs: dict[str, object] = {}
     if (codec := given.last("z")) is not None:
         configs["compression_type"] = codec
     producer = connection.producer(**configs)
@@ -561,7 +561,7 @@ def _librdkafka(error: object) -> str:
 def _metadata_json(
     cluster: ClusterDescription, topics: list[TopicDescription], wanted: str | None, broker: int, name: str
 ) -> str:
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "originating_broker": {"id": broker, "name": name},
         "query": {"topic": wanted or "*"},
         "controllerid": cluster.controller_id,

@@ -14,7 +14,7 @@ from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["COMMAND", "internal_record"]
 
@@ -23,7 +23,7 @@ _TIME_INDEX: Final = struct.Struct(">qi")
 _CODECS: Final = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 
 
-def internal_record(topic: str, key: bytes | None, value: bytes | None) -> dict[str, Any] | None:
+def internal_record(topic: str, key: bytes | None, value: bytes | None) -> dict[str, object] | None:
     """Return a record of __consumer_offsets or __transaction_state as JSON; None for one that is not known.
 
     >>> key = bytes.fromhex("0002 0007") + b"billing"
@@ -141,7 +141,7 @@ def _time_index(arguments: Namespace, path: Path) -> int:
     return _index(arguments, path, _TIME_INDEX, lambda entry: f"timestamp: {entry[0]} offset: {base + entry[1]}")
 
 
-def _index(arguments: Namespace, path: Path, layout: struct.Struct, line: Any) -> int:
+def _index(arguments: Namespace, path: Path, layout: struct.Struct, line: Callable[[tuple[int, ...]], str]) -> int:
     """Print an index; its entries must grow, and zeros fill the rest of the file."""
     data = path.read_bytes()
     whole = len(data) - len(data) % layout.size

@@ -117,7 +117,7 @@ def json_text(value: object, indent: int | None = None) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False, default=_json_default)
 
 
-def _json_default(value: object) -> Any:
+def _json_default(value: object) -> object:
     if isinstance(value, (bytes, bytearray)):
         try:
             return bytes(value).decode()
@@ -259,7 +259,7 @@ def _print_csv(arguments: Namespace, rows: Sequence[Mapping[str, object]], colum
         writer.writerow([_csv_cell(row.get(key)) for key in keys])
 
 
-def _csv_cell(value: object) -> Any:
+def _csv_cell(value: object) -> object:
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -123,7 +123,7 @@ def _plan(arguments: Namespace) -> int:
 
 def _plan_rows(
     before: Mapping[TopicPartition, Sequence[int]], after: Mapping[TopicPartition, Sequence[int]]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     return [
         {
             "topic": tp.topic,

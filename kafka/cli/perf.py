@@ -18,8 +18,10 @@ from kafka.cli.grammar import Argument, Noun, Verb
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from kafka.consumer import KafkaConsumer
+    from kafka.producer import RecordMetadata
     from kafka.record import ConsumerRecord
     from kafka.structs import TopicPartition
 
@@ -40,7 +42,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 def _produce(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
-        configs: dict[str, Any] = {"acks": "all"}
+        configs: dict[str, object] = {"acks": "all"}
         if arguments.compression:
             configs["compression_type"] = arguments.compression
         producer = connection.producer(**configs)
@@ -52,7 +54,7 @@ def _produce(arguments: Namespace) -> int:
         begun = time.perf_counter()
         window, shown = 0, begun
 
-        def sampled(at: float) -> Any:
+        def sampled(at: float) -> Callable[[object], None]:
             return lambda _metadata: latencies.append((time.perf_counter() - at) * 1000)
 
         for number in range(arguments.records):
@@ -160,7 +162,7 @@ def _latency(arguments: Namespace) -> int:
     return 0
 
 
-def _arrived(consumer: Any, value: bytes, begun: float) -> bool:
+def _arrived(consumer: KafkaConsumer, value: bytes, begun: float) -> bool:
     while time.perf_counter() - begun < 60:
         for records in consumer.poll(1000).values():
             if any(record.value == value for record in records):
@@ -171,7 +173,7 @@ def _arrived(consumer: Any, value: bytes, begun: float) -> bool:
 # Kafka's system tests…
 
 
-def _event(name: str, **fields: Any) -> None:
+def _event(name: str, **fields: object) -> None:
     print(json.dumps({"timestamp": int(time.time() * 1000), "name": name, **fields}), flush=True)
 
 
@@ -179,12 +181,12 @@ def _verifiable_producer(arguments: Namespace) -> int:
     acked = sent = 0
     failed: list[bool] = []
     with Connection(arguments) as connection:
-        acks: Any = "all" if arguments.acks == "-1" else int(arguments.acks)
+        acks: str | int = "all" if arguments.acks == "-1" else int(arguments.acks)
         producer = connection.producer(acks=acks, linger_ms=0)
         _event("startup_complete")
         begun = time.monotonic()
 
-        def acknowledged(metadata: Any, key: str | None, value: str) -> None:
+        def acknowledged(metadata: RecordMetadata, key: str | None, value: str) -> None:
             nonlocal acked
             acked += 1
             place = {"offset": metadata.offset, "topic": metadata.topic, "partition": metadata.partition}
@@ -229,10 +231,10 @@ def _verifiable_consumer(arguments: Namespace) -> int:
     from kafka.structs import OffsetAndMetadata
 
     class Tell(ConsumerRebalanceListener):
-        def on_partitions_assigned(self, assigned: object) -> None:
+        def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
             _event("partitions_assigned", partitions=_places(assigned))
 
-        def on_partitions_revoked(self, revoked: object) -> None:
+        def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
             _event("partitions_revoked", partitions=_places(revoked))
 
     with Connection(arguments) as connection:
@@ -284,11 +286,11 @@ def _consumed(arguments: Namespace, records: Sequence[ConsumerRecord]) -> dict[s
     return {**place, "count": len(records), "minOffset": first.offset, "maxOffset": last.offset}
 
 
-def _place(tp: TopicPartition) -> dict[str, Any]:
+def _place(tp: TopicPartition) -> dict[str, object]:
     return {"topic": tp.topic, "partition": tp.partition}
 
 
-def _places(partitions: Any) -> list[dict[str, Any]]:
+def _places(partitions: Iterable[TopicPartition]) -> list[dict[str, object]]:
     return [_place(tp) for tp in sorted(partitions)]
 
 

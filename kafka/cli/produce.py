@@ -253,7 +253,7 @@ def _run(arguments: Namespace) -> int:
 
     if arguments.topic is None and arguments.format != "jsonl":
         raise UsageError("name a topic")
-    configs: dict[str, Any] = {}
+    configs: dict[str, object] = {}
     if arguments.compression:
         configs["compression_type"] = None if arguments.compression == "none" else arguments.compression
     if arguments.acks is not None:

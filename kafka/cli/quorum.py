@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, kafka_uuid
 from kafka.cli.connection import Connection
@@ -43,7 +43,7 @@ def _quorum(arguments: Namespace) -> int:
 # Voters…
 
 
-def _voter_rows(found: QuorumDescription) -> list[dict[str, Any]]:
+def _voter_rows(found: QuorumDescription) -> list[dict[str, object]]:
     listeners = {node.node_id: node.listeners for node in found.nodes}
     return [
         {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka.cli.arguments import UsageError
 from kafka.structs import TopicPartition
@@ -17,6 +17,7 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.admin import KafkaAdminClient
     from kafka.consumer import KafkaConsumer
+    from kafka.structs import OffsetAndTimestamp
 
 __all__ = [
     "HELP",
@@ -178,7 +179,7 @@ class AdminOffsets:
     def __init__(self, admin: KafkaAdminClient) -> None:
         self._admin = admin
 
-    def _at(self, specs: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Any]:
+    def _at(self, specs: Mapping[TopicPartition, str | int]) -> dict[TopicPartition, OffsetAndTimestamp]:
         return self._admin.list_partition_offsets(specs) if specs else {}
 
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
@@ -189,7 +190,9 @@ class AdminOffsets:
         """Return the offset behind the last record of each partition."""
         return {tp: found.offset for tp, found in self._at(dict.fromkeys(partitions, "latest")).items()}
 
-    def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, Any]:
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Return the first record at or after a time in each partition, None where there is none."""
         return {tp: None if found.offset < 0 else found for tp, found in self._at(timestamps).items()}
 
@@ -220,7 +223,7 @@ def resolve(
     """
     first, last = consumer.beginning_offsets(places), consumer.end_offsets(places)
     times = {tp: place.number for tp, place in places.items() if place.kind == "time"}
-    found: Mapping[TopicPartition, Any] = consumer.offsets_for_times(times) if times else {}
+    found: Mapping[TopicPartition, OffsetAndTimestamp | None] = consumer.offsets_for_times(times) if times else {}
     offsets = {}
     for tp, place in places.items():
         low, high = first[tp], last[tp]

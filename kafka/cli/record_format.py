@@ -11,7 +11,7 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from json.encoder import encode_basestring as _quoted
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import UsageError
 from kafka.cli.record_types import Decode, Header, unpacker
@@ -95,7 +95,7 @@ def compile_format(
     >>> compile_format(r"%t/%p/%o %k=%s %h\\n")(r)
     b'events/0/7 k=hello a=1\\n'
     """
-    names: dict[str, Any] = {
+    names: dict[str, object] = {
         "big32": struct.Struct(">i").pack,
         "key": _printer(key, null),
         "value": _printer(value, null),
@@ -162,7 +162,7 @@ _NUMBERS: Final = {
 }
 
 
-def _modified(letter: str, modifier: str, expression: str, names: dict[str, Any]) -> tuple[str, str]:
+def _modified(letter: str, modifier: str, expression: str, names: dict[str, object]) -> tuple[str, str]:
     """Return the expression of a token with something in braces behind it."""
     name = f"part{len(names)}"
     if letter == "h":

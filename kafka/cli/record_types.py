@@ -32,7 +32,7 @@ __all__ = [
     "unpacker",
 ]
 
-Decode = Callable[[bytes], Any]
+Decode = Callable[[bytes], object]
 Header = tuple[str, "bytes | None"]
 
 
@@ -108,7 +108,7 @@ def decoder(name: str, connection: Connection | None = None) -> Decode | None:
 def _number(name: str) -> Decode:
     layout = struct.Struct(NUMBERS[name])
 
-    def number(data: bytes) -> Any:
+    def number(data: bytes) -> object:
         if len(data) != layout.size:
             raise Undecodable(f"{name} needs {layout.size} bytes, not {len(data)}")
         return layout.unpack(data)[0]
@@ -122,7 +122,7 @@ def _with_registry(name: str, connection: Connection) -> Decode:
     kind = REGISTRY[name.partition(":")[0]]
     deserializer = SchemaDeserializer(connection.registry(name), kind=kind, form="json")
 
-    def decode(data: bytes) -> Any:
+    def decode(data: bytes) -> object:
         try:
             return deserializer.decode(data)
         except SchemaMismatchError as error:
@@ -143,7 +143,7 @@ def _internal_value(name: str) -> Decode:
 
     decode, key = _decode_internal(name), INTERNAL[name][1]
 
-    def value(data: bytes) -> Any:
+    def value(data: bytes) -> object:
         try:
             return decode(key, data).value.to_json()
         except KafkaProtocolError as error:
@@ -162,7 +162,7 @@ def internal_key(name: str) -> Decode:
 
     decode = _decode_internal(name)
 
-    def key(data: bytes) -> Any:
+    def key(data: bytes) -> object:
         try:
             return decode(data, None).key.to_json()
         except KafkaProtocolError as error:
@@ -189,7 +189,7 @@ def _text(data: bytes) -> str:
         raise Undecodable(f"not text in UTF-8: {error.reason} at byte {error.start}") from None
 
 
-def _json(data: bytes) -> Any:
+def _json(data: bytes) -> object:
     import json
 
     try:
@@ -218,9 +218,9 @@ def unpacker(layout: str) -> Decode:
         if char not in "<> s$" and char not in _PACK:
             raise UsageError(f"pack:{layout}: {char!r} is not one of < > b B h H i I q Q c s $")
 
-    def unpack(data: bytes) -> list[Any]:
+    def unpack(data: bytes) -> list[object]:
         order, at = ">", 0
-        found: list[Any] = []
+        found: list[object] = []
         for char in layout:
             if char in "<>":
                 order = char
@@ -237,7 +237,7 @@ def unpacker(layout: str) -> Decode:
     return unpack
 
 
-def _number_at(data: bytes, at: int, code: str, layout: str) -> Any:
+def _number_at(data: bytes, at: int, code: str, layout: str) -> object:
     size = struct.calcsize(code)
     if len(data) - at < size:
         raise Undecodable(f"pack:{layout}: {code[1]} needs {size} bytes, and {len(data) - at} are left")

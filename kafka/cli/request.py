@@ -36,7 +36,7 @@ _ERROR_IN_REPLY = 3
 _ERROR_FIELDS = frozenset({"errorCode", "partitionErrorCode", "acknowledgeErrorCode"})
 _MAX_INT32 = 2**31 - 1
 #: The fields to send if the user sets none and the message's own default asks for nothing, or is refused.
-_UNSET: dict[str, dict[str, Any]] = {
+_UNSET: dict[str, dict[str, object]] = {
     "ApiVersionsRequest": {"client_software_name": "purekafka", "client_software_version": __version__},
     "DescribeLogDirsRequest": {"topics": None},
     "MetadataRequest": {"topics": None},
@@ -98,7 +98,7 @@ def _complete(cls: Any, fields: Any, timeout_ms: int) -> Any:
     return request
 
 
-def _fill(struct: Any, given: dict[str, Any], values: dict[str, Any]) -> None:
+def _fill(struct: Any, given: dict[str, object], values: dict[str, object]) -> None:
     """Set the fields that the user's JSON does not have and that this version of the message has."""
     cls = type(struct)
     for name, value in values.items():

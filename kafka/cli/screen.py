@@ -56,8 +56,8 @@ class Rates:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._before: dict[Any, float] = {}
-        self._now: dict[Any, float] = {}
+        self._before: dict[object, float] = {}
+        self._now: dict[object, float] = {}
         self._at = clock()
         self._seconds = 0.0
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.cli.arguments import VALUES, pairs
 from kafka.cli.grammar import Argument, Noun, Verb
@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from kafka.spark.jobs.runner import Progress
     from kafka.spark.offset_ranges import OffsetRange
     from kafka.spark.offset_reader import KafkaOffsetReader
     from kafka.spark.options import SourceOptions
+
+T = TypeVar("T")
 
 _STARTS = {"startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp"}
 _RATE_COLUMNS = "{:<30} {:>14} {:>14} {:>10}"
@@ -246,7 +249,7 @@ def _watched(arguments: argparse.Namespace, start: Callable[[Any, dict[str, str]
 
     from kafka.spark.jobs.runner import asked_to_stop, watch
 
-    def run_until_asked(spark: object) -> Any:
+    def run_until_asked(spark: object) -> Progress:
         # From the first query on: a query that is stopped ends between two batches.
         with TemporaryDirectory(prefix="purekafka-") as directory, asked_to_stop() as asked:
             hold = Path(directory, "hold")
@@ -256,7 +259,7 @@ def _watched(arguments: argparse.Namespace, start: Callable[[Any, dict[str, str]
     return 0
 
 
-def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], object]) -> Any:
+def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], T]) -> T:
     """Do something with a session; an error of Spark ends the job with its cause in one line."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException

@@ -201,7 +201,7 @@ def _alter(arguments: Namespace) -> int:
     from kafka.admin import ConfigResource
     from kafka.cli.connection import Connection
 
-    changes: dict[str, Any] = {**pairs(arguments.set, "--set"), **dict.fromkeys(arguments.unset)}
+    changes: dict[str, object] = {**pairs(arguments.set, "--set"), **dict.fromkeys(arguments.unset)}
     if not changes and not arguments.partitions:
         raise UsageError("give --partitions, --set or --unset")
     would = "would have " if arguments.dry_run else ""

@@ -52,7 +52,7 @@ def _describe(arguments: Namespace) -> int:
 
     with Connection(arguments) as connection:
         found: dict[str, Any] = dict(connection.admin().describe_transactions(arguments.ids, raise_errors=False))
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for name, one in found.items():
         if isinstance(one, KafkaError):
             complain(arguments, f"{name}: {one}")
@@ -107,7 +107,7 @@ def _producers(arguments: Namespace) -> int:
     return emit(arguments, rows, columns)
 
 
-def _hanging_rows(found: list[HangingTransaction]) -> list[dict[str, Any]]:
+def _hanging_rows(found: list[HangingTransaction]) -> list[dict[str, object]]:
     return [
         {
             "topic": one.topic_partition.topic,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kafka._runtime.application import ApplicationTask
     from kafka._runtime.loop import Loop
     from kafka.config import Config
+    from kafka.metrics import Metrics
 
 __all__ = ["AIOKafkaAdminClient", "NewPartitions", "NewTopic", "RecordsToDelete"]
 
@@ -54,7 +55,7 @@ class AIOKafkaAdminClient(Lifecycle, AdminCalls):
         if configs.get("client_id") is None:
             configs["client_id"] = f"purekafka-aio-admin-{next(_NUMBERS)}"
         self.config: Config = checked_config("admin", "AIOKafkaAdminClient", configs)
-        self._metrics: Any = None
+        self._metrics: Metrics | None = None
 
     # Its life…
 
