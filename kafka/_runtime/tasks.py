@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kafka._runtime.timers import Timer
 
 __all__ = [
+    "Coro",
     "Event",
     "Pending",
     "Scope",
@@ -43,6 +44,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+Coro = Coroutine[Any, Any, T]
+"""What `async def` makes; of this library or of asyncio."""
 
 
 class Pending(Protocol):
