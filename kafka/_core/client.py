@@ -87,7 +87,7 @@ class Client:
         self.versions: ApiVersions | None = None
         """The API versions of the first broker that answered."""
         self.closed = False
-        self.delivered: Callable[[Future[Any], Any], object] | None = None
+        self.delivered: Callable[[Future[Any], object], object] | None = None
         """Called with each future that a response resolved, and the response."""
         self._links: dict[tuple[NodeId, str], Connection] = {}
         self._backoff = Backoff(

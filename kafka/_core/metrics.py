@@ -6,7 +6,7 @@ The names are historic. Connections record per system call and per request, and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka.metrics import AnonMeasurable, MetricConfig, Metrics
 from kafka.metrics.stats import Avg, Count, Max, Rate, SampledTotal
@@ -15,6 +15,7 @@ from kafka.net.states import ConnectionStates
 if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.metrics import Metrics, Sensor
+    from kafka.metrics.metric import AbstractMeasurableStat
     from kafka.net.settings import ConnectionContext
 
 __all__ = ["ConnectionMetrics", "SensorGroup", "make_metrics", "measure"]
@@ -85,7 +86,7 @@ class ConnectionMetrics:
         self._add(latency, group, "request-latency-avg", Avg())
         self._add(latency, group, "request-latency-max", Max())
 
-    def _add(self, sensor: Sensor, group: str, name: str, stat: Any) -> None:
+    def _add(self, sensor: Sensor, group: str, name: str, stat: AbstractMeasurableStat) -> None:
         metric_name = self._metrics.metric_name(name, group)
         if metric_name not in self._metrics.metrics:  # two clients may share a registry
             sensor.add(metric_name, stat)
@@ -122,7 +123,7 @@ class SensorGroup:
         self._metrics = metrics
         self._group = group
 
-    def _sensor(self, name: str, *stats: tuple[str, Any]) -> Sensor:
+    def _sensor(self, name: str, *stats: tuple[str, AbstractMeasurableStat]) -> Sensor:
         sensor = self._metrics.sensor(f"{self._group}.{name}")
         for metric, stat in stats:
             sensor.add(self._metrics.metric_name(metric, self._group), stat)

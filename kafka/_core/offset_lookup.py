@@ -7,7 +7,7 @@ with fresh metadata, until the deadline.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.errors import (
     KafkaError,
@@ -95,14 +95,14 @@ class OffsetLookup:
             return {}, dict.fromkeys(wanted, error)
         return _read(response, wanted)
 
-    async def _request(self, leader: int, wanted: Mapping[TopicPartition, int], deadline: float) -> Any:
+    async def _request(self, leader: int, wanted: Mapping[TopicPartition, int], deadline: float) -> ListOffsetsResponse:
         from kafka.protocol.offset import ListOffsetsRequest
 
         link = self._client.link(leader)
         await self._client.open(link, deadline)
         assert link.versions is not None
         version = link.versions.version_for(ListOffsetsRequest())
-        topics: dict[str, list[Any]] = {}
+        topics: dict[str, list[ListOffsetsRequest.ListOffsetsPartition]] = {}
         part = ListOffsetsRequest.ListOffsetsPartition
         for partition, timestamp in wanted.items():
             if version < _BY_TIME and timestamp >= 0:

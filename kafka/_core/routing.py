@@ -13,6 +13,7 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.cluster import ClusterMetadata
+    from kafka.protocol.api import Request, Response
 
 __all__ = ["Route", "Target", "route"]
 
@@ -99,7 +100,7 @@ _LEADER: Final = frozenset(
 )
 
 
-def route(request: Any, cluster: ClusterMetadata) -> Route:
+def route(request: Request[Response], cluster: ClusterMetadata) -> Route:
     """Return whom a request is for.
 
     >>> from kafka.cluster import ClusterMetadata
@@ -137,7 +138,7 @@ def _leader(request: object, cluster: ClusterMetadata) -> Route:
 
 
 def _partitions(request: object, cluster: ClusterMetadata) -> Iterable[TopicPartition]:
-    topics: Iterable[Any] = getattr(request, "topic_data", None) or getattr(request, "topics", None) or ()
+    topics: Iterable[object] = getattr(request, "topic_data", None) or getattr(request, "topics", None) or ()
     for topic in topics:
         name = getattr(topic, "name", None) or getattr(topic, "topic", None)
         topic_id = getattr(topic, "topic_id", None)
@@ -145,7 +146,7 @@ def _partitions(request: object, cluster: ClusterMetadata) -> Iterable[TopicPart
             name = cluster.topic_name_for_id(topic_id)
         if not name:
             raise IllegalArgumentError(f"{type(request).__name__} names a topic that is not known: {topic_id}")
-        entries: Iterable[Any] = (
+        entries: Iterable[object] = (
             getattr(topic, "partition_data", None)
             or getattr(topic, "partitions", None)
             or getattr(topic, "partition_indexes", None)

@@ -9,7 +9,7 @@ the coroutine is awaited in the caller's task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from kafka.errors import IllegalStateError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafka._runtime.asyncio_driver import AsyncioDriver, ThreadedAsyncioDriver
     from kafka._runtime.loop import Loop
     from kafka._runtime.network_thread import ThreadDriver
-    from kafka._runtime.tasks import Pending
+    from kafka._runtime.tasks import Coro, Pending
 
 __all__ = ["Application", "ApplicationLoop", "ApplicationTask", "ApplicationThread", "Wakeup", "complete"]
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 class Application(Protocol):
     """The means of an application-side coroutine to wait."""
 
-    async def wait(self, future: Future[Any] | Pending, deadline: float | None = None) -> bool:
+    async def wait(self, future: Future[T] | Pending, deadline: float | None = None) -> bool:
         """Wait for a future; whether it is done by the deadline (as the loop's `time()` counts)."""
         ...
 
@@ -39,7 +39,7 @@ class Application(Protocol):
         """Return a future that one coroutine will wait for: where thousands wait, it is cheaper than others."""
         ...
 
-    async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+    async def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
         """Run a library-side coroutine on the loop and return its result; KafkaTimeoutError at the deadline."""
         ...
 
@@ -62,15 +62,15 @@ class ApplicationThread:
     def __init__(self, driver: ThreadDriver) -> None:
         self._driver = driver
 
-    async def wait(self, future: Future[Any] | Pending, deadline: float | None = None) -> bool:
+    async def wait(self, future: Future[T] | Pending, deadline: float | None = None) -> bool:
         """See `Application.wait`."""
-        return self._driver.wait(cast("Future[Any]", future), deadline)
+        return self._driver.wait(cast("Future[T]", future), deadline)
 
     def pending(self) -> Pending:
         """See `Application.pending`."""
         return Future[None]()
 
-    async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+    async def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
         """See `Application.run`."""
         return self._driver.run(coro, deadline, what)
 
@@ -93,7 +93,7 @@ class ApplicationLoop:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
 
-    async def wait(self, future: Future[Any] | Pending, deadline: float | None = None) -> bool:
+    async def wait(self, future: Future[T] | Pending, deadline: float | None = None) -> bool:
         """See `Application.wait`."""
         while not future.is_done:
             remaining = None if deadline is None else deadline - self._loop.time()
@@ -106,7 +106,7 @@ class ApplicationLoop:
         """See `Application.pending`."""
         return Future[None]()
 
-    async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+    async def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
         """See `Application.run`."""
         from kafka._runtime.network_thread import run_here
 
@@ -131,7 +131,7 @@ class ApplicationTask:
     def __init__(self, driver: AsyncioDriver | ThreadedAsyncioDriver) -> None:
         self._driver = driver
 
-    def wait(self, future: Future[Any] | Pending, deadline: float | None = None) -> Coroutine[Any, Any, bool]:
+    def wait(self, future: Future[T] | Pending, deadline: float | None = None) -> Coro[bool]:
         """See `Application.wait`."""
         return self._driver.wait(future, deadline)
 
@@ -139,7 +139,7 @@ class ApplicationTask:
         """See `Application.pending`."""
         return self._driver.pending()
 
-    async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+    async def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
         """See `Application.run`."""
         return await self._driver.run(coro, deadline, what)
 
@@ -159,7 +159,7 @@ class ApplicationTask:
         return task.result()
 
     @staticmethod
-    async def to_its_end(task: asyncio.Future[Any], timeout: float | None = None) -> bool:
+    async def to_its_end(task: asyncio.Future[T], timeout: float | None = None) -> bool:
         """Wait for a task of user code, `timeout` seconds at most; whether it has ended.
 
         When the caller is cancelled, the task still gets its time before the cancellation takes effect. A second
@@ -221,7 +221,7 @@ class Wakeup:
         self._future.try_success(None)
 
 
-def complete(coro: Coroutine[Any, Any, T]) -> T:
+def complete(coro: Coro[T]) -> T:
     """Run an application-side coroutine whose application is an `ApplicationThread`, and return its result.
 
     >>> async def answer():

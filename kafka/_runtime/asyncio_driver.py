@@ -13,8 +13,8 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from kafka._runtime.loop import Loop
 from kafka._runtime.network_thread import ThreadDriver
@@ -25,6 +25,7 @@ from kafka.future import Future
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka._runtime.tasks import Coro
     from kafka._runtime.timers import Timer
 
 __all__ = ["SLICE", "AsyncioDriver", "ThreadedAsyncioDriver", "asyncio_driver"]
@@ -58,14 +59,14 @@ class AsyncioDriver:
         """Nothing to start: the asyncio loop runs already."""
         self.loop.check_usable()
 
-    async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+    async def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
         """Run a coroutine of the library as part of the calling asyncio task.
 
         Cancelling the asyncio task cancels the coroutine, and so does the deadline, with KafkaTimeoutError.
         """
         return await _run(self, self.loop.spawn(coro), deadline, what)
 
-    async def wait(self, future: Future[Any] | Pending, deadline: float | None = None) -> bool:
+    async def wait(self, future: Future[T] | Pending, deadline: float | None = None) -> bool:
         """Wait for a future in the calling asyncio task, until the deadline at most; whether it is done.
 
         Leaves no callback behind.
@@ -129,7 +130,7 @@ class AsyncioDriver:
         """The loop has work: schedule a turn. From any thread, once until the next turn."""
         self._call_soon(self._run_ready)
 
-    def _call_soon(self, callback: Any) -> None:
+    def _call_soon(self, callback: Callable[[], object]) -> None:
         try:
             if threading.get_ident() == self._thread:
                 self._aio.call_soon(callback, context=self._context)
@@ -188,7 +189,7 @@ class _Wait:
         """Whether there is an outcome: the wait may have ended without one, by its deadline."""
 
     @classmethod
-    def of(cls, future: Future[Any], aio: asyncio.AbstractEventLoop) -> Self:
+    def of(cls, future: Future[T], aio: asyncio.AbstractEventLoop) -> Self:
         """Return the wait for a future."""
         wait = cls(aio)
         future.add_both(wait)
@@ -256,12 +257,12 @@ class ThreadedAsyncioDriver:
         """Start the thread."""
         self._driver.start()
 
-    async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+    async def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
         """See `AsyncioDriver.run`."""
         self._driver.start()
         return await _run(self, self.loop.spawn(coro), deadline, what)
 
-    async def wait(self, future: Future[Any] | Pending, deadline: float | None = None) -> bool:
+    async def wait(self, future: Future[T] | Pending, deadline: float | None = None) -> bool:
         """See `AsyncioDriver.wait`."""
         if future.is_done:
             return True

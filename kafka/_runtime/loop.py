@@ -27,7 +27,7 @@ import os
 import selectors
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -41,6 +41,8 @@ from kafka.future import Future
 
 if TYPE_CHECKING:
     from random import Random
+
+    from kafka._runtime.tasks import Coro
 
 __all__ = ["READ", "WRITE", "Loop"]
 
@@ -99,7 +101,7 @@ class Loop:
         self.rng = rng
         self.turns = 0
         self.current_task: Task[Any] | None = None
-        self._ready: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
+        self._ready: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
         self._at_end: deque[Callable[[], object]] = deque()
         self._events: list[tuple[selectors.SelectorKey, int]] = []  # left over by a pass that ran out of time
         self._timers = TimerHeap()
@@ -150,14 +152,14 @@ class Loop:
     # One function under both of asyncio's names: here they are the same.
     call_soon_threadsafe = call_soon
 
-    def spawn(self, coro: Coroutine[Any, Any, T], name: str | None = None) -> Task[T]:
+    def spawn(self, coro: Coro[T], name: str | None = None) -> Task[T]:
         """Start a task; it first runs in the next pass. The task is the future of its result."""
         if self._unusable is not None:
             coro.close()
             self.check_usable()
         return Task(self, coro, name)
 
-    def spawn_logged(self, coro: Coroutine[Any, Any, object], name: str | None = None) -> Task[object]:
+    def spawn_logged(self, coro: Coro[object], name: str | None = None) -> Task[object]:
         """Start a task that no caller waits for: a failure is logged."""
         task = self.spawn(coro, name)
 
@@ -541,7 +543,7 @@ class Loop:
             task.try_failure(ClientClosedError("The client was closed before this was done."))
 
     @staticmethod
-    def _close_quietly(coro: Coroutine[Any, Any, object]) -> None:
+    def _close_quietly(coro: Coro[object]) -> None:
         try:
             coro.close()
         except RuntimeError:  # it ignored even that

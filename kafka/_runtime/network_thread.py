@@ -14,14 +14,17 @@ import contextlib
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Coroutine
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._runtime.loop import Loop
 from kafka._runtime.signals import SignalsDeferred
 from kafka._runtime.tasks import Task
 from kafka.errors import ClientClosedError, IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
+
+if TYPE_CHECKING:
+    from kafka._runtime.tasks import Coro
 
 __all__ = ["ThreadDriver", "run_here"]
 
@@ -81,7 +84,7 @@ class ThreadDriver:
         """Whether the caller is what the loop runs, in the network thread or in one that has claimed it."""
         return self.on_network_thread or self.loop._claimed_by == threading.get_ident()  # noqa: SLF001
 
-    def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+    def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
         """Run a coroutine of the library to its end and return its result, by the deadline.
 
         When the time is up, or Ctrl-C is pressed, the coroutine is cancelled.
@@ -112,7 +115,7 @@ class ThreadDriver:
             self._give_up(task, what)
         return task.result()
 
-    def _give_up(self, task: Task[Any], what: str) -> None:
+    def _give_up(self, task: Task[T], what: str) -> None:
         """End a task whose time is up; what it finished this very moment counts."""
         task.cancel()
         self._wait_for_others(task, self.loop.time() + _CANCEL_GRACE)
@@ -121,7 +124,7 @@ class ThreadDriver:
         if not task.succeeded():
             raise KafkaTimeoutError(f"{what} took too long")
 
-    def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+    def wait(self, future: Future[T], deadline: float | None = None) -> bool:
         """Wait for a future in the calling thread; whether it is done by the deadline."""
         if not future.is_done:
             self.start()
@@ -129,7 +132,7 @@ class ThreadDriver:
             self._attend(lambda: future, deadline, back_soon=True)
         return future.is_done
 
-    def _attend(self, begin: Callable[[], Future[Any]], deadline: float | None, *, back_soon: bool = False) -> None:
+    def _attend(self, begin: Callable[[], Future[T]], deadline: float | None, *, back_soon: bool = False) -> None:
         """Turn the loop, or wait for who does, until what `begin` gives is done or the time is up."""
         while True:
             with SignalsDeferred(self.loop) as pending:
@@ -158,7 +161,7 @@ class ThreadDriver:
             finally:
                 self.loop.release()
 
-    def _turn_until(self, future: Future[Any], deadline: float | None, pending: list[object]) -> None:
+    def _turn_until(self, future: Future[T], deadline: float | None, pending: Sequence[object]) -> None:
         loop = self.loop
         while not future.is_done and not pending and not loop.closed and not self._parked.stopping:
             remaining = None if deadline is None else deadline - loop.time()
@@ -166,7 +169,7 @@ class ThreadDriver:
                 return
             loop.turn(remaining, look=False)
 
-    def _wait_for_others(self, future: Future[Any], deadline: float | None) -> None:
+    def _wait_for_others(self, future: Future[T], deadline: float | None) -> None:
         """The network thread turns the loop: sleep until it has resolved the future, or has ended."""
         if future.is_done:
             return

@@ -46,9 +46,9 @@ class SignalsDeferred:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._pending: list[tuple[int, FrameType | None]] = []
-        self._saved: list[tuple[int, Callable[[int, FrameType | None], Any]]] = []
+        self._saved: list[tuple[int, Callable[[int, FrameType | None], object]]] = []
 
-    def __enter__(self) -> list[Any]:
+    def __enter__(self) -> list[tuple[int, FrameType | None]]:
         if threading.get_ident() in _WITHOUT_SIGNALS:
             return self._pending
         try:
@@ -95,7 +95,7 @@ class SignalsDeferred:
         if raised is not None:
             raise raised
 
-    def _run(self, handlers: dict[int, Callable[[int, FrameType | None], Any]], at: int) -> None:
+    def _run(self, handlers: dict[int, Callable[[int, FrameType | None], object]], at: int) -> None:
         """Run the handlers of the signals that came, each of them whatever the others raise."""
         if at < len(self._pending):
             number, frame = self._pending[at]

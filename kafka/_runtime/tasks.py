@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kafka._runtime.timers import Timer
 
 __all__ = [
+    "Coro",
     "Event",
     "Pending",
     "Scope",
@@ -43,6 +44,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+Coro = Coroutine[Any, Any, T]
+"""What `async def` makes; of this library or of asyncio."""
 
 
 class Pending(Protocol):
@@ -80,7 +84,7 @@ class Scheduler(Protocol):
         """Run a callback at a time."""
         ...
 
-    def spawn(self, coro: Coroutine[Any, Any, T], name: str | None = None) -> Task[T]:
+    def spawn(self, coro: Coro[T], name: str | None = None) -> Task[T]:
         """Start a task."""
         ...
 
@@ -92,11 +96,11 @@ class TaskCancelled(BaseException):
 class Task(Future[T], Generic[T]):
     """A running coroutine, and the future of what it returns."""
 
-    def __init__(self, loop: Scheduler, coro: Coroutine[Any, Any, T], name: str | None = None) -> None:
+    def __init__(self, loop: Scheduler, coro: Coro[T], name: str | None = None) -> None:
         super().__init__()
         self.name = name or getattr(coro, "__qualname__", "task")
         self._loop = loop
-        self._coro: Coroutine[Any, Any, T] | None = coro
+        self._coro: Coro[T] | None = coro
         self._waiting: Future[Any] | None = None
         self._cancel_asked = False  # by `cancel`, as opposed to a timeout scope
         self._cancel_due = False  # to be thrown at the next step that is not shielded
@@ -188,17 +192,17 @@ class Task(Future[T], Generic[T]):
 
 
 @coroutine
-def _deferred(make: Callable[..., Coroutine[Any, Any, T]], args: tuple[object, ...]) -> Generator[Any, Any, T]:
+def _deferred(make: Callable[..., Coro[T]], args: tuple[object, ...]) -> Generator[Any, Any, T]:
     return (yield from make(*args).__await__())
 
 
-def deferred(make: Callable[..., Coroutine[Any, Any, T]], *args: object) -> Coroutine[Any, Any, T]:
+def deferred(make: Callable[..., Coro[T]], *args: object) -> Coro[T]:
     """Return what makes the coroutine `make(*args)` when it is first run.
 
     A client may be dropped before it is. Python warns of a coroutine that was made and never awaited, and it may free
     that one before the client, whose finalizer would end it.
     """
-    return cast("Coroutine[Any, Any, T]", _deferred(make, args))
+    return cast("Coro[T]", _deferred(make, args))
 
 
 class Shield:
@@ -273,7 +277,7 @@ class TaskGroup:
         self._error: BaseException | None = None
         self._changed = Event()
 
-    def spawn(self, coro: Coroutine[Any, Any, T], name: str | None = None) -> Task[T]:
+    def spawn(self, coro: Coro[T], name: str | None = None) -> Task[T]:
         """Start a task of the group."""
         task = self._loop.spawn(coro, name)
         self._tasks.add(task)
@@ -281,7 +285,7 @@ class TaskGroup:
         task.add_errback(lambda error: self._ended(task, error))
         return task
 
-    def _ended(self, task: Task[Any], error: BaseException | None) -> None:
+    def _ended(self, task: Task[T], error: BaseException | None) -> None:
         self._tasks.discard(task)
         if error is not None and self._error is None:
             self._error = error
@@ -332,7 +336,7 @@ class Scope:
         self._tasks: set[Task[Any]] = set()
         self._timers: dict[Callable[[], object], Timer] = {}
 
-    def spawn(self, coro: Coroutine[Any, Any, T], name: str, ended: Callable[[Task[T]], object]) -> None:
+    def spawn(self, coro: Coro[T], name: str, ended: Callable[[Task[T]], object]) -> None:
         """Start a task; `ended(task)` is called when it is done, unless the scope was cancelled before."""
         task = self._loop.spawn(coro, name)
         self._tasks.add(task)

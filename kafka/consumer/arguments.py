@@ -60,7 +60,7 @@ def checked_topics(topics: Any) -> tuple[str, ...]:
     return found
 
 
-def checked_pattern(pattern: Any) -> Any:
+def checked_pattern(pattern: object) -> re.Pattern[str] | SubscriptionPattern:
     """Return the pattern of a subscription, compiled if the consumer matches it."""
     text = pattern if isinstance(pattern, str) else getattr(pattern, "pattern", None)
     if not isinstance(text, str) or not isinstance(pattern, (str, re.Pattern, SubscriptionPattern)):
@@ -77,14 +77,14 @@ def checked_pattern(pattern: Any) -> Any:
         ) from error
 
 
-def checked_listener(listener: Any) -> Any:
+def checked_listener(listener: T) -> T:
     """Return the rebalance listener."""
     if listener is not None and not callable(getattr(listener, "on_partitions_assigned", None)):
         raise TypeError(f"listener must be a ConsumerRebalanceListener, not {_shown(listener)}")
     return listener
 
 
-def checked_partition(partition: Any, name: str = "partition") -> TopicPartition:
+def checked_partition(partition: object, name: str = "partition") -> TopicPartition:
     """Return a partition, if its topic and number can be ones."""
     if not isinstance(partition, TopicPartition):
         hint = (
@@ -120,7 +120,7 @@ class OffsetTypeError(IllegalArgumentError, TypeError):
     """An offset is not a number. It is the AssertionError of kafka-python's manual, and a TypeError."""
 
 
-def checked_place(offset: Any) -> tuple[int, int]:
+def checked_place(offset: object) -> tuple[int, int]:
     """Return a position: an offset and the leader epoch before it, -1 if that is not known."""
     if isinstance(offset, OffsetAndMetadata):
         offset = _checked_offset(offset, "offset")
@@ -131,7 +131,7 @@ def checked_place(offset: Any) -> tuple[int, int]:
         raise OffsetTypeError(*error.args) from None
 
 
-def checked_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
+def checked_offsets(offsets: object) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return offsets to commit."""
     given = _mapping(offsets, "offsets", "OffsetAndMetadata")
     return {
@@ -140,7 +140,7 @@ def checked_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
     }
 
 
-def _checked_offset(offset: Any, name: str) -> OffsetAndMetadata:
+def _checked_offset(offset: object, name: str) -> OffsetAndMetadata:
     if not isinstance(offset, OffsetAndMetadata):
         raise TypeError(f"{name} must be an OffsetAndMetadata, not {_shown(offset)}")
     _whole(offset.offset, "the offset of an OffsetAndMetadata", _MOST_INT64)
@@ -159,12 +159,12 @@ def _checked_offset(offset: Any, name: str) -> OffsetAndMetadata:
     return offset
 
 
-def checked_timestamp(timestamp_ms: Any, name: str = "timestamp_ms") -> int:
+def checked_timestamp(timestamp_ms: object, name: str = "timestamp_ms") -> int:
     """Return a time in milliseconds since 1970."""
     return _whole(timestamp_ms, name, _MOST_INT64, unit=" of milliseconds")
 
 
-def checked_timestamps(timestamps: Any) -> dict[TopicPartition, int]:
+def checked_timestamps(timestamps: object) -> dict[TopicPartition, int]:
     """Return the time to look for in each partition."""
     given = _mapping(timestamps, "timestamps", "milliseconds")
     return {
@@ -173,13 +173,13 @@ def checked_timestamps(timestamps: Any) -> dict[TopicPartition, int]:
     }
 
 
-def _mapping(value: Any, name: str, of: str) -> Mapping[Any, Any]:
+def _mapping(value: object, name: str, of: str) -> Mapping[Any, Any]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a mapping of TopicPartitions to {of}, not {_shown(value)}")
     return value
 
 
-def _whole(value: Any, name: str, most: int, *, least: int = 0, unit: str = "") -> int:
+def _whole(value: object, name: str, most: int, *, least: int = 0, unit: str = "") -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name} must be a whole number{unit}, not {_shown(value)}")
     if not least <= value <= most:
@@ -190,21 +190,21 @@ def _whole(value: Any, name: str, most: int, *, least: int = 0, unit: str = "") 
 # Callbacks, reasons, timeouts, limits…
 
 
-def checked_callback(callback: Any) -> Any:
+def checked_callback(callback: T) -> T:
     """Return the callback of a commit."""
     if not callable(callback):
         raise TypeError(f"callback must be a function of offsets and the outcome, not {_shown(callback)}")
     return callback
 
 
-def checked_reason(reason: Any) -> str:
+def checked_reason(reason: object) -> str:
     """Return the reason of a rebalance."""
     if not isinstance(reason, str):
         raise TypeError(f"reason must be a str, not {_shown(reason)}")
     return reason
 
 
-def checked_timeout(timeout_ms: Any) -> float:
+def checked_timeout(timeout_ms: object) -> float:
     """Return a timeout in seconds.
 
     >>> checked_timeout(1500)
@@ -217,7 +217,7 @@ def checked_timeout(timeout_ms: Any) -> float:
     return timeout_ms / 1000 if timeout_ms <= _MOST_INT64 else float("inf")
 
 
-def checked_limit(max_records: Any) -> int:
+def checked_limit(max_records: object) -> int:
     """Return the largest number of records to return."""
     if not isinstance(max_records, int) or isinstance(max_records, bool):
         raise TypeError(f"max_records must be a whole number, not {_shown(max_records)}")

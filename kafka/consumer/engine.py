@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._core.offset_lookup import OffsetLookup
@@ -39,7 +39,9 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
+    from kafka._core.offset_lookup import Found
     from kafka._runtime.application import Application
+    from kafka._runtime.tasks import Coro
     from kafka.config import Config
     from kafka.consumer.partition_state import AssignedPartition
     from kafka.consumer.subscription_state import SubscriptionState
@@ -156,7 +158,7 @@ class Engine:
         """Return the deadline of a call that may take this many seconds."""
         return self.loop.time() + timeout
 
-    async def run(self, coro: Coroutine[Any, Any, T], deadline: float, what: str) -> T:
+    async def run(self, coro: Coro[T], deadline: float, what: str) -> T:
         """Run a library-side coroutine to its end."""
         if self.closed:
             coro.close()
@@ -189,7 +191,7 @@ class Engine:
 
     def poll(
         self, limit: int, deadline: float, *, move_on: bool = True
-    ) -> Coroutine[Any, Any, dict[TopicPartition, list[ConsumerRecord]]]:
+    ) -> Coro[dict[TopicPartition, list[ConsumerRecord]]]:
         """Return records as soon as there are some, or none at the deadline."""
         return self._poll(self._take if move_on else self._peek, limit, deadline, {})
 
@@ -212,14 +214,14 @@ class Engine:
                 self.subscription.seek(partition, rows[0].offset)
         return records
 
-    def poll_columns(self, at_least: int, deadline: float) -> Coroutine[Any, Any, dict[TopicPartition, Columns]]:
+    def poll_columns(self, at_least: int, deadline: float) -> Coro[dict[TopicPartition, Columns]]:
         """Return columns as soon as there are some, or none at the deadline."""
         return self._poll(self._take_columns, at_least, deadline, {})
 
     def _take_columns(self, at_least: int) -> dict[TopicPartition, Columns] | None:
         return self.collector.take_columns(at_least) or None
 
-    def poll_chunk(self, limit: int, deadline: float) -> Coroutine[Any, Any, Chunk | None]:
+    def poll_chunk(self, limit: int, deadline: float) -> Coro[Chunk | None]:
         """Return records of one partition for an iteration, or None at the deadline."""
         return self._poll(self._take_chunk, limit, deadline, None)
 
@@ -393,7 +395,7 @@ class Engine:
         assert position is not None
         return position
 
-    async def find_offsets(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Mapping[TopicPartition, Any]:
+    async def find_offsets(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Found:
         """Look offsets up by timestamps, or by the protocol's marks for the beginning and the end."""
         if not wanted:
             return {}

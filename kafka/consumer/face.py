@@ -41,6 +41,7 @@ from kafka.structs import (
 if TYPE_CHECKING:
     from kafka.consumer.engine import Engine
     from kafka.future import Future
+    from kafka.protocol.commit import OffsetCommitResponse
 
 __all__ = ["ConsumerFace"]
 
@@ -74,7 +75,7 @@ class ConsumerFace:
 
     # Subscription and assignment…
 
-    def subscribe(self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None) -> None:
+    def subscribe(self, topics: Iterable[str] = (), pattern: object = None, listener: object = None) -> None:
         """Read these topics, or the topics whose names match a pattern, in place of the subscription before.
 
         Without a group_id this consumer reads all of their partitions, also partitions that are added later. A pattern
@@ -208,7 +209,7 @@ class ConsumerFace:
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, callback: OnCommit | None = None
-    ) -> Future[Any]:
+    ) -> Future[OffsetCommitResponse | None]:
         """Commit without waiting. `callback(offsets, response or error)` is called from a later poll or close."""
         membership = self._open().check_group()
         chosen = self.config["default_offset_commit_callback"] if callback is None else checked_callback(callback)
@@ -302,8 +303,7 @@ class ConsumerFace:
         metrics = self._open_for_any_thread().metrics
         if metrics is None:
             return None
-        found: Mapping[Any, Any] = metrics.metrics if raw else metrics.snapshot()
-        return dict(found)
+        return dict(metrics.metrics) if raw else dict(metrics.snapshot())
 
     def health(self) -> dict[str, Any]:
         """Return the state of this consumer for people, probes and dashboards; `json.dumps` takes it.

@@ -11,8 +11,8 @@ commit would cover records that were never returned. This is the one place that 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
 
 from kafka.consumer.partition_state import AssignedPartition, Chunk, CompletedFetch, Cursor
 from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
@@ -140,7 +140,7 @@ class FetchCollector:
 
     # The queue…
 
-    def _served(self) -> Any:
+    def _served(self) -> Iterator[AssignedPartition]:
         """Yield the partitions in turn; the caller puts each back with `enter`."""
         arrivals = self._fetcher.arrivals
         while arrivals:

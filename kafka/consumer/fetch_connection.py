@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka._core.client import FETCH
 from kafka.consumer.fetch_response import FetchTarget
@@ -31,6 +31,7 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from uuid import UUID
 
     from kafka._core.client import Client
     from kafka._runtime.tasks import Task
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from kafka.consumer.fetch_response import FetchTarget
     from kafka.consumer.fetch_session import Wanted
     from kafka.net.connection import Connection
+    from kafka.protocol.fetch import FetchRequest, FetchResponse
+    from kafka.protocol.offset import OffsetForLeaderEpochResponse
 
 __all__ = ["FetchSettings", "FetchConnection", "EpochCheck", "InFlight", "check_new_leader", "unchecked"]
 
@@ -97,7 +100,7 @@ class FetchConnection:
         client: Client,
         node_id: int,
         settings: FetchSettings,
-        done: Callable[[FetchConnection, Mapping[TopicPartition, FetchTarget], Any, int], None],
+        done: Callable[[FetchConnection, Mapping[TopicPartition, FetchTarget], FetchResponse | None, int], None],
         failed: Callable[[FetchConnection, KafkaError], None],
         doubted: Callable[[FetchTarget, EpochCheck], None],
         in_flight: InFlight,
@@ -126,7 +129,7 @@ class FetchConnection:
         self._wanted: Mapping[TopicPartition, Wanted] | None = None
         self._targets: dict[TopicPartition, FetchTarget] = {}
         self._max_bytes = 0
-        self._request_type: Any = FetchRequest
+        self._request_type = FetchRequest
         self._task: Task[object] | None = None
 
     @property
@@ -205,7 +208,9 @@ class FetchConnection:
             self.session.answered(response.session_id)
         self._done(self, asked, response, version)
 
-    async def _exchange(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> tuple[Any, int]:
+    async def _exchange(
+        self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int
+    ) -> tuple[FetchResponse | None, int]:
         """Return the response and its version; None for the response if no partition was left to ask for."""
         client, settings, kind = self._client, self._settings, self._request_type
         timeout = client.settings.request_timeout + settings.max_wait_ms / 1000
@@ -269,11 +274,13 @@ class FetchConnection:
             self._log_checked(self._targets[partition], check)
         return {partition: entry for partition, entry in wanted.items() if partition not in checks}
 
-    def _request(self, kind: Any, outgoing: Outgoing, max_bytes: int, max_wait_ms: int, version: int) -> Any:
+    def _request(
+        self, kind: type[FetchRequest], outgoing: Outgoing, max_bytes: int, max_wait_ms: int, version: int
+    ) -> FetchRequest:
         settings, names = self._settings, self._request_type
         partition_type, topic_type, forgotten_type = names.FetchPartition, names.FetchTopic, names.ForgottenTopic
         has_epochs = version >= _LAST_EPOCH_SINCE
-        topics: dict[tuple[str, Any], list[Any]] = {}
+        topics: dict[tuple[str, UUID], list[FetchRequest.FetchPartition]] = {}
         for partition, entry in outgoing.wanted.items():
             topics.setdefault((partition.topic, entry.topic_id), []).append(
                 partition_type(
@@ -284,7 +291,7 @@ class FetchConnection:
                     partition_max_bytes=entry.max_bytes,
                 )
             )
-        forgotten: dict[tuple[str, Any], list[int]] = {}
+        forgotten: dict[tuple[str, UUID], list[int]] = {}
         for partition, topic_id in outgoing.forgotten:
             forgotten.setdefault((partition.topic, topic_id), []).append(partition.partition)
         return kind(
@@ -371,9 +378,9 @@ async def check_new_leader(
     assert link.versions is not None
     if not link.versions.reaches(OffsetForLeaderEpochRequest.API_KEY, _EPOCHS_CHECKED_SINCE):
         return {}
-    part: Any = OffsetForLeaderEpochRequest.OffsetForLeaderPartition
-    topic: Any = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
-    topics: dict[str, list[Any]] = {}
+    part = OffsetForLeaderEpochRequest.OffsetForLeaderPartition
+    topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+    topics: dict[str, list[OffsetForLeaderEpochRequest.OffsetForLeaderPartition]] = {}
     for partition, entry in unchecked_partitions.items():
         topics.setdefault(partition.topic, []).append(
             part(
@@ -388,7 +395,9 @@ async def check_new_leader(
     return _read(await link.submit(request, timeout), unchecked_partitions)
 
 
-def _read(response: Any, unchecked_partitions: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, EpochCheck]:
+def _read(
+    response: OffsetForLeaderEpochResponse, unchecked_partitions: Mapping[TopicPartition, Wanted]
+) -> dict[TopicPartition, EpochCheck]:
     left = dict(unchecked_partitions)
     checks: dict[TopicPartition, EpochCheck] = {}
     for topic in response.topics:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum, auto
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kafka.consumer.partition_state import AssignedPartition, CompletedFetch, Cursor
 from kafka.errors import (
@@ -28,6 +28,8 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka.config import Config
+    from kafka.protocol.fetch import FetchResponse
+    from kafka.record.batch_reader import Deserialize
     from kafka.serializer import Bound
 
 __all__ = [
@@ -74,15 +76,29 @@ class FetchTarget:
         return self.state.cursor is not self.cursor or self.cursor.fetch_offset != self.offset
 
 
+class EndOfEpoch(Protocol):
+    """A leader epoch, and the offset at which its records end."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch; -1 if it is not known."""
+        ...
+
+    @property
+    def end_offset(self) -> int:
+        """The offset; -1 if it is not known."""
+        ...
+
+
 class ReaderSettings(NamedTuple):
     """The settings of a record reader."""
 
     check_crcs: bool
     read_committed: bool
     max_batch_bytes: int
-    key_deserializer: Callable[[str], Any]
+    key_deserializer: Callable[[str], Deserialize | None]
     """Returns the key deserializer for a topic, or None."""
-    value_deserializer: Callable[[str], Any]
+    value_deserializer: Callable[[str], Deserialize | None]
     with_headers: bool = False
     """Whether the deserializers take the headers of a record first."""
     skip_double_compressed: bool = False
@@ -110,7 +126,7 @@ class ReaderSettings(NamedTuple):
         )
 
 
-def _per_topic(bound: Bound | None, *, with_headers: bool) -> Callable[[str], Any]:
+def _per_topic(bound: Bound | None, *, with_headers: bool) -> Callable[[str], Deserialize | None]:
     """Return a function that returns a topic's deserializer in the form that a reader calls."""
     if bound is None:
         return lambda _topic: None
@@ -137,7 +153,9 @@ def classify(error_code: int) -> Action:
     return Action.RETRY
 
 
-def open_reply(target: FetchTarget, data: Any, settings: ReaderSettings, version: int) -> CompletedFetch | None:
+def open_reply(
+    target: FetchTarget, data: FetchResponse.PartitionData, settings: ReaderSettings, version: int
+) -> CompletedFetch | None:
     """Open the records of a partition, None if there are none, and advance the cursor's fetch offset."""
     records = data.records
     if not records:
@@ -181,7 +199,7 @@ def _too_large(partition: TopicPartition, offset: int, size: int) -> KafkaError:
     )
 
 
-def truncated(target: FetchTarget, diverging: Any) -> KafkaError:
+def truncated(target: FetchTarget, diverging: EndOfEpoch) -> KafkaError:
     """Return the error for a log that was cut before the cursor (KIP-320)."""
     partition = target.state.topic_partition
     if diverging.end_offset < 0:

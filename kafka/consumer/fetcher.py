@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka._runtime.timers import Backoff
 from kafka._text import printable
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka.consumer.metrics import FetchMetrics
     from kafka.consumer.positions import Positions
+    from kafka.protocol.fetch import FetchResponse
 
 __all__ = ["ConsumerRecord", "Fetcher"]  # a historic path of ConsumerRecord
 
@@ -138,7 +139,7 @@ class Fetcher:
 
     # On the loop: which partitions belong to which broker…
 
-    def _metadata_changed(self, _cluster: Any) -> None:
+    def _metadata_changed(self, _cluster: object) -> None:
         self._grouped = None
         self.kick()
 
@@ -342,7 +343,11 @@ class Fetcher:
     # On the loop: responses…
 
     def _answered(
-        self, connection: FetchConnection, targets: Mapping[TopicPartition, FetchTarget], response: Any, version: int
+        self,
+        connection: FetchConnection,
+        targets: Mapping[TopicPartition, FetchTarget],
+        response: FetchResponse | None,
+        version: int,
     ) -> None:
         if self._closed:
             return
@@ -368,7 +373,11 @@ class Fetcher:
             self._on_data()
 
     def _partitions_answered(
-        self, connection: FetchConnection, targets: Mapping[TopicPartition, FetchTarget], response: Any, version: int
+        self,
+        connection: FetchConnection,
+        targets: Mapping[TopicPartition, FetchTarget],
+        response: FetchResponse,
+        version: int,
     ) -> bool:
         """Take each partition's part of a response; return whether the application must look."""
         came = False
@@ -381,7 +390,9 @@ class Fetcher:
             came = self._partition_answered(entry, data, response, version) or came
         return came
 
-    def _match(self, targets: Mapping[TopicPartition, FetchTarget], response: Any) -> Iterator[tuple[FetchTarget, Any]]:
+    def _match(
+        self, targets: Mapping[TopicPartition, FetchTarget], response: FetchResponse
+    ) -> Iterator[tuple[FetchTarget, FetchResponse.PartitionData]]:
         """Yield the partitions of a response whose positions were not moved, with their targets."""
         ids = {partition.topic: self._cluster.topic_id(partition.topic) for partition in targets}
         names = {topic_id: name for name, topic_id in ids.items()}
@@ -403,7 +414,9 @@ class Fetcher:
         if isinstance(error, FixNeededError):
             self._report(connection, error)
 
-    def _partition_answered(self, target: FetchTarget, data: Any, response: Any, version: int) -> bool:
+    def _partition_answered(
+        self, target: FetchTarget, data: FetchResponse.PartitionData, response: FetchResponse, version: int
+    ) -> bool:
         """Take one partition's part of a response; return whether the application must look."""
         state = target.state
         if data.error_code:
@@ -449,7 +462,9 @@ class Fetcher:
         if error.invalid_metadata:
             self._cluster.request_update()
 
-    def _partition_failed(self, target: FetchTarget, data: Any, response: Any) -> bool:
+    def _partition_failed(
+        self, target: FetchTarget, data: FetchResponse.PartitionData, response: FetchResponse
+    ) -> bool:
         state, code = target.state, data.error_code
         partition = state.topic_partition
         error = for_code(code)(topic_partition=partition)
@@ -467,7 +482,7 @@ class Fetcher:
             self._cluster.request_update()
         return False
 
-    def _take_hint(self, state: AssignedPartition, data: Any, response: Any) -> bool:
+    def _take_hint(self, state: AssignedPartition, data: FetchResponse.PartitionData, response: FetchResponse) -> bool:
         """Take the new leader from the response (KIP-951); return whether it names one."""
         leader = data.current_leader
         if leader.leader_id < 0:

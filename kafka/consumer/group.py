@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
@@ -20,6 +20,7 @@ from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka._runtime.tasks import Coro
     from kafka.consumer.engine import Engine
     from kafka.record.columns import Columns
     from kafka.serializer.abstract import Deserializes
@@ -171,7 +172,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
 
     def _has_other_poll(self) -> bool:
         """Whether a subclass or a tracer replaced `poll`, and sees records there alone."""
-        kind: Any = type(self)
+        kind = type(self)
         polls = (kind.poll, kind._poll_once)  # noqa: SLF001 - of this class or a subclass
         replaced = polls != (_OWN_POLL, _OWN_POLL_ONCE) or "poll" in vars(self)
         return replaced and kind.__next__ is _OWN_NEXT
@@ -326,7 +327,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
 
     # One thread at a time…
 
-    def _complete(self, coro: Coroutine[Any, Any, T]) -> T:
+    def _complete(self, coro: Coro[T]) -> T:
         """Run an application-side coroutine in this thread, which is inside a call meanwhile."""
         before = self._busy_thread
         if before != (me := get_ident()):

@@ -14,7 +14,7 @@ Two threads share it without a lock, the application's and the one that turns th
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from kafka.config import duration_ms
@@ -99,7 +99,7 @@ class Cursor:
         """Records that an iteration had taken and has not returned."""
         self.given_back_end = -1
         """The position after these."""
-        self.connection: Any = None
+        self.connection: object = None
         """The connection with a request for it under way. Written by the loop."""
         self.side_empty = False
         """Whether the side connection found no data: it waits for the main connection."""

@@ -8,6 +8,7 @@ reads; the mapping of partitions is replaced as a whole and never changed, so it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
 from typing import Any, ClassVar
@@ -54,12 +55,12 @@ class SubscriptionState(SubscriptionCalls):
     """
 
     #: What `need_offset_reset` takes.
-    resets: ClassVar[Mapping[Any, Reset]] = {"latest": LATEST, "earliest": EARLIEST, -1: LATEST, -2: EARLIEST}
+    resets: ClassVar[Mapping[object, Reset]] = {"latest": LATEST, "earliest": EARLIEST, -1: LATEST, -2: EARLIEST}
 
     def __init__(self, offset_reset_strategy: str = "earliest") -> None:
         self.offset_reset_strategy = offset_reset_strategy  # historic; the consumer's option decides
         self.mode = Mode.NONE
-        self.pattern: Any = None
+        self.pattern: re.Pattern[str] | SubscriptionPattern | None = None
         """A compiled pattern, or a SubscriptionPattern for the broker to match."""
         self.listener: Any = None
         """The application's ConsumerRebalanceListener, or None."""
@@ -102,7 +103,7 @@ class SubscriptionState(SubscriptionCalls):
         """Whether partitions are assigned by the group (or, without a group, all of the topics)."""
         return self.mode is Mode.TOPICS or self.mode is Mode.PATTERN
 
-    def subscribe(self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None) -> None:
+    def subscribe(self, topics: Iterable[str] = (), pattern: object = None, listener: object = None) -> None:
         """Subscribe to topics, or to the topics that a pattern matches, in place of the subscription before."""
         if self.mode is Mode.MANUAL:
             raise IllegalStateError("Partitions are assigned by hand; call unsubscribe() before subscribe()")
@@ -120,9 +121,10 @@ class SubscriptionState(SubscriptionCalls):
 
     def match(self, available: Iterable[str]) -> bool:
         """Subscribe to the topics of the cluster that the pattern matches; return whether that is a change."""
-        if self.mode is not Mode.PATTERN or not hasattr(self.pattern, "match"):
+        pattern = self.pattern
+        if self.mode is not Mode.PATTERN or not isinstance(pattern, re.Pattern):
             return False
-        found = frozenset(topic for topic in available if self.pattern.match(topic))
+        found = frozenset(topic for topic in available if pattern.match(topic))
         changed = found != self._topics
         if changed:
             self._set_topics(found)

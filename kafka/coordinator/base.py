@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kafka._runtime.application import Application
     from kafka.client_async import KafkaClient
     from kafka.metrics import Metrics
+    from kafka.protocol.group import JoinGroupResponse
 
 __all__ = ["BaseCoordinator", "GroupCoordinatorMetrics", "HeartbeatTask"]
 
@@ -117,21 +118,23 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         """The protocol type of the group, such as ``"consumer"``."""
         raise NotImplementedError
 
-    def group_protocols(self) -> list[tuple[str, Any]]:
+    def group_protocols(self) -> Sequence[tuple[str, object]]:
         """Return ``[(name, metadata), …]`` of the protocols that this member supports, the preferred one first.
 
         Metadata is bytes or has ``encode()``. The coordinator picks a protocol that all members have.
         """
         raise NotImplementedError
 
-    def _on_join_prepare(self, generation: int, member_id: str) -> Any:
+    def _on_join_prepare(self, generation: int, member_id: str) -> object:
         """Give up partitions that must not be owned while the member joins."""
 
-    def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[object]) -> Any:
+    def _perform_assignment(
+        self, leader_id: str, protocol: str, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
+    ) -> object:
         """As leader: return ``{member_id: bytes}`` from the members (member_id, metadata, group_instance_id)."""
         raise NotImplementedError
 
-    def _on_join_complete(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> Any:
+    def _on_join_complete(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> object:
         """Take the assignment of this member."""
         raise NotImplementedError
 
@@ -289,10 +292,10 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
             return
         self.heartbeat.timeout = min(self.heartbeat.timeout, self.DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735 / 1000)
 
-    async def _offer(self) -> Sequence[tuple[str, Any]]:
+    async def _offer(self) -> Sequence[tuple[str, object]]:
         return self.group_protocols()
 
-    async def _send_join(self, reason: str, protocols: Sequence[tuple[str, object]]) -> Any:
+    async def _send_join(self, reason: str, protocols: Sequence[tuple[str, object]]) -> JoinGroupResponse:
         timeout = max(self.heartbeat.poll_interval + _JOIN_GRACE, self.client.settings.request_timeout)
         while True:
             response = await self.ask(
@@ -332,7 +335,9 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         join_group.check_synced(response, self.protocol_type(), self.generation)
         return bytes(response.assignment)
 
-    def _on_assignment_skipped(self, protocol: str, members: Sequence[object]) -> Any:
+    def _on_assignment_skipped(
+        self, protocol: str, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
+    ) -> object:
         """Called on a leader that need not assign because nothing changed."""
 
     # Errors…

@@ -8,6 +8,7 @@ and calls of the application go through the `Rendezvous`.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from kafka.cluster import ClusterMetadata
     from kafka.coordinator.rebalance import Subscription
     from kafka.metrics import Metrics
+    from kafka.protocol.group import JoinGroupResponse
 
 __all__ = ["ClassicMember"]
 
@@ -74,13 +76,13 @@ class ClassicMember(BaseCoordinator):
         """The protocol type of consumers."""
         return ConsumerProtocol.PROTOCOL_TYPE
 
-    def group_protocols(self) -> list[tuple[str, Any]]:
+    def group_protocols(self) -> list[tuple[str, object]]:
         """Return the assignors' names, each with the metadata of this member: its topics and its partitions."""
         self.joined_version = self.subscription.subscription_version
         topics = sorted(self.subscription.subscribed_topics)
         return [(str(assignor.name), self._metadata(assignor, topics)) for assignor in self.assignors]
 
-    async def _offer(self) -> Sequence[tuple[str, Any]]:
+    async def _offer(self) -> Sequence[tuple[str, object]]:
         while True:
             before = self.generation
             offer = await self._assignor_calls.ask_all(self.group_protocols)
@@ -88,7 +90,7 @@ class ClassicMember(BaseCoordinator):
                 return offer
             await self.assignments.wait_lost()  # it was removed meanwhile, and owns nothing now
 
-    def _metadata(self, assignor: object, topics: list[str]) -> Any:
+    def _metadata(self, assignor: object, topics: list[str]) -> object:
         ask = getattr(assignor, "metadata", None)
         metadata = ConsumerProtocolMemberMetadata(0, topics, b"") if ask is None else ask(topics)
         if not isinstance(metadata, ConsumerProtocolMemberMetadata):
@@ -139,7 +141,12 @@ class ClassicMember(BaseCoordinator):
                 "assign() in place of subscribe(), or a newer broker"
             )
 
-    async def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[object]) -> Mapping[str, Any]:  # noqa: ARG002
+    async def _perform_assignment(
+        self,
+        leader_id: str,  # noqa: ARG002
+        protocol: str,
+        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
+    ) -> Mapping[str, ConsumerProtocolMemberAssignment]:
         assignor = self._assignor_calls.named(protocol)
         wants = group_leader.read_members(members)
         await self._watch(group_leader.topics_of(wants))
@@ -150,7 +157,11 @@ class ClassicMember(BaseCoordinator):
         empty = ConsumerProtocolMemberAssignment(0, [], b"")
         return {member: found.get(member, empty) for member in wants}
 
-    async def _on_assignment_skipped(self, protocol: str, members: Sequence[object]) -> None:  # noqa: ARG002
+    async def _on_assignment_skipped(
+        self,
+        protocol: str,  # noqa: ARG002
+        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
+    ) -> None:
         await self._watch(group_leader.topics_of(group_leader.read_members(members)))
 
     async def _watch(self, topics: frozenset[str]) -> None:
@@ -202,19 +213,17 @@ class ClassicMember(BaseCoordinator):
     # Metadata…
 
     def _metadata_changed(self, cluster: ClusterMetadata) -> None:
-        pattern = self.subscription.pattern
+        pattern = self.subscription.pattern  # once: the application may unsubscribe meanwhile
         if (
-            pattern is not None
-            and hasattr(pattern, "match")
+            isinstance(pattern, re.Pattern)
             # While the application is busy metadata comes repeatedly, and one call is enough.
             and (self._matching is None or self._matching.done.is_done)
-            and self._matches(cluster) != set(self.subscription.subscribed_topics)
+            and self._matches(cluster, pattern) != set(self.subscription.subscribed_topics)
         ):
             self._matching = self.rendezvous.post(RebalanceCall(CallKind.WATCH, (), self.match_pattern))
         self._compare_snapshot()
 
-    def _matches(self, cluster: ClusterMetadata) -> set[str]:
-        pattern = self.subscription.pattern
+    def _matches(self, cluster: ClusterMetadata, pattern: re.Pattern[str]) -> set[str]:
         found = cluster.topics(exclude_internal_topics=self.config["exclude_internal_topics"])
         return {topic for topic in found if pattern.match(topic)}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka._runtime.application import complete
@@ -41,10 +41,12 @@ from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, Subscription
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.application import Application
+    from kafka._runtime.tasks import Coro
     from kafka.client_async import KafkaClient
     from kafka.cluster import ClusterMetadata
     from kafka.coordinator.rebalance import Subscription
     from kafka.metrics import Metrics
+    from kafka.protocol.commit import OffsetCommitResponse
 
 __all__ = ["AutoCommitTask", "ConsumerCoordinator", "ConsumerCoordinatorMetrics"]
 
@@ -98,7 +100,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         if self.auto_commit is not None:
             self.assignments.commit = self._commit_consumed
             self.committer.on_stored = self.auto_commit.stored
-        self._committed: deque[tuple[OnCommitted | None, Offsets, Any]] = deque()
+        self._committed: deque[tuple[OnCommitted | None, Offsets, object]] = deque()
         self._seen_version = -1
         if self.config["group_protocol"] != "classic":
             self._kip848 = ConsumerGroupMember(self)
@@ -299,12 +301,16 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         if self.auto_commit is not None:
             self.auto_commit.reschedule()
 
-    def commit_async(self, offsets: Offsets, callback: OnCommitted | None = None) -> Future[Any]:
+    def commit_async(
+        self, offsets: Offsets, callback: OnCommitted | None = None
+    ) -> Future[OffsetCommitResponse | None]:
         """Commit without waiting, in one attempt; `serve` calls `callback(offsets, response or error)`."""
         return self._begin_commit(dict(offsets), self.committer.ownership_ids(offsets), callback)
 
-    def _begin_commit(self, offsets: Offsets, ids: OwnershipIds | None, callback: OnCommitted | None) -> Future[Any]:
-        future: Future[Any] = Future()
+    def _begin_commit(
+        self, offsets: Offsets, ids: OwnershipIds | None, callback: OnCommitted | None
+    ) -> Future[OffsetCommitResponse | None]:
+        future: Future[OffsetCommitResponse | None] = Future()
 
         def ended(outcome: object) -> None:
             if callback is not None:
@@ -319,7 +325,9 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         self.loop.call_soon(begin)
         return future
 
-    def commit_offsets_async(self, offsets: Offsets, callback: OnCommitted | None = None) -> Future[Any]:
+    def commit_offsets_async(
+        self, offsets: Offsets, callback: OnCommitted | None = None
+    ) -> Future[OffsetCommitResponse | None]:
         """Commit without waiting. `callback` is called as ``callback(offsets, response or error)``."""
         return self.commit_async(offsets, callback)
 
@@ -471,7 +479,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
                     error,
                 )
 
-    async def _try(self, coro: Coroutine[Any, Any, None], deadline: float, what: str) -> None:
+    async def _try(self, coro: Coro[None], deadline: float, what: str) -> None:
         try:
             await self.application.run(coro, deadline, what)
         except KafkaTimeoutError as error:
@@ -486,7 +494,7 @@ class _BrokersReachable:
         self._timeout = timeout
         self._last = client.loop.time()
 
-    async def during(self, begin: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    async def during(self, begin: Callable[[], Coro[object]]) -> None:
         """Run a coroutine to its end; KafkaTimeoutError if no broker could be reached for too long."""
         client, loop = self._client, self._client.loop
         task = loop.spawn(begin())

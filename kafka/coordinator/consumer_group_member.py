@@ -14,7 +14,7 @@ import logging
 from base64 import urlsafe_b64encode
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
 from kafka._runtime.tasks import Task
@@ -60,7 +60,7 @@ class ConsumerGroupMember:
         self._interval = coordinator.heartbeat.interval
         self._target: dict[UUID, frozenset[int]] | None = None
         self._names: dict[UUID, str] = {}
-        self._sent: dict[str, Any] = {}
+        self._sent: dict[str, object] = {}
         self._reconciling: Task[object] | None = None
         self._looking_up = False
         self._failures = 0
@@ -152,11 +152,11 @@ class ConsumerGroupMember:
         self._sent = fields
         self._take(response)
 
-    def _fields_to_send(self) -> dict[str, Any]:
+    def _fields_to_send(self) -> dict[str, object]:
         """Return the fields of a heartbeat; the request has only the changed ones."""
         owner = self._owner
         subscription = owner.subscription
-        fields: dict[str, Any] = {
+        fields: dict[str, object] = {
             "instance_id": owner.group_instance_id,
             "rack_id": owner.config["client_rack"] or None,
             "rebalance_timeout_ms": int(owner.rebalance_timeout * 1000),
@@ -171,7 +171,7 @@ class ConsumerGroupMember:
         owner.joined_version = subscription.subscription_version
         return fields
 
-    def _by_id(self, partitions: Iterable[TopicPartition]) -> list[Any]:
+    def _by_id(self, partitions: Iterable[TopicPartition]) -> list[ConsumerGroupHeartbeatRequest.TopicPartitions]:
         entry = ConsumerGroupHeartbeatRequest.TopicPartitions
         ids = {name: topic_id for topic_id, name in self._names.items()}
         found: dict[UUID, list[int]] = defaultdict(list)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kafka._text import printable
 from kafka.coordinator.assignors import is_builtin
@@ -18,6 +18,9 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.cluster import ClusterMetadata
+    from kafka.coordinator.assignors.abstract import Assignor, Members
+    from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+    from kafka.protocol.group import JoinGroupResponse
 
 __all__ = ["AssignorCalls", "MetadataSnapshot", "assign", "read_members", "take_snapshot", "topics_of"]
 
@@ -27,7 +30,9 @@ MetadataSnapshot = Mapping[str, "Sequence[frozenset[str]] | None"]
 """Topic -> the racks of each of its partitions; None for an unknown topic."""
 
 
-def read_members(members: Iterable[Any]) -> dict[str, ConsumerProtocolMemberMetadata]:
+def read_members(
+    members: Iterable[JoinGroupResponse.JoinGroupResponseMember],
+) -> dict[str, ConsumerProtocolMemberMetadata]:
     """Decode the members' subscriptions. A member with an invalid one gets nothing; the group continues."""
     found = {}
     for member in members:
@@ -49,11 +54,11 @@ def topics_of(members: Mapping[str, ConsumerProtocolMemberMetadata]) -> frozense
 
 
 def assign(
-    assignor: Any, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata], *, cooperative: bool
-) -> Mapping[str, Any]:
+    assignor: Assignor, cluster: ClusterMetadata, members: Members, *, cooperative: bool
+) -> Mapping[str, ConsumerProtocolMemberAssignment]:
     """Call the assignor, which may be the application's, and check its result."""
     try:
-        found: Mapping[str, Any] = assignor.assign(cluster, members)
+        found = assignor.assign(cluster, members)
     except Exception as error:
         raise KafkaError(f"the assignor {assignor.name!r} failed: {error!r}") from error
     unknown = found.keys() - members.keys()
@@ -65,7 +70,7 @@ def assign(
 
 
 def _check_cooperative(
-    assignor: Any, members: Mapping[str, ConsumerProtocolMemberMetadata], found: Mapping[str, Any]
+    assignor: Assignor, members: Members, found: Mapping[str, ConsumerProtocolMemberAssignment]
 ) -> None:
     """Raise if a partition is assigned to a member while another still owns it (KIP-429)."""
     owners: dict[TopicPartition, set[str]] = {}
@@ -102,18 +107,18 @@ T = TypeVar("T")
 class AssignorCalls:
     """The assignors of one consumer, as its coordinator calls them."""
 
-    def __init__(self, assignors: Sequence[Any], rendezvous: Rendezvous) -> None:
+    def __init__(self, assignors: Sequence[Assignor], rendezvous: Rendezvous) -> None:
         self._assignors = assignors
         self._rendezvous = rendezvous
 
-    def named(self, name: str) -> Any:
+    def named(self, name: str) -> Assignor:
         """Return the assignor that the group chose."""
         for assignor in self._assignors:
             if assignor.name == name:
                 return assignor
         raise KafkaError(f"the group chose the assignor {name!r}, which this member did not offer")
 
-    async def ask(self, assignor: object, action: Callable[[], T]) -> T:
+    async def ask(self, assignor: Assignor, action: Callable[[], T]) -> T:
         """Call one assignor. Its errors are raised as a KafkaError that names it."""
         return await self._do(action, [assignor])
 
@@ -121,7 +126,7 @@ class AssignorCalls:
         """Call all assignors."""
         return await self._do(action, self._assignors)
 
-    async def tell(self, assignor: object, assignment: object, generation: int) -> None:
+    async def tell(self, assignor: Assignor, assignment: object, generation: int) -> None:
         """Pass the assignment of this member to an assignor; both methods may be missing."""
         hears = [getattr(assignor, name, None) for name in ("on_assignment", "on_generation_assignment")]
         facts = (assignment, generation)
@@ -134,7 +139,7 @@ class AssignorCalls:
         if any(hears):
             await self.ask(assignor, action)
 
-    async def _do(self, action: Callable[[], T], assignors: Sequence[Any]) -> T:
+    async def _do(self, action: Callable[[], T], assignors: Sequence[Assignor]) -> T:
         names = ", ".join(repr(assignor.name) for assignor in assignors if not is_builtin(assignor))
         if not names:
             return action()

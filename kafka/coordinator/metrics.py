@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka.metrics import AnonMeasurable, Metrics
 from kafka.metrics.stats import Avg, Count, Max, Rate
@@ -11,7 +11,7 @@ from kafka.metrics.stats import Avg, Count, Max, Rate
 if TYPE_CHECKING:
     from kafka.coordinator.heartbeat import Heartbeat
     from kafka.coordinator.rebalance import Subscription
-    from kafka.metrics.metric import MetricName
+    from kafka.metrics.metric import AbstractMeasurableStat, MetricName
     from kafka.metrics.sensor import Sensor
 
 __all__ = ["ConsumerCoordinatorMetrics", "GroupCoordinatorMetrics"]
@@ -91,7 +91,7 @@ class ConsumerCoordinatorMetrics:
     def _name(self, name: str, description: str) -> MetricName:
         return self.metrics.metric_name(name, self.metric_group_name, description)
 
-    def _add(self, name: str, description: str, stat: Any) -> None:
+    def _add(self, name: str, description: str, stat: AbstractMeasurableStat) -> None:
         metric_name = self._name(name, description)
         if metric_name not in self.metrics.metrics:
             self.commit_latency.add(metric_name, stat)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._runtime.tasks import wait_any
 from kafka._runtime.timers import Backoff
@@ -84,14 +84,14 @@ class OffsetCommitter:
         self._backoff = Backoff(
             client.config.seconds("retry_backoff_ms"), client.config.seconds("retry_backoff_max_ms"), self._loop.rng
         )
-        self._under_way: set[Future[Any]] = set()
+        self._under_way: set[Future[OffsetCommitResponse | None]] = set()
         self.on_committed: Callable[[Offsets], object] = lambda _offsets: None
         """Called on the loop after each commit that succeeded."""
         self.on_stored: Callable[[Mapping[TopicPartition, OffsetAndMetadata | None], OwnershipIds | None], object] = (
             lambda _offsets, _ids: None
         )
         """Called on the loop with offsets that the group has stored, after a commit or a read."""
-        self._retried: set[Future[Any]] = set()
+        self._retried: set[Future[OffsetCommitResponse | None]] = set()
         """Commits under way that may be sent again: later commits must wait for them."""
 
     # Committing…
@@ -109,7 +109,7 @@ class OffsetCommitter:
         *,
         also_retry: tuple[type[KafkaError], ...] = (),
         never_retry: tuple[type[KafkaError], ...] = (),
-    ) -> Any:
+    ) -> OffsetCommitResponse | None:
         """Commit by the deadline, after all commits that were begun before; return the broker's response.
 
         It is retried after retriable errors except `never_retry`, and after those in `also_retry`.
@@ -117,7 +117,7 @@ class OffsetCommitter:
         if not offsets:
             return None
         earlier = tuple(self._under_way)
-        ended: Future[Any] = Future()
+        ended: Future[OffsetCommitResponse | None] = Future()
         self._under_way.add(ended)
         self._retried.add(ended)
         try:
@@ -154,7 +154,7 @@ class OffsetCommitter:
                 log.info("Group %s: %s, trying again: %s", self._group_id, what, error)
                 await self._loop.sleep(delay)
 
-    def begin(self, offsets: Offsets, ids: OwnershipIds | None) -> Future[Any]:
+    def begin(self, offsets: Offsets, ids: OwnershipIds | None) -> Future[OffsetCommitResponse | None]:
         """Begin a commit with one attempt; on the loop. The future has the broker's response or the error."""
         deadline = self._loop.time() + self._client.settings.request_timeout
         task = self._loop.spawn(self._commit_in_turn(tuple(self._retried), offsets, ids, deadline), "commit")
@@ -164,11 +164,11 @@ class OffsetCommitter:
 
     async def _commit_in_turn(
         self,
-        earlier: Iterable[Future[Any]],
+        earlier: Iterable[Future[OffsetCommitResponse | None]],
         offsets: Offsets,
         ids: OwnershipIds | None,
         deadline: float,
-    ) -> Any:
+    ) -> OffsetCommitResponse | None:
         await self._wait_for(earlier, deadline)
         return await self.commit_once(offsets, ids, deadline)
 
@@ -176,12 +176,14 @@ class OffsetCommitter:
         """Wait until no commit is under way."""
         await self._wait_for(tuple(self._under_way), deadline)
 
-    async def _wait_for(self, earlier: Iterable[Future[Any]], deadline: float) -> None:
+    async def _wait_for(self, earlier: Iterable[Future[OffsetCommitResponse | None]], deadline: float) -> None:
         """Wait for older commits: one that is sent again after a newer one would restore its older offsets."""
         for each in earlier:
             await wait_any(self._loop, each, deadline=deadline)
 
-    async def commit_once(self, offsets: Offsets, ids: OwnershipIds | None, deadline: float) -> Any:
+    async def commit_once(
+        self, offsets: Offsets, ids: OwnershipIds | None, deadline: float
+    ) -> OffsetCommitResponse | None:
         """Commit in one attempt; raises the error of a partition that was refused."""
         if not offsets:
             return None

@@ -7,7 +7,7 @@ several groups' since 8 (KIP-709). In version 0 the offsets are in ZooKeeper.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from kafka.coordinator.protocol import by_topic
@@ -60,7 +60,7 @@ def commit_request(
             )
         name = {"topic_id": topic_id(topic)} if version >= _BY_ID_SINCE else {"name": topic}
         topics.append(topic_type(partitions=entries, **name))
-    fields: dict[str, Any] = {"group_id": who.group_id, "topics": topics}
+    fields: dict[str, object] = {"group_id": who.group_id, "topics": topics}
     if version >= 1:
         fields |= {"generation_id_or_member_epoch": who.generation_id, "member_id": who.member_id}
     if who.group_instance_id is not None and version >= 7:
@@ -83,7 +83,7 @@ def fetch_request(
     wanted = by_topic(partitions)
     if version >= _BY_ID_SINCE and any(topic_id(topic) is None for topic, _ in wanted):
         version = _BY_ID_SINCE - 1
-    fields: dict[str, Any] = {"require_stable": stable} if version >= _STABLE_SINCE else {}
+    fields: dict[str, object] = {"require_stable": stable} if version >= _STABLE_SINCE else {}
     if version < _BY_GROUPS_SINCE:
         topic_type = OffsetFetchRequest.OffsetFetchRequestTopic
         topics = [topic_type(name=topic, partition_indexes=numbers) for topic, numbers in wanted]
@@ -94,7 +94,7 @@ def fetch_request(
         name = {"topic_id": topic_id(topic)} if version >= _BY_ID_SINCE else {"name": topic}
         entries.append(topics_type(partition_indexes=numbers, **name))
     group_type = OffsetFetchRequest.OffsetFetchRequestGroup
-    member: dict[str, Any] = {}
+    member: dict[str, object] = {}
     if version > _BY_GROUPS_SINCE and who.member_id:
         member = {"member_id": who.member_id, "member_epoch": who.generation_id}
     return OffsetFetchRequest[version](groups=[group_type(group_id=who.group_id, topics=entries, **member)], **fields)
@@ -120,7 +120,12 @@ def fetched_entries(
             yield TopicPartition(name, entry.partition_index), entry.error_code, found
 
 
-def _name(topic: Any, name_of: TopicNames) -> str:
+def _name(
+    topic: OffsetCommitResponse.OffsetCommitResponseTopic
+    | OffsetFetchResponse.OffsetFetchResponseTopic
+    | OffsetFetchResponse.OffsetFetchResponseTopics,
+    name_of: TopicNames,
+) -> str:
     if topic.name:
         return str(topic.name)
     return name_of(topic.topic_id) or str(topic.topic_id)

@@ -17,13 +17,15 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from enum import Enum
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kafka.errors import KafkaError
 from kafka.future import Future
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
+    import re
+
     from kafka._runtime.application import Application
 
 __all__ = ["Assignments", "CallKind", "RebalanceCall", "Rendezvous", "Subscription", "Ownership", "tell"]
@@ -33,7 +35,7 @@ log = logging.getLogger(__name__)
 
 OwnershipIds = Mapping[TopicPartition, int]
 """Partition -> the id of its ownership; 0 for one that the member does not own."""
-Commit = Callable[[Mapping[TopicPartition, OffsetAndMetadata]], Awaitable[Any]]
+Commit = Callable[[Mapping[TopicPartition, OffsetAndMetadata]], Awaitable[object]]
 
 
 class CallKind(Enum):
@@ -122,7 +124,7 @@ class Rendezvous:
                 self._waiting.remove(call)
 
 
-def tell(listener: object, kind: CallKind, partitions: Iterable[TopicPartition]) -> Any:
+def tell(listener: object, kind: CallKind, partitions: Iterable[TopicPartition]) -> object:
     """Call a listener's method; without on_partitions_lost it is on_partitions_revoked.
 
     >>> class Listener:
@@ -215,7 +217,7 @@ class Assignments:
         added = set(partitions) - self.held()
         self.ownership.replace(partitions)
 
-        def call() -> Any:
+        def call() -> object:
             if not self._subscription.is_automatic:
                 return None  # the application unsubscribed a moment ago
             self._subscription.assign_from_group(sorted(partitions))
@@ -259,7 +261,7 @@ class Assignments:
             if partitions:
                 self._subscription.assign_from_group(())
 
-    def _call_listener(self, kind: CallKind, partitions: Collection[TopicPartition]) -> Any:
+    def _call_listener(self, kind: CallKind, partitions: Collection[TopicPartition]) -> object:
         here = self._subscription.assigned() & set(partitions)
         return tell(self._subscription.listener, kind, here) if here else None
 
@@ -286,9 +288,9 @@ class Assignments:
 class Subscription(Protocol):
     """The subscription of a consumer, as its coordinator needs it; only the application's thread or task changes it."""
 
-    pattern: Any
+    pattern: re.Pattern[str] | SubscriptionPattern | None
     """A compiled pattern, a SubscriptionPattern for the broker to match, or None."""
-    listener: Any
+    listener: object
     """The ConsumerRebalanceListener, or None."""
     subscription_version: int
     """Counts changes of the subscription."""

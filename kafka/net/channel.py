@@ -69,7 +69,7 @@ class Channel(ABC):
         """Whether the name has other addresses that may lead to the broker."""
         self.closed_by_peer = False
         """Whether the broker, and not this client, ended the last stream."""
-        self.delivered: Callable[[Future[Any], Any], object] | None = None
+        self.delivered: Callable[[Future[Any], object], object] | None = None
         """Called with each future that a response resolved, and the response."""
         self._loop = context.loop
         self._scope = Scope(context.loop)
@@ -152,7 +152,7 @@ class Channel(ABC):
     # Requests of the connection itself…
 
     async def ask(
-        self, request: Request[ResponseT], version: int, decode: Callable[[Any], ResponseT] | None = None
+        self, request: Request[ResponseT], version: int, decode: Callable[[bytes | bytearray], ResponseT] | None = None
     ) -> ResponseT:
         """Send a request of the connection itself, ahead of the queue, and wait for the response."""
         return await self.control(request, version, decode=decode)
@@ -170,7 +170,7 @@ class Channel(ABC):
         request: Request[ResponseT],
         version: int,
         timeout: float | None = None,
-        decode: Callable[[Any], ResponseT] | None = None,
+        decode: Callable[[bytes | bytearray], ResponseT] | None = None,
     ) -> Future[ResponseT]:
         """Send a request of the connection itself, ahead of the queue.
 

@@ -11,7 +11,7 @@ import logging
 import math
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._runtime.tasks import deferred
 from kafka.errors import (
@@ -157,7 +157,7 @@ class Connection(Channel):
         request: Request[ResponseT],
         timeout: float | None = None,
         newest: int | None = None,
-        decode: Callable[[Any], Any] | None = None,
+        decode: Callable[[bytes | bytearray], object] | None = None,
     ) -> Future[ResponseT]:
         """Queue a request, connecting first if needed; the future resolves to the response.
 

@@ -12,7 +12,7 @@ import math
 import socket
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from kafka._runtime.tasks import wait_any
 from kafka._text import printable
@@ -61,7 +61,7 @@ class Exchange(Protocol):
     """A connection as this module needs it for one request and its response."""
 
     async def ask(
-        self, request: Request[ResponseT], version: int, decode: Callable[[Any], ResponseT] | None = None
+        self, request: Request[ResponseT], version: int, decode: Callable[[bytes | bytearray], ResponseT] | None = None
     ) -> ResponseT:
         """Send a request ahead of the queue and wait for the response."""
         ...
@@ -353,8 +353,8 @@ async def ask_versions(
     """
     from kafka.protocol.admin import ApiVersionsRequest, ApiVersionsResponse
 
-    def decode(version: int) -> Callable[[Any], ApiVersionsResponse]:
-        def read(frame: Any) -> ApiVersionsResponse:
+    def decode(version: int) -> Callable[[bytes | bytearray], ApiVersionsResponse]:
+        def read(frame: bytes | bytearray) -> ApiVersionsResponse:
             return ApiVersionsResponse.unframe(frame, answered_version(ApiVersionsRequest.API_KEY, version, frame))[1]
 
         return read
@@ -376,7 +376,7 @@ async def ask_versions(
     return ApiVersions.from_response(response)
 
 
-def _probe_requests() -> list[tuple[tuple[int, ...], Request[Any]]]:
+def _probe_requests() -> list[tuple[tuple[int, ...], Request[Response]]]:
     """Return the requests for brokers that do not know ApiVersions: the first with an answer shows the release."""
     from kafka.protocol.admin import ListGroupsRequest
     from kafka.protocol.commit import FindCoordinatorRequest, OffsetFetchRequest

@@ -175,7 +175,7 @@ _MAX_CORRELATION_ID: Final = 2**31 - 1
 _LONG_PAUSE: Final = 10.0
 _LONGEST_PAUSE: Final = 60.0
 
-Decode = Callable[[Any], Any]
+Decode = Callable[[bytes | bytearray], object]
 ResponseT = TypeVar("ResponseT", bound=Response)
 
 
@@ -300,7 +300,7 @@ class Pipeline:
         now: float,
         deadline: float,
         *,
-        decode: Callable[[Any], ResponseT] | None = None,
+        decode: Callable[[bytes | bytearray], ResponseT] | None = None,
     ) -> Future[ResponseT]:
         """Send a request of the connection's own past the queue: versions, authentication."""
         entry = _Entry(request, Future(), deadline)
@@ -344,7 +344,7 @@ class Pipeline:
 
     # Coming in…
 
-    def received(self, frame: bytes | bytearray, now: float) -> tuple[Future[Any], Any] | None:
+    def received(self, frame: bytes | bytearray, now: float) -> tuple[Future[Any], object] | None:
         """Resolve the request that a frame answers; return its future and the response.
 
         After a KafkaProtocolError the connection is unusable.

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from operator import index
-from typing import Any, Final
+from typing import Any, Final, SupportsIndex
 
 from kafka.config import Config, resolve
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError
@@ -53,7 +53,7 @@ def checked_config(configs: Mapping[str, Any], declared: Mapping[str, Any] | Non
     return config
 
 
-def options_of(configs: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+def options_of(configs: tuple[object, ...], options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that were passed by name, or in one mapping before them."""
     if not configs:
         return options
@@ -73,7 +73,7 @@ def options_of(configs: tuple[Any, ...], options: dict[str, Any]) -> dict[str, A
     return {**configs[0], **named}
 
 
-def as_bytes(data: Any, what: str, serialized: bool = False) -> bytes | None:
+def as_bytes(data: object, what: str, serialized: bool = False) -> bytes | None:
     """Return bytes, `serialized` if a serializer has made them; other buffers are copied, as they could change."""
     if data is None or type(data) is bytes:
         return data
@@ -95,7 +95,7 @@ def _serializer_for(data: object, what: str) -> str:
     return f"; set {option} to a function that takes the {what} and returns bytes"
 
 
-def checked_partition(partition: Any) -> int:
+def checked_partition(partition: SupportsIndex) -> int:
     """Return the number of a partition."""
     try:
         return index(partition)
@@ -103,7 +103,7 @@ def checked_partition(partition: Any) -> int:
         raise TypeError(f"partition must be the number of a partition, not {partition!r}") from None
 
 
-def checked_timestamp(timestamp: Any) -> int:
+def checked_timestamp(timestamp: object) -> int:
     """Return a record's time as a whole number of milliseconds."""
     if isinstance(timestamp, bool) or not isinstance(timestamp, (int, float)):
         raise TypeError(f"timestamp_ms must be a number of milliseconds, not {type(timestamp).__name__}")
@@ -112,7 +112,7 @@ def checked_timestamp(timestamp: Any) -> int:
     return int(timestamp)
 
 
-def checked_timeout(timeout: Any, what: str) -> float | None:
+def checked_timeout(timeout: object, what: str) -> float | None:
     """Return seconds, None for no limit."""
     if timeout is None:
         return None
@@ -145,7 +145,7 @@ def checked_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
     return checked
 
 
-def checked_records(records: Any) -> list[Any]:
+def checked_records(records: object) -> list[Any]:
     """Return records for `send_many()` as a list."""
     if type(records) is list:
         return records
@@ -157,14 +157,14 @@ def checked_records(records: Any) -> list[Any]:
     return list(records)
 
 
-def checked_release(release: Any) -> tuple[int, ...]:
+def checked_release(release: object) -> tuple[int, ...]:
     """Return a release of Kafka, which must be a tuple of numbers."""
     if not isinstance(release, tuple) or not all(isinstance(part, int) for part in release):
         raise TypeError(f"a release is a tuple of numbers, as in (0, 11), not {release!r}")
     return release
 
 
-def checked_group(group: Any) -> ConsumerGroupMetadata:
+def checked_group(group: object) -> ConsumerGroupMetadata:
     """Return the group whose offsets are committed with a transaction."""
     if isinstance(group, str):
         group = ConsumerGroupMetadata(group)
@@ -191,7 +191,7 @@ def _offsets_partition(partition: Any) -> TopicPartition:
     return TopicPartition(topic, number)
 
 
-def _checked_offset(offset: Any) -> OffsetAndMetadata:
+def _checked_offset(offset: object) -> OffsetAndMetadata:
     if isinstance(offset, int):
         found = OffsetAndMetadata(offset, "", -1)
     elif isinstance(offset, tuple) and 1 <= len(offset) <= len(OffsetAndMetadata._fields):
@@ -205,7 +205,7 @@ def _checked_offset(offset: Any) -> OffsetAndMetadata:
     return found
 
 
-def checked_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
+def checked_offsets(offsets: object) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return the offsets that are committed with a transaction."""
     if not isinstance(offsets, Mapping):
         raise TypeError(f"offsets must be a dict of offsets by TopicPartition, not {type(offsets).__name__}")

@@ -23,7 +23,7 @@ from kafka.producer.record_accumulator import too_large
 from kafka.record.arrow_encoder import binary_column, encode_arrow, encode_divided, larger_chunks
 
 if TYPE_CHECKING:
-    from kafka.producer.calls import ProducerCalls
+    from kafka.producer.calls import FutureT, ProducerCalls
     from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
     from kafka.producer.record_accumulator import RecordAccumulator
     from kafka.record.batch_builder import BatchBuilder
@@ -95,13 +95,13 @@ def _raise_failed(batch: ProducerBatch) -> None:
             _raise_failed(part)
 
 
-def takes_columns(calls: ProducerCalls[Any]) -> bool:
+def takes_columns(calls: ProducerCalls[FutureT]) -> bool:
     """Whether whole columns can be encoded for a producer."""
     return calls.plain and calls.accumulator.magic > 1
 
 
 async def send_columns(
-    calls: ProducerCalls[Any],
+    calls: ProducerCalls[FutureT],
     topic: str,
     values: Array,
     keys: Array | None,
@@ -117,8 +117,8 @@ async def send_columns(
 
 
 def _rows(
-    calls: ProducerCalls[Any], values: Array, keys: Array | None, headers: Array | None, partitions: Array | None
-) -> list[tuple[Any, Any, Any, Any]]:
+    calls: ProducerCalls[FutureT], values: Array, keys: Array | None, headers: Array | None, partitions: Array | None
+) -> list[tuple[object, object, object, object]]:
     """Return the records as `KafkaProducer.send_many` takes them."""
     serializes = [calls.config[name] is not None for name in ("value_serializer", "key_serializer")]
     columns = (_objects(column, given) for column, given in zip((values, keys), serializes, strict=True))
@@ -137,7 +137,7 @@ def _objects(column: Array | None, as_they_are: bool) -> Iterable[Any]:
 
 
 async def _send_whole(
-    calls: ProducerCalls[Any],
+    calls: ProducerCalls[FutureT],
     topic: str,
     values: Array,
     keys: Array | None,
@@ -170,7 +170,7 @@ async def _send_whole(
 
 
 async def _add(
-    calls: ProducerCalls[Any], topic: Topic, built: Iterable[tuple[Partition | None, BatchBuilder]]
+    calls: ProducerCalls[FutureT], topic: Topic, built: Iterable[tuple[Partition | None, BatchBuilder]]
 ) -> list[ProducerBatch]:
     """Add batches, some megabytes of them at a time: each time wakes the loop. Waits for memory."""
     added: list[ProducerBatch] = []

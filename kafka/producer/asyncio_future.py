@@ -19,6 +19,8 @@ from kafka.producer.future import RecordFuture, RecordFutures, RecordMetadata
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka.producer.producer_batch import Delivered, ProducerBatch
+
 __all__ = ["AsyncRecordFuture", "AsyncSentRecords"]
 
 Callback = Callable[[Any], object]
@@ -35,7 +37,7 @@ class _Following:
         self.is_settled = False
         """The callbacks have been called."""
         self.is_cancelled = False
-        self.cancel_message: Any = None
+        self.cancel_message: object = None
 
 
 class AsyncRecordFuture(RecordFuture):
@@ -83,7 +85,7 @@ class AsyncRecordFuture(RecordFuture):
         """Whether the future was cancelled. The record may be written nevertheless."""
         return self._is_cancelled
 
-    def cancel(self, msg: Any = None) -> bool:
+    def cancel(self, msg: object = None) -> bool:
         """Cancel the future, but not the record; False if there is an outcome already."""
         if self.done():
             return False
@@ -108,14 +110,14 @@ class AsyncRecordFuture(RecordFuture):
         outcome = self._outcome()[2]
         return outcome if isinstance(outcome, BaseException) else None
 
-    def _outcome(self) -> tuple[Any, int, Any]:
+    def _outcome(self) -> tuple[ProducerBatch, int, Delivered | BaseException]:
         if self._is_cancelled:
             message = self._following.cancel_message
             raise CancelledError() if message is None else CancelledError(message)
-        found = self._look()
-        if found[2] is None:
+        batch, index, outcome = self._look()
+        if outcome is None:
             raise InvalidStateError("the record is not written yet: await its future")
-        return found
+        return batch, index, outcome
 
     def add_done_callback(self, fn: Callback, /, *, context: Context | None = None) -> None:
         """Call ``fn(future)`` in `context`, by the event loop, when there is an outcome."""
@@ -172,7 +174,7 @@ class AsyncSentRecords(RecordFutures[AsyncRecordFuture]):
     __slots__ = ()
     record_future = AsyncRecordFuture
 
-    def __await__(self) -> Generator[Any, None, list[RecordMetadata]]:
+    def __await__(self) -> Generator[AsyncRecordFuture, None, list[RecordMetadata]]:
         # One wait per batch.
         for first in self.firsts():
             if not first.done():

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from itertools import count, takewhile
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafka.future import Future
 from kafka.record.header import V2_HEADER_SIZE
 
 if TYPE_CHECKING:
     from kafka._runtime.tasks import Pending
+    from kafka.producer.producer_batch import ProducerBatch
 
 __all__ = ["BufferPool", "Reservation", "Share"]
 
@@ -35,7 +36,7 @@ class Share:
         self.target = target
         self.held = held
         """Bytes that were granted, and were neither spent nor released."""
-        self.batch: Any = None
+        self.batch: ProducerBatch | None = None
         """The batch, once one of the calls has opened it. It has room for the records of all members."""
         self.members: dict[Reservation, None] = {}
         """The calls that have neither added their record nor left."""

@@ -12,7 +12,7 @@ import logging
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     import asyncio
 
     from kafka._runtime.application import Application
+    from kafka._runtime.tasks import Coro
+    from kafka.metrics import Metrics
     from kafka.net.environment import Environment
     from kafka.producer.transaction_manager import TransactionManager
     from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
@@ -111,7 +113,7 @@ class ProducerCalls(Generic[FutureT]):
         self._topics = core.accumulator.topics
         self._time = core.client.environment.clock.time
         self.max_block = config.seconds("max_block_ms")
-        self.metrics: Any = None
+        self.metrics: Metrics | None = None
         if config["metrics_enabled"]:
             from kafka._core.metrics import make_metrics
             from kafka.producer.metrics import ProducerMetrics
@@ -160,7 +162,7 @@ class ProducerCalls(Generic[FutureT]):
         partition: int | None = None,
         timestamp_ms: int | None = None,
         deadline: float | None = None,
-    ) -> FutureT | Coroutine[Any, Any, FutureT]:
+    ) -> FutureT | Coro[FutureT]:
         """Add a record to a batch and return its future, or the coroutine that does so after a wait.
 
         A coroutine that raises, CancelledError too, has not added the record.
@@ -218,7 +220,7 @@ class ProducerCalls(Generic[FutureT]):
         record: Record,
         facts: tuple[int, int, int, int],
         deadline: float | None,
-    ) -> Coroutine[Any, Any, FutureT]:
+    ) -> Coro[FutureT]:
         """Return the coroutine that waits until there is memory for a record, and adds it."""
         # Hot when many tasks wait: few calls, and few objects for the cycle collector to look at.
         reservation = self.accumulator.reservation(state, where, record, self.application.pending())
@@ -244,7 +246,7 @@ class ProducerCalls(Generic[FutureT]):
         return self.record_future(batch, 0, -1, -1, -1, -1)
 
     async def send_many(
-        self, topic: str, records: Iterable[Any], send: Callable[..., FutureT] | None = None
+        self, topic: str, records: Iterable[object], send: Callable[..., FutureT] | None = None
     ) -> RecordFutures[FutureT]:
         """Add values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``.
 
@@ -351,7 +353,7 @@ class ProducerCalls(Generic[FutureT]):
             return await self.application.run(core.find_topic(topic, deadline, limit), deadline + 1, what)
 
     async def _with_memory(
-        self, reservation: Reservation, deadline: float | None, what: str, add: Callable[..., T | None], *args: Any
+        self, reservation: Reservation, deadline: float | None, what: str, add: Callable[..., T | None], *args: object
     ) -> T:
         """Wait for memory, in the order of arrival, until ``add(reservation, *args)`` succeeds.
 
@@ -430,7 +432,7 @@ class ProducerCalls(Generic[FutureT]):
         self.check_open()
         return await self._run(self.core.purge(in_flight), None, "purge()")
 
-    def _run(self, coro: Coroutine[Any, Any, T], deadline: float | None, what: str) -> Coroutine[Any, Any, T]:
+    def _run(self, coro: Coro[T], deadline: float | None, what: str) -> Coro[T]:
         """Run a coroutine of the core; refuses in a thread that was interrupted within `send()`."""
         try:
             self.accumulator.check_outside(what)
@@ -482,7 +484,7 @@ class ProducerCalls(Generic[FutureT]):
             )
         return found
 
-    async def transact(self, work: Coroutine[Any, Any, None], what: str, metric: str, timeout: float | None) -> None:
+    async def transact(self, work: Coro[None], what: str, metric: str, timeout: float | None) -> None:
         """Run the work of a transactional call, for `timeout` seconds or max_block_ms.
 
         The work continues if this ends early, by a timeout or a cancellation: calling again waits for the rest.

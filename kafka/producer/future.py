@@ -90,7 +90,7 @@ class RecordFuture:
         """The batch that the record was added to, and its index there."""
         return self._batch, self._index
 
-    def _look(self) -> tuple[ProducerBatch, int, Any]:
+    def _look(self) -> tuple[ProducerBatch, int, Delivered | BaseException | None]:
         """Return the batch that the record is in now, its index there, and the outcome or None."""
         return self._batch.locate(self._index)
 
@@ -103,7 +103,7 @@ class RecordFuture:
         """Whether there is an outcome, as futures of asyncio and of threads spell it."""
         return self._look()[2] is not None
 
-    def _metadata(self, batch: ProducerBatch, index: int, outcome: Any) -> RecordMetadata:
+    def _metadata(self, batch: ProducerBatch, index: int, outcome: Delivered) -> RecordMetadata:
         # Hot, if there are callbacks: a named tuple's own constructor takes twice as long.
         tp = batch.partition.tp
         base_offset, append_time = outcome
@@ -216,7 +216,7 @@ class FutureRecordMetadata(RecordFuture):
             topic_partition=tp,
         )
 
-    def __await__(self) -> Generator[Any, None, RecordMetadata]:
+    def __await__(self) -> Generator[object, None, RecordMetadata]:
         if not self.is_done:
             yield from self._batch.partition.owner.wait_for_async(self._batch).__await__()
         return self.get(0)
@@ -232,7 +232,7 @@ class FutureRecordMetadata(RecordFuture):
 
     # Callbacks…
 
-    def add_callback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
+    def add_callback(self, f: Callable[..., object], *args: object, **kwargs: object) -> Self:
         """Call ``f(*args, metadata, **kwargs)`` when the record is written.
 
         Callbacks run on the network thread, or in a thread that waits: they must not block.
@@ -240,12 +240,12 @@ class FutureRecordMetadata(RecordFuture):
         self._batch.follow(self, _bound(f, args, kwargs), None)
         return self
 
-    def add_errback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
+    def add_errback(self, f: Callable[..., object], *args: object, **kwargs: object) -> Self:
         """Call ``f(*args, exception, **kwargs)`` when the record is given up."""
         self._batch.follow(self, None, _bound(f, args, kwargs))
         return self
 
-    def add_both(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
+    def add_both(self, f: Callable[..., object], *args: object, **kwargs: object) -> Self:
         """Call ``f(*args, metadata or exception, **kwargs)`` when there is an outcome."""
         back = _bound(f, args, kwargs)
         self._batch.follow(self, back, back)
@@ -262,7 +262,7 @@ class FutureRecordMetadata(RecordFuture):
         return hash((id(self._batch), self._index))
 
 
-def _bound(f: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., object]:
+def _bound(f: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> Callable[..., object]:
     """Return a callable that takes the outcome alone; TypeError if `f` is not callable."""
     if args or kwargs:
         return partial(f, *args, **kwargs)
@@ -406,7 +406,7 @@ class DeliveryReport:
     def __hash__(self) -> int:
         return hash(self._values())
 
-    def _values(self) -> tuple[Any, ...]:
+    def _values(self) -> tuple[object, ...]:
         return self.topic_partition, self.base_offset, self.count, self.error
 
     def __repr__(self) -> str:
@@ -428,10 +428,10 @@ class DeliveryReport:
         return range(self.base_offset, self.base_offset + self.count) if self.base_offset >= 0 else range(0)
 
 
-def reporter(report: Callable[[DeliveryReport], object]) -> Callable[[ProducerBatch, Any], None]:
+def reporter(report: Callable[[DeliveryReport], object]) -> Callable[[ProducerBatch, Delivered | BaseException], None]:
     """Return a function that calls the application's on_delivery with each batch; its exceptions are logged."""
 
-    def settled(batch: ProducerBatch, outcome: Any) -> None:
+    def settled(batch: ProducerBatch, outcome: Delivered | BaseException) -> None:
         try:
             report(DeliveryReport.of(batch, outcome))
         except Exception:

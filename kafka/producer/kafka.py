@@ -181,7 +181,7 @@ class KafkaProducer(ProducerNames):
             check_topic(topic)  # such as a list, which has no hash; a check before each record would slow all of them
             raise
 
-    def send_many(self, topic: str, records: Iterable[Any]) -> SentRecords:
+    def send_many(self, topic: str, records: Iterable[object]) -> SentRecords:
         """Send many records: values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``.
 
         Bytes that need no serializer cost a fraction of as many calls of `send()`, as values or as pairs of key and
@@ -369,8 +369,7 @@ class KafkaProducer(ProducerNames):
         metrics = self._calls.metrics
         if metrics is None:
             return None
-        found: Mapping[Any, Any] = metrics.metrics if raw else metrics.snapshot()
-        return dict(found)
+        return dict(metrics.metrics) if raw else dict(metrics.snapshot())
 
     def health(self) -> dict[str, Any]:
         """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` accepts it.

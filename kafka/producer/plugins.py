@@ -5,7 +5,7 @@ It runs in the thread or the task that calls `send()`, before the record is adde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.errors import IllegalArgumentError
@@ -18,8 +18,10 @@ from kafka.serializer import bind_serializer
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka._runtime.tasks import Coro
     from kafka.cluster import ClusterMetadata
     from kafka.config import Config
+    from kafka.producer.arguments import Headers
 
 __all__ = ["Interception", "Plugins"]
 
@@ -51,7 +53,7 @@ class Plugins:
         self.plain: bool = self.is_default and not self.has_serializers
         """Whether there is no serializer, and no partitioner but the default one."""
 
-    def serialize(self, topic: str, key: Any, value: Any, headers: Any) -> tuple[bytes | None, bytes | None]:
+    def serialize(self, topic: str, key: Any, value: Any, headers: Headers | None) -> tuple[bytes | None, bytes | None]:
         """Return a record's key and value as bytes."""
         serialize = self._serialize_key
         if serialize is not None:
@@ -67,9 +69,9 @@ class Plugins:
     def place(
         self,
         state: Topic,
-        key: Any,
+        key: object,
         key_bytes: bytes | None,
-        value: Any,
+        value: object,
         value_bytes: bytes | None,
         asked: int | None,
     ) -> Partition | None:
@@ -118,11 +120,9 @@ class Interception:
         self._interceptors = Interceptors(config["interceptors"], config)
         self.close = self._interceptors.close
 
-    def send(
-        self, send: Callable[..., FutureT | Coroutine[Any, Any, FutureT]], *given: Any
-    ) -> FutureT | Coroutine[Any, Any, FutureT]:
+    def send(self, send: Callable[..., FutureT | Coro[FutureT]], *given: Any) -> FutureT | Coro[FutureT]:
         """Pass a record through the interceptors and then to `send`."""
-        record: Any = self._interceptors.through("on_send", ProducerRecord(*given))
+        record = self._interceptors.through("on_send", ProducerRecord(*given))
         try:
             sent = send(*record)
         except Exception as error:
@@ -130,7 +130,7 @@ class Interception:
             raise
         return self._follow(sent) if isinstance(sent, RecordFuture) else self._send_later(record, sent)
 
-    async def _send_later(self, record: Any, sent: Coroutine[Any, Any, FutureT]) -> FutureT:
+    async def _send_later(self, record: ProducerRecord, sent: Coro[FutureT]) -> FutureT:
         try:
             return self._follow(await sent)
         except BaseException as error:
@@ -149,7 +149,7 @@ class Interception:
         batch.follow(future, written, given_up)
         return future
 
-    def _refused(self, record: Any, error: BaseException) -> None:
+    def _refused(self, record: ProducerRecord, error: BaseException) -> None:
         partition = -1 if record.partition is None else record.partition
         self._failed(TopicPartition(record.topic, partition), error)
 

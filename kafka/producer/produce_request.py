@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kafka.producer.producer_batch import Delivered
 from kafka.protocol.api import reply_decoder
@@ -20,6 +20,7 @@ from kafka.protocol.registry import ApiKey
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from kafka.protocol.fields import Buffer
     from kafka.record.batch_builder import SealedBatch
     from kafka.record.message_v0_v1 import SealedMessages
 
@@ -56,7 +57,7 @@ class BatchesRequest:
 
     API_KEY: ClassVar[int] = ApiKey.Produce
     API_VERSION: ClassVar[int]
-    RESPONSE_TYPE: ClassVar[Any] = ProduceResponse
+    RESPONSE_TYPE: ClassVar[type[ProduceResponse]] = ProduceResponse
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class BatchesRequest:
         by_topic: dict[str, list[Placed]] = {}
         for one in placed:
             by_topic.setdefault(one[0], []).append(one)
-        pieces: list[Any] = [
+        pieces: list[Buffer] = [
             b"\0" if transactional_id is None else _compact_text(transactional_id),
             _ACKS_AND_TIMEOUT(acks, timeout_ms),
             _uvarint(len(by_topic) + 1),
@@ -102,14 +103,14 @@ class BatchesRequest:
         """Whether the broker answers."""
         return self._acks != 0
 
-    def frame_parts(self, correlation_id: int, client_id: str | None, version: int) -> list[Any]:
+    def frame_parts(self, correlation_id: int, client_id: str | None, version: int) -> list[Buffer]:
         """Return the framed request in pieces, as `Request.frame_parts` does."""
         client = _client_header(client_id)
         head = _HEAD(self._size + len(client) + 8, ApiKey.Produce, version, correlation_id) + client
         if self._size <= _JOINED:
             return [b"".join((head, *self._pieces))]
-        parts: list[Any] = []
-        small = [head]
+        parts: list[Buffer] = []
+        small: list[Buffer] = [head]
         for piece in self._pieces:
             if len(piece) < _WORTH_A_PIECE:
                 small.append(piece)
@@ -170,12 +171,12 @@ class Written:
 
 
 @lru_cache(maxsize=16)
-def read_reply(version: int) -> Callable[[Any], Written | ProduceResponse]:
+def read_reply(version: int) -> Callable[[bytes | bytearray], Written | ProduceResponse]:
     """Return the function that reads a framed reply (without its size) in a version."""
-    read_any = reply_decoder(ProduceResponse, version)
+    read_any: Callable[[bytes | bytearray], ProduceResponse] = reply_decoder(ProduceResponse, version)
     has_ids = version >= TOPIC_IDS_SINCE
 
-    def read(frame: Any) -> Any:
+    def read(frame: bytes | bytearray) -> Written | ProduceResponse:
         if frame[4:6] == _ONE_TOPIC and len(frame) > _SHORTEST:
             begin = 6 if has_ids else 7
             end = begin + 16 if has_ids else begin + frame[6] - 1

@@ -36,8 +36,8 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Coroutine
 
+    from kafka._runtime.tasks import Coro
     from kafka._runtime.timers import Timer
 
 __all__ = [
@@ -79,11 +79,11 @@ class BatchOwner(Protocol):
         """Send a batch without waiting for more records."""
         ...
 
-    def wait_for(self, batch: ProducerBatch, timeout: float | None) -> Coroutine[Any, Any, None]:
+    def wait_for(self, batch: ProducerBatch, timeout: float | None) -> Coro[None]:
         """Wait until a batch is settled: an application-side coroutine."""
         ...
 
-    def wait_for_async(self, batch: ProducerBatch) -> Coroutine[Any, Any, None]:
+    def wait_for_async(self, batch: ProducerBatch) -> Coro[None]:
         """Wait in a task until a batch is settled."""
         ...
 
@@ -123,7 +123,7 @@ class FollowedRecord(Protocol):
 
     _index: int
 
-    def _metadata(self, batch: ProducerBatch, index: int, outcome: Any) -> object: ...
+    def _metadata(self, batch: ProducerBatch, index: int, outcome: Delivered) -> object: ...
 
     def _moved(self, batch: ProducerBatch, index: int) -> FollowedRecord: ...
 
@@ -354,7 +354,7 @@ class Partition:
         self.scheduled = False
         """It waits in its sink."""
         self.not_before = 0.0
-        self.timer: Any = None
+        self.timer: Timer | None = None
         self.producer_id = -1
         self.epoch = -1
         self.next_sequence = 0

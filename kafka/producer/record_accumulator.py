@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafka.errors import IllegalStateError, RecordTooLargeError
 from kafka.producer.buffer_pool import BufferPool, Reservation, Share
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RecordAccumulator", "too_large"]
 
-Record = tuple[int, "bytes | None", "bytes | None", Any]
+Record = tuple[int, "bytes | None", "bytes | None", "list[tuple[str, bytes | None]] | None"]
 """Timestamp, key, value, headers."""
 # Bytes of a request beside its records: names, lengths, transactional id.
 _REQUEST_OVERHEAD: Final = 512

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kafka.net.connection import Connection
     from kafka.producer.producer_batch import Partition
     from kafka.producer.sender import Sender
+    from kafka.protocol.fields import Buffer
+    from kafka.protocol.produce import ProduceResponse
     from kafka.record.batch_builder import SealedBatch
     from kafka.record.message_v0_v1 import SealedMessages
 
@@ -211,8 +213,8 @@ class Sink:
     def _request_of_structs(
         self, version: int, batches: list[ProducerBatch], transactional_id: str | None
     ) -> ProduceRequest:
-        bound: Any = ProduceRequest[version]
-        by_topic: dict[str, list[Any]] = {}
+        bound: type[ProduceRequest] = ProduceRequest[version]
+        by_topic: dict[str, list[ProduceRequest.PartitionProduceData]] = {}
         for batch in batches:
             assert batch.sealed is not None
             partition = batch.partition
@@ -221,8 +223,7 @@ class Sink:
         topics = [bound.TopicProduceData(name=name, partition_data=data) for name, data in by_topic.items()]
         fields = {} if transactional_id is None else {"transactional_id": transactional_id}
         timeout_ms = int(self._sender.request_timeout * 1000)
-        request: ProduceRequest = bound(acks=self._sender.acks, timeout_ms=timeout_ms, topic_data=topics, **fields)
-        return request
+        return bound(acks=self._sender.acks, timeout_ms=timeout_ms, topic_data=topics, **fields)
 
     def _version(self, link: Connection) -> int:
         """Return the version of requests to this broker."""
@@ -262,21 +263,21 @@ class Sink:
             outcome = classify(error, batch.count)
             self._sender.answered(batch, outcome, error, definite=not error.outcome_unknown)
 
-    def _take_response(self, batches: list[ProducerBatch], names: _Names, response: Any) -> None:
+    def _take_response(self, batches: list[ProducerBatch], names: _Names, response: ProduceResponse) -> None:
         results = {}
         for topic in response.responses:
             name = names.get(topic.topic_id.int) if names else topic.name
             for result in topic.partition_responses:
                 results[name, result.index] = result
         for batch in batches:
-            result = results.get((batch.partition.topic.name, batch.partition.index))
-            if result is None:
+            found = results.get((batch.partition.topic.name, batch.partition.index))
+            if found is None:
                 self._left_out(batch)
-            elif not result.error_code:
-                delivered = Delivered(result.base_offset, result.log_append_time_ms)
+            elif not found.error_code:
+                delivered = Delivered(found.base_offset, found.log_append_time_ms)
                 self._sender.answered(batch, ProduceOutcome.DONE, delivered)
             else:
-                self._take_error(batch, result, response)
+                self._take_error(batch, found, response)
 
     def _take_written(self, batches: list[ProducerBatch], names: _Names, written: Written) -> None:
         name = written.topic if isinstance(written.topic, str) else names.get(written.topic)
@@ -292,7 +293,9 @@ class Sink:
         missing = KafkaProtocolError("the broker's reply leaves this partition out")
         self._sender.answered(batch, ProduceOutcome.RETRY, missing, definite=False)
 
-    def _take_error(self, batch: ProducerBatch, result: Any, response: Any) -> None:
+    def _take_error(
+        self, batch: ProducerBatch, result: ProduceResponse.PartitionProduceResponse, response: ProduceResponse
+    ) -> None:
         partition = batch.partition
         text = result.error_message or ""
         for culprit in result.record_errors or ():
@@ -315,7 +318,7 @@ class Sink:
         return f"<Sink to {self.node_id} waiting={len(self.waiting)} in_flight={self.in_flight}>"
 
 
-def on_the_wire(sealed: SealedBatch | SealedMessages) -> Any:
+def on_the_wire(sealed: SealedBatch | SealedMessages) -> Buffer | Gathered:
     """Return a batch as a request takes it: a large one is not copied, not even to put header and body together.
 
     Nothing of it changes under the request: both are never written to again, and the request keeps them for as long as

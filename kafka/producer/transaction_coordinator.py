@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from kafka._core.client import COORDINATOR
 from kafka._runtime.timers import Backoff
@@ -50,7 +50,9 @@ if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.producer.producer_batch import Partition
     from kafka.producer.record_accumulator import RecordAccumulator
+    from kafka.protocol.api import Request, Response
     from kafka.protocol.negotiation import ApiVersions
+    from kafka.protocol.transaction import EndTxnResponse, InitProducerIdResponse
     from kafka.structs import TopicPartition
 
 __all__ = [
@@ -66,6 +68,8 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
+ResponseT = TypeVar("ResponseT", bound="Response")
+
 # Markers are written within milliseconds, so the first wait for them is short: in seconds.
 _SOON: Final = 0.005
 _WORTH_LOGGING: Final = 4
@@ -73,7 +77,7 @@ _WORTH_LOGGING: Final = 4
 _NO_ID: Final = -1
 
 
-class CoordinatorRequest:
+class CoordinatorRequest(Generic[ResponseT]):
     """A request to a coordinator, and what became of the attempts to send it."""
 
     __slots__ = (
@@ -94,9 +98,9 @@ class CoordinatorRequest:
         step: Step,
         kind: int,
         key: str,
-        request_type: Any,
-        build: Callable[[int], Any],
-        read: Callable[[Any], KafkaError | None],
+        request_type: type[Request[ResponseT]],
+        build: Callable[[int], Request[ResponseT]],
+        read: Callable[[ResponseT], KafkaError | None],
         newest: int = 2**15,
         wanted: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -136,7 +140,7 @@ class CoordinatorClient:
         self.backoff = Backoff(config.seconds("retry_backoff_ms"), limit, self._loop.rng)
         self._short = Backoff(_SOON, config.seconds("retry_backoff_ms"), self._loop.rng)
 
-    async def send(self, request: CoordinatorRequest) -> Any:
+    async def send(self, request: CoordinatorRequest[ResponseT]) -> ResponseT:
         """Return the response without an error; raises an error that a retry does not clear."""
         failures = 0
         self.requesting, self._waited_for = request.step.value, None
@@ -168,7 +172,7 @@ class CoordinatorClient:
             return f"the transaction waits for its coordinator, {self.requesting}{f': {silent}' if silent else ''}"
         return ""
 
-    async def _attempt(self, request: CoordinatorRequest) -> Any:
+    async def _attempt(self, request: CoordinatorRequest[ResponseT]) -> ResponseT:
         client = self.client
         deadline = self._loop.time() + client.settings.request_timeout
         node_id = await client.coordinator(request.kind, request.key, deadline)
@@ -179,7 +183,7 @@ class CoordinatorClient:
         version = min(link.versions.version_for(request.request_type), request.newest)
         return await link.submit(request.build(version), deadline - self._loop.time())
 
-    async def _pause(self, request: CoordinatorRequest, error: KafkaError, failures: int) -> None:
+    async def _pause(self, request: CoordinatorRequest[ResponseT], error: KafkaError, failures: int) -> None:
         """Wait before the next attempt; raise the error if there is not to be one."""
         request.maybe_applied = request.maybe_applied or may_have_happened(error)
         request.unanswered = request.unanswered or error.outcome_unknown
@@ -198,7 +202,9 @@ class CoordinatorClient:
         await self._loop.sleep(self.backoff.delay(failures))
 
 
-def init_request_of(expected: Who, timeout: float, wanted: Callable[[], bool] = lambda: True) -> CoordinatorRequest:
+def init_request_of(
+    expected: Who, timeout: float, wanted: Callable[[], bool] = lambda: True
+) -> CoordinatorRequest[InitProducerIdResponse]:
     """Return the request for a producer id; `expected` is the present producer, or has no producer id."""
     return CoordinatorRequest(
         Step.INIT,
@@ -212,7 +218,7 @@ def init_request_of(expected: Who, timeout: float, wanted: Callable[[], bool] = 
     )
 
 
-def end_request_of(who: Who, *, committed: bool, is_v2: bool) -> CoordinatorRequest:
+def end_request_of(who: Who, *, committed: bool, is_v2: bool) -> CoordinatorRequest[EndTxnResponse]:
     """Return the request to commit or to abort a transaction."""
     return CoordinatorRequest(
         Step.END,
@@ -254,7 +260,7 @@ class TransactionOwner(Protocol):
         """Let the producer end; return the error that says why."""
         ...
 
-    def failed(self, error: KafkaError, request: CoordinatorRequest) -> KafkaError:
+    def failed(self, error: KafkaError, request: CoordinatorRequest[ResponseT]) -> KafkaError:
         """Do what an error before the end of the transaction means; return what to raise."""
         ...
 
@@ -418,7 +424,7 @@ class EndTransaction:
         if current.is_v2 and response.producer_id >= 0:
             self._producer.accept(response.producer_id, response.producer_epoch)
 
-    def _not_committed(self, error: KafkaError, request: CoordinatorRequest) -> KafkaError:
+    def _not_committed(self, error: KafkaError, request: CoordinatorRequest[ResponseT]) -> KafkaError:
         """The coordinator refuses to commit; returns what to raise."""
         owner = self._owner
         if request.maybe_applied:
@@ -440,7 +446,7 @@ class EndTransaction:
             owner.must_abort(error)
         return owner.error or error
 
-    def _not_aborted(self, error: KafkaError, request: CoordinatorRequest) -> None:
+    def _not_aborted(self, error: KafkaError, request: CoordinatorRequest[ResponseT]) -> None:
         """The coordinator refuses to abort: there is nothing to abort any more, or the producer is fenced."""
         current = self._owner.current
         meaning = meaning_of(error, Step.END)

@@ -17,7 +17,7 @@ sent, records that wait fail.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafka.cluster import GROUP, TRANSACTION
@@ -37,6 +37,7 @@ from kafka.producer.transaction_coordinator import (
     CoordinatorClient,
     CoordinatorRequest,
     EndTransaction,
+    ResponseT,
     TransactionalProducerId,
 )
 from kafka.producer.transaction_protocol import (
@@ -55,10 +56,11 @@ from kafka.protocol.transaction import AddOffsetsToTxnRequest, TxnOffsetCommitRe
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka._runtime.tasks import Task
+    from kafka._runtime.tasks import Coro, Task
     from kafka.config import Config
     from kafka.producer.producer_batch import Partition, ProducerBatch
     from kafka.producer.record_accumulator import RecordAccumulator
+    from kafka.protocol.api import Request
     from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 __all__ = ["RecordSender", "TransactionManager"]
@@ -189,7 +191,7 @@ class TransactionManager:
         elif self.state is State.COMMITTING:
             await self.commit()
 
-    async def _do(self, call: Event, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _do(self, call: Event, work: Callable[[], Coro[None]]) -> None:
         """Begin the work of a call, or join the work that is under way, and wait for its end."""
         before = self.state
         self._allow(call)
@@ -264,7 +266,7 @@ class TransactionManager:
         assert self.error is not None
         return self.error
 
-    def failed(self, error: KafkaError, request: CoordinatorRequest) -> KafkaError:
+    def failed(self, error: KafkaError, request: CoordinatorRequest[ResponseT]) -> KafkaError:
         """Do what an error before the end of the transaction means; return what to raise."""
         self.current.note(request.unanswered)
         meaning = meaning_of(error, request.step)
@@ -370,7 +372,13 @@ class TransactionManager:
         )
 
     async def _send_in_transaction(
-        self, kind: int, key: str, request_type: Any, build: Any, read: Any, newest: int = 2**15
+        self,
+        kind: int,
+        key: str,
+        request_type: type[Request[ResponseT]],
+        build: Callable[[int], Request[ResponseT]],
+        read: Callable[[ResponseT], KafkaError | None],
+        newest: int = 2**15,
     ) -> None:
         request = CoordinatorRequest(
             Step.OFFSETS, kind, key, request_type, build, read, newest=newest, wanted=lambda: self.is_sending

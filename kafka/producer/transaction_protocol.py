@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka.errors import (
     AbortableTransactionError,
@@ -42,6 +42,15 @@ from kafka.protocol.transaction import (
     TxnOffsetCommitRequest,
 )
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.protocol.transaction import (
+        AddOffsetsToTxnResponse,
+        AddPartitionsToTxnResponse,
+        EndTxnResponse,
+        InitProducerIdResponse,
+        TxnOffsetCommitResponse,
+    )
 
 __all__ = [
     "CALLS",
@@ -90,9 +99,9 @@ class Who(NamedTuple):
     epoch: int
 
 
-def init_request(version: int, who: Who, timeout: float) -> Any:
+def init_request(version: int, who: Who, timeout: float) -> InitProducerIdRequest:
     """Return the request for a producer id, or for another epoch of the one that `who` has (KIP-360)."""
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "transactional_id": who.transactional_id,
         "transaction_timeout_ms": round(timeout * 1000),
     }
@@ -101,12 +110,12 @@ def init_request(version: int, who: Who, timeout: float) -> Any:
     return InitProducerIdRequest[version](**fields)
 
 
-def add_partitions_request(version: int, who: Who, partitions: Iterable[TopicPartition]) -> Any:
+def add_partitions_request(version: int, who: Who, partitions: Iterable[TopicPartition]) -> AddPartitionsToTxnRequest:
     """Return the request that makes partitions part of the transaction."""
     by_topic: dict[str, list[int]] = {}
     for topic, number in sorted(partitions):
         by_topic.setdefault(topic, []).append(number)
-    topic_type: Any = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+    topic_type = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
     return AddPartitionsToTxnRequest[version](
         v3_and_below_transactional_id=who.transactional_id,
         v3_and_below_producer_id=who.producer_id,
@@ -115,7 +124,7 @@ def add_partitions_request(version: int, who: Who, partitions: Iterable[TopicPar
     )
 
 
-def add_offsets_request(version: int, who: Who, group_id: str) -> Any:
+def add_offsets_request(version: int, who: Who, group_id: str) -> AddOffsetsToTxnRequest:
     """Return the request that makes a group's offsets part of the transaction."""
     return AddOffsetsToTxnRequest[version](
         transactional_id=who.transactional_id, producer_id=who.producer_id, producer_epoch=who.epoch, group_id=group_id
@@ -124,11 +133,11 @@ def add_offsets_request(version: int, who: Who, group_id: str) -> Any:
 
 def commit_offsets_request(
     version: int, who: Who, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
-) -> Any:
+) -> TxnOffsetCommitRequest:
     """Return the request that lets offsets be committed with the transaction."""
-    partition_type: Any = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition
-    topic_type: Any = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
-    by_topic: dict[str, list[Any]] = {}
+    partition_type = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition
+    topic_type = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+    by_topic: dict[str, list[TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition]] = {}
     for (topic, number), offset in sorted(offsets.items()):
         entry = partition_type(
             partition_index=number,
@@ -137,7 +146,7 @@ def commit_offsets_request(
             committed_metadata=offset.metadata or "",
         )
         by_topic.setdefault(topic, []).append(entry)
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "transactional_id": who.transactional_id,
         "group_id": group.group_id,
         "producer_id": who.producer_id,
@@ -153,7 +162,7 @@ def commit_offsets_request(
     return TxnOffsetCommitRequest[version](**fields)
 
 
-def end_request(version: int, who: Who, *, committed: bool) -> Any:
+def end_request(version: int, who: Who, *, committed: bool) -> EndTxnRequest:
     """Return the request that ends the transaction."""
     return EndTxnRequest[version](
         transactional_id=who.transactional_id,
@@ -166,12 +175,12 @@ def end_request(version: int, who: Who, *, committed: bool) -> Any:
 # Errors in answers
 
 
-def plain_error(response: Any) -> KafkaError | None:
+def plain_error(response: InitProducerIdResponse | AddOffsetsToTxnResponse | EndTxnResponse) -> KafkaError | None:
     """Return the error of a response that has one for all."""
     return for_code(response.error_code)() if response.error_code else None
 
 
-def worst_of_partitions(response: Any) -> KafkaError | None:
+def worst_of_partitions(response: AddPartitionsToTxnResponse) -> KafkaError | None:
     """Return the error that decides about a request to add partitions."""
     codes = {
         TopicPartition(topic.name, entry.partition_index): entry.partition_error_code
@@ -181,7 +190,7 @@ def worst_of_partitions(response: Any) -> KafkaError | None:
     return _worst(codes)
 
 
-def worst_of_offsets(response: Any) -> KafkaError | None:
+def worst_of_offsets(response: TxnOffsetCommitResponse) -> KafkaError | None:
     """Return the error that decides about a request to commit offsets."""
     return _worst(
         {

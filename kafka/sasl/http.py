@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import ssl
     import urllib.request
     from http.client import HTTPConnection
+    from socket import socket
 
 __all__ = ["HttpAnswer", "http_request"]
 
@@ -93,7 +94,7 @@ class _Attempt:
         self._proxies = proxies
         self._given_up = False
         self._connection: HTTPConnection | None = None
-        self._sock: Any = None
+        self._sock: socket | None = None
 
     def run(self) -> None:
         import urllib.error
@@ -143,22 +144,22 @@ class _Attempt:
                 attempt._connected(self.sock)
 
         class Plain(urllib.request.HTTPHandler):
-            def http_open(self, request: urllib.request.Request) -> Any:
+            def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
                 make: Any = partial(attempt._watch, Connection)
                 return self.do_open(make, request)
 
         class Secure(urllib.request.HTTPSHandler):
-            def https_open(self, request: urllib.request.Request) -> Any:
+            def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
                 make: Any = partial(attempt._watch, SecureConnection)
                 return self.do_open(make, request, context=attempt._ssl_context)
 
         return [Plain(), Secure()]
 
-    def _watch(self, kind: Callable[..., HTTPConnection], host: str, **options: Any) -> HTTPConnection:
+    def _watch(self, kind: Callable[..., HTTPConnection], host: str, **options: object) -> HTTPConnection:
         self._connection = kind(host, **options)
         return self._connection
 
-    def _connected(self, sock: object) -> None:
+    def _connected(self, sock: socket) -> None:
         self._sock = sock
         if self._given_up:  # send nothing any more
             raise TimeoutError("the time was up before there was a connection")

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata, by_topic
 from kafka.structs import TopicPartition
@@ -14,10 +14,31 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.cluster import ClusterMetadata
 
-__all__ = ["AbstractPartitionAssignor", "Members", "RebalanceProtocol", "answer", "on_class_too", "readers_by_topic"]
+__all__ = [
+    "AbstractPartitionAssignor",
+    "Assignor",
+    "Members",
+    "RebalanceProtocol",
+    "answer",
+    "on_class_too",
+    "readers_by_topic",
+]
 
 Members = Mapping[str, ConsumerProtocolMemberMetadata]
 """Member id -> its subscription."""
+
+
+class Assignor(Protocol):
+    """An assignor as a member needs it: this library's, or any object of the application that has the two."""
+
+    @property
+    def name(self) -> object:
+        """The name of the protocol in the group."""
+        ...
+
+    def assign(self, cluster: ClusterMetadata, members: Members) -> Mapping[str, ConsumerProtocolMemberAssignment]:
+        """Return an assignment for each member."""
+        ...
 
 
 class RebalanceProtocol(IntEnum):
@@ -35,11 +56,11 @@ class on_class_too:  # noqa: N801 - a decorator
     The assignors of kafka-python 1.x and 2.x have class methods.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
         self.__doc__ = function.__doc__
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: object, owner: type) -> Any:
         if instance is None and getattr(owner, "__abstractmethods__", None):
             return self._function
         return MethodType(self._function, owner() if instance is None else instance)

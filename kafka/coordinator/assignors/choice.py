@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Assignor, RebalanceProtocol
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
@@ -27,7 +27,7 @@ _BY_NAME: Final[dict[str, type[AbstractPartitionAssignor]]] = {
 }
 
 
-def make_assignors(strategies: Iterable[object]) -> list[Any]:
+def make_assignors(strategies: Iterable[object]) -> list[Assignor]:
     """Return assignors from classes, instances or names; each consumer has its own, as some have state.
 
     >>> [assignor.name for assignor in make_assignors(["sticky", RangePartitionAssignor])]

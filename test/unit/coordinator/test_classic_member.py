@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from types import SimpleNamespace
 from typing import Any
@@ -142,3 +143,23 @@ def test_brokers_without_groups_are_named(cluster: Cluster, make: MakeConsumer) 
     membership.client.versions = SimpleNamespace(release=(0, 8, 2))
     with pytest.raises(UnsupportedVersionError, match=r"brokers of 0\.8\.2 have no consumer groups"):
         membership._check_groups_exist()
+
+
+def test_the_application_may_unsubscribe_while_metadata_comes(
+    cluster: Cluster, make: MakeConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.assigns = []
+    consumer = make(group_id="g")
+    consumer.subscribe(pattern="t.*")
+    consumer.poll(timeout_ms=1000)
+    member = consumer._engine.check_group()
+    looks: deque[re.Pattern[str] | None] = deque([re.compile("t.*"), None])
+
+    class Leaving(type(member.subscription)):
+        @property
+        def pattern(self) -> re.Pattern[str] | None:
+            return looks.popleft()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(member.subscription, "__class__", Leaving)
+        member._metadata_changed(member.client.cluster)
