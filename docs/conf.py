@@ -43,15 +43,17 @@ nitpick_ignore_regex = [
     # Parameters of types, and types of the core that appear in signatures which applications do not call.
     ("py:class", r"(.*\.)?_?[A-Z]|[KVT]_co|(.*\.)?(Future|Request|Response)T|Self"),
     ("py:.*", r"kafka\.(_core|_runtime|net)\..*"),
+    # Messages of the protocol, which the reference lists by their APIs, and their structs.
+    ("py:class", r"[A-Z]\w+(Request|Response)(\.\w+)?"),
     (
         "py:class",
-        r"ApiVersions|ApiVersionsResponse|Call|Clock|Config|Connection|ConnectionContext|Delivered|Deserializes|Environment|ProducerBatch|Registration|Release|RequestHeader|Response|Results|TopicName",
+        r"ApiVersions|ApiVersionsResponse|Call|Clock|Config|Connection|ConnectionContext|Delivered|Deserializes|Environment|ProducerBatch|Answer|Registration|Release|RequestHeader|Response|Results|TopicName",
     ),
     ("py:(class|func|data)", r"(.*\.)?(SealedBatch|Deserialize|record_size|FULL)"),
     ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Progress|Window)"),
     ("py:.*", r"(.*\.)?(record_size|FULL|SealedBatch|Deserialize)"),
     (
         "py:class",
-        r"(.*\.)?(ConsumerProtocolMember(Assignment|Metadata)|NodeId|datetime|array|BatchHeader|Api|Struct|Results|Commits|ConsumerRecord|Request|Buffer|Headers|Lifecycle|MetadataEntries|MetadataResponse\.MetadataResponseBroker|RecordBatchBuilder|BatchedRecord|SealedBatch|Deserialize)",
+        r"(.*\.)?(ConsumerProtocolMember(Assignment|Metadata)|NodeId|datetime|array|BatchHeader|Api|Struct|Results|Commits|ConsumerRecord|Request|Buffer|Headers|Lifecycle|MetadataEntries|RecordBatchBuilder|BatchedRecord|SealedBatch|Deserialize)",
     ),
 ]

@@ -105,8 +105,11 @@ class Attempts:
             try:
                 await self._client.refresh(self.deadline)
             except KafkaError as failed:
-                if not self.may_retry(failed):
-                    raise
+                if self.may_retry(failed):
+                    return
+                if isinstance(failed, KafkaTimeoutError):  # that no metadata came says less than the attempt's error
+                    raise KafkaTimeoutError(f"{self._what} took too long: {error}") from error
+                raise
 
     def __enter__(self) -> Self:
         return self

@@ -8,9 +8,15 @@ from typing import Any
 import pytest
 
 from kafka.admin.core import AdminCore
-from kafka.errors import CoordinatorLoadInProgressError, InvalidTopicError, KafkaConnectionError, KafkaError
+from kafka.errors import (
+    CoordinatorLoadInProgressError,
+    InvalidTopicError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+)
 from kafka.protocol.admin import ListGroupsRequest, ListGroupsResponse
-from kafka.testing import HANG_UP
+from kafka.testing import HANG_UP, SILENCE
 from test.unit.test_conn import answer_late
 
 from .conftest import Admin, AdminCluster
@@ -53,6 +59,12 @@ def test_an_error_about_metadata_refreshes_it(admin: Admin, cluster: AdminCluste
     before = len(cluster.asked("Metadata"))
     admin.run(_attempt(admin.core, 10, [KafkaConnectionError("lost")]))
     assert len(cluster.asked("Metadata")) == before + 1
+
+
+def test_metadata_that_does_not_come_does_not_hide_why_the_attempt_failed(admin: Admin, cluster: AdminCluster):
+    cluster.on("Metadata", lambda *_: SILENCE)
+    with pytest.raises(KafkaTimeoutError, match=r"^the call took too long: .*broker 2 was lost$"):
+        admin.run(_attempt(admin.core, 3, [KafkaConnectionError("broker 2 was lost")]))
 
 
 def test_all_brokers_are_asked_at_once_and_a_dead_one_costs_its_own_answer(admin: Admin, cluster: AdminCluster):
