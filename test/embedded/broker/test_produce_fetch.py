@@ -527,6 +527,16 @@ def test_interceptors_see_messages_within_replies(shared: Broker, client: Wire, 
     assert [error.batch_index for error in produced.record_errors] == [0]
 
 
+@pytest.mark.parametrize("version", range(3, 13))
+def test_a_batch_with_a_time_that_is_refused_has_its_answer_in_each_version(
+    shared: Broker, client: Wire, topic: str, version: int
+) -> None:
+    future = int(shared.clock.time() * 1000) + 10 * 3_600_000
+    answer = only(client.ask(produce(batch(b"a", timestamp=future), topic, version=version)))
+    assert answer.error_code == 32
+    assert [error.batch_index for error in answer.record_errors] == ([0] if version >= 8 else [])
+
+
 def test_readers_are_sent_to_the_replica_in_their_rack() -> None:
     selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
     with Broker(nodes=2, racks=["a", "b"], configs={"replica.selector.class": selector}) as broker:

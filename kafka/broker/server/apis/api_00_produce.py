@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.broker")
 
+_RECORD_ERRORS_FROM: Final = 8
 _LEADER_FROM: Final = 10
 _IDS_FROM: Final = 13
 _BUMPS_FROM: Final = 12
@@ -204,7 +205,8 @@ def _append(call: Call[ProduceResponse], request: ProduceRequest, append: _Appen
     except Refused as refused:
         result.error_code = refused.code
         result.error_message = refused.message
-        result.record_errors = [call.response.BatchIndexAndErrorMessage(*each) for each in refused.records]
+        if call.version >= _RECORD_ERRORS_FROM:
+            result.record_errors = [call.response.BatchIndexAndErrorMessage(*each) for each in refused.records]
         if refused.by_log:
             result.log_start_offset = log.start_offset
         return
