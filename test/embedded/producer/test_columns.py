@@ -189,9 +189,10 @@ def test_who_has_to_see_each_record_is_not_passed_by(make):
 def test_the_records_of_a_call_are_counted_by_partition_when_they_are_written(make, broker, wide, options):
     producer = make(linger_ms=60_000, **options)
     values, partitions = pa.array([b"v"] * 3), pa.array([0, 0, 3], pa.int32())
-    some = [producer.send_columns(wide, values, None, None, partitions) for _ in range(2)]
-    with broker.delay("Produce", 0.5, times=1), pytest.raises(KafkaTimeoutError, match="are still being sent"):
-        some[1].get(0)
+    with broker.delay("Produce", 2, times=1):  # whole batches are sent at once, whatever linger_ms is
+        some = [producer.send_columns(wide, values, None, None, partitions) for _ in range(2)]
+        with pytest.raises(KafkaTimeoutError, match="are still being sent"):
+            some[1].get(0)
     assert some[0].get(WAIT) == {TopicPartition(wide, 0): 2, TopicPartition(wide, 3): 1}
     assert some[1].get(WAIT) == some[0].counts()
     assert some[1].is_done
