@@ -53,7 +53,7 @@ test-embedded: $(INSTALLED)  ## the tests against the embedded broker
 	$(PYTEST) -n 2 --dist loadfile test/embedded
 
 test-real: $(INSTALLED)  ## the tests against the newest Apache Kafka
-	$(PYTEST) test/real
+	$(PYTEST) -n 2 --dist loadfile test/real
 
 test-matrix: $(INSTALLED)  ## the tests against every supported release of Apache Kafka
 	$(BIN)/pytest test/real --matrix -m matrix

@@ -22,7 +22,6 @@ from .kdc import KerberosMissing, KeyDistributionCenter
 from .oauth import TokenServer
 from .releases import MATRIX, NEWEST, chosen_version
 
-TIER_SKIPPED = pytest.StashKey[str]()
 StartKafka = Callable[..., KafkaCluster]
 
 
@@ -43,27 +42,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in set(left_out)]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> None:
-    """Fetch what will be needed before the first test, whose time limit it would count against.
-
-    Where that cannot be, the whole tier is left out, with one line at the end instead of one per test.
-    """
-    here = {item for item in session.items if item.path.is_relative_to(kafka_jars.HERE)}
-    if not here or session.config.option.collectonly:
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Fetch what will be needed before the first test, whose time limit it would count against."""
+    here = [item for item in session.items if item.path.is_relative_to(kafka_jars.HERE)]
+    if not here or session.config.option.collectonly or _unavailable(_chosen(session.config)):
         return
-    reason = _unavailable(_chosen(session.config))
-    if reason:
-        session.items[:] = [item for item in session.items if item not in here]
-        session.config.stash[TIER_SKIPPED] = f"SKIPPED [{len(here)}] test/real: {reason}"
-    elif any(item.get_closest_marker("matrix") for item in here):
+    if any(item.get_closest_marker("matrix") for item in here):
         for version in MATRIX:
             _unavailable(version)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if line := config.stash.get(TIER_SKIPPED, None):
-        terminalreporter.write_line(line, yellow=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Without a Kafka the whole tier is skipped, here, so that one line at the end says so and not one for each test."""
+    if reason := _unavailable(_chosen(item.config)):
+        pytest.skip(reason)
 
 
 @pytest.hookimpl(wrapper=True)
