@@ -50,7 +50,7 @@ coverage: $(INSTALLED)  ## which lines the unit and embedded tests run, in .cove
 	$(BIN)/coverage report --skip-covered --sort=cover
 
 test-embedded: $(INSTALLED)  ## the tests against the embedded broker
-	$(PYTEST) -n 2 --dist loadfile test/embedded
+	$(PYTEST) -n 3 --dist loadfile test/embedded
 
 test-real: $(INSTALLED)  ## the tests against the newest Apache Kafka
 	$(PYTEST) -n 2 --dist loadfile test/real

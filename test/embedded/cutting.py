@@ -62,10 +62,14 @@ class CuttingProxy:
         self._woken, self._waker = socket.socketpair()
         self._selector.register(self._woken, selectors.EVENT_READ, None)
         self._listeners: dict[int, socket.socket] = {}
+        self._ports: dict[
+            int, int
+        ] = {}  # asked for by the broker, which may still answer when the listeners are closed
         for node in broker.node_ids:
             listener = socket.create_server(("127.0.0.1", 0))
             listener.setblocking(False)
             self._listeners[node] = listener
+            self._ports[node] = int(listener.getsockname()[1])
             self._selector.register(listener, selectors.EVENT_READ, node)
         self._stopping = False
         self._cut_asked: list[threading.Event] = []
@@ -82,7 +86,7 @@ class CuttingProxy:
 
     def port(self, node: int) -> int:
         """The port that stands for a node."""
-        return int(self._listeners[node].getsockname()[1])
+        return self._ports[node]
 
     def __enter__(self) -> Self:
         return self

@@ -53,7 +53,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Without a Kafka the whole tier is skipped, here, so that one line at the end says so and not one for each test."""
+    """Skip the whole tier where there is no Kafka: from one place, so that pytest says it in one line at its end."""
     if reason := _unavailable(_chosen(item.config)):
         pytest.skip(reason)
 

@@ -49,17 +49,21 @@ def run(
 
 
 def class_archive(version: str, train: Callable[[str], None]) -> str | None:
-    """The flag that maps the parsed classes of a broker (JEP 350), which takes a second off each start.
+    """The flag that maps a broker's parsed classes, which takes a second off each start; ``train`` runs a broker."""
+    java = Path(kafka_jars.java()).resolve()
+    what = f"{java} {java.stat().st_mtime_ns} {kafka_jars.classpath(version)}"
+    name = f"classes-{version}-{hashlib.sha256(what.encode()).hexdigest()[:8]}.jsa"
+    return archive_flag(kafka_jars.cache_dir() / name, train)
 
-    The archive is made once per release and JVM by ``train``, which runs a broker with the flag that it
-    is given and stops it in order. None where that JVM cannot do it.
+
+def archive_flag(archive: Path, train: Callable[[str], None]) -> str | None:
+    """The flag that maps an archive of parsed classes (JEP 350), or None where this JVM cannot do it.
+
+    The archive is made once, by ``train``, which runs the program with the flag that it is given and stops it in order.
     """
     if os.environ.get("PUREKAFKA_TEST_NO_ARCHIVE"):
         return None
-    java = Path(kafka_jars.java()).resolve()
-    what = f"{java} {java.stat().st_mtime_ns} {kafka_jars.classpath(version)}"
-    archive = kafka_jars.cache_dir() / f"classes-{version}-{hashlib.sha256(what.encode()).hexdigest()[:8]}.jsa"
-    kafka_jars.cache_dir().mkdir(parents=True, exist_ok=True)
+    archive.parent.mkdir(parents=True, exist_ok=True)
     with kafka_jars.locked(archive.with_suffix(".lock")):
         if not archive.exists():
             partial = archive.with_suffix(".partial")

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from kafka.spark.session import local_session
-from test.spark_runs.sessions import QUICK_JAVA, quick_home
+from test.spark_runs.quick_start import QUICK_JAVA, quick_home
 from test.spark_runs.stalling import StallingSource
 
 _CONFIGS = {

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import gc
-import hashlib
-import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,10 +11,10 @@ from typing import Any
 
 import pytest
 
-__all__ = ["QUICK_JAVA", "finish", "quick_home", "spark_session"]
+from .quick_start import QUICK_JAVA, quick_home
 
-#: Compile simply and collect in one thread: half the processor time of a start.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+__all__ = ["finish", "spark_session"]
+
 _CONFIGS = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": QUICK_JAVA,
@@ -53,50 +50,6 @@ def spark_session(
             if jars:
                 _end_java()
             gc.collect()
-
-
-@contextmanager
-def quick_home() -> Iterator[None]:
-    """Have Spark's processes start in a third of the time.
-
-    Each imports pyspark from an archive that has no compiled modules, which takes a second of processor time; one of
-    them is given ten seconds, so on a busy machine queries fail. Here the archive is a link to what is installed.
-    """
-    if "SPARK_HOME" in os.environ:
-        yield
-        return
-    os.environ["SPARK_HOME"] = str(_linked_home())
-    try:
-        yield
-    finally:
-        del os.environ["SPARK_HOME"]
-
-
-def _linked_home() -> Path:
-    import pyspark
-
-    from test.real.kafka_jars import cache_dir
-
-    installed = Path(pyspark.__file__).parent
-    name = hashlib.sha256(f"{installed} {pyspark.__version__}".encode()).hexdigest()[:8]
-    home = cache_dir() / f"spark-home-{name}"
-    cache_dir().mkdir(parents=True, exist_ok=True)
-    with home.with_suffix(".lock").open("w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (home / "python" / "lib" / "pyspark.zip").exists():
-            (home / "python" / "lib").mkdir(parents=True, exist_ok=True)
-            _link(installed, home, but="python")
-            _link(installed / "python", home / "python", but="lib")
-            _link(installed / "python" / "lib", home / "python" / "lib", but="pyspark.zip")
-            (home / "python" / "lib" / "pyspark.zip").symlink_to(installed.parent)  # last: then it is whole
-    return home
-
-
-def _link(source: Path, target: Path, but: str) -> None:
-    for path in source.iterdir():
-        link = target / path.name
-        if path.name != but and not link.is_symlink():
-            link.symlink_to(path)
 
 
 def _end_java() -> None:

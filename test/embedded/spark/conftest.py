@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka.broker import Broker
+from test.spark_runs.quick_start import quick_home
 from test.spark_runs.sessions import spark_session
 
 HERE = Path(__file__).parent
@@ -18,6 +19,13 @@ HERE = Path(__file__).parent
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let parity come first: it needs a Java machine with jars, and the package's session keeps its own to the end."""
     items.sort(key=lambda item: item.path != HERE / "test_parity.py")
+
+
+@pytest.fixture(scope="package", autouse=True)
+def quick_starts() -> Iterator[None]:
+    """Let Spark start quickly in the programs that tests run."""
+    with quick_home():
+        yield
 
 
 @pytest.fixture(scope="package")

@@ -22,7 +22,7 @@ from kafka.broker import Broker
 from kafka.cli import main
 from kafka.producer import KafkaProducer
 from kafka.spark.progress import committed_offsets
-from test.spark_runs.sessions import QUICK_JAVA
+from test.spark_runs.quick_start import QUICK_JAVA
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 

@@ -30,7 +30,7 @@ from test.real.certificates import PASSWORD, Authority
 from test.real.child import Child
 from test.real.conftest import need_kafka
 from test.real.kafka_process import KafkaCluster
-from test.spark_runs.sessions import QUICK_JAVA
+from test.spark_runs.quick_start import QUICK_JAVA
 
 COMMANDS = "docs/reference/commands.rst"
 GUIDE = "docs/command_line.rst"

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from test.real.kafka_process import KafkaCluster
 from test.spark_runs.killing import Plan
+from test.spark_runs.quick_start import quick_home
 
 MakePlan = Callable[..., Plan]
+
+
+@pytest.fixture(scope="package", autouse=True)
+def quick_starts() -> Iterator[None]:
+    """Let Spark start quickly in the programs that tests run."""
+    with quick_home():
+        yield
 
 
 @pytest.fixture

@@ -1,0 +1,96 @@
+"""Spark that starts in a third of the processor time, in tests and in the programs that they run."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from test.real import jvm, kafka_jars
+
+__all__ = ["QUICK_JAVA", "quick_home"]
+
+#: Compile simply and collect in one thread: half the processor time of a start.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+#: What a program of the tests has Spark load.
+_TRAINING = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
+rows.writeStream.format("memory").queryName("training").trigger(availableNow=True).start().awaitTermination()
+assert spark.range(10).selectExpr("sum(id)").collect()
+spark.stop()
+"""
+
+
+@contextmanager
+def quick_home() -> Iterator[None]:
+    """Have Spark and its Python processes start quickly, in this process and in those that it starts.
+
+    Each Python process imports pyspark from an archive that has no compiled modules, which takes a second of processor
+    time; one of them is given ten seconds, so on a busy machine queries fail. Here the archive is a link to what is
+    installed. Java maps the classes that it would parse, which takes six seconds of processor time and not twelve.
+    Where pyspark or Java is missing, nothing is changed.
+    """
+    if "SPARK_HOME" in os.environ or find_spec("pyspark") is None or shutil.which("java") is None:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_HOME", str(_linked_home()))
+        patch.setenv("SPARK_SUBMIT_OPTS", f"{QUICK_JAVA} {_class_archive(os.environ['SPARK_HOME'])}")
+        yield
+
+
+@functools.cache
+def _class_archive(home: str) -> str:
+    """Java's flags for an archive of Spark's classes, which is made once for each checkout."""
+
+    def train(flag: str) -> None:
+        words = [sys.executable, "-c", _TRAINING]
+        environment = {**os.environ, "SPARK_SUBMIT_OPTS": f"{QUICK_JAVA} -Xlog:disable {flag}"}
+        # It ends when the output does: Java writes the archive after Python has ended.
+        subprocess.run(words, env=environment, capture_output=True, timeout=250, check=False)
+
+    java = Path(kafka_jars.java()).resolve()
+    # 170 MB that are of no use to another checkout: in the cache that `make clean` removes.
+    name = f"spark-classes-{_digest(f'{home} {java} {java.stat().st_mtime_ns}')}.jsa"
+    flag = jvm.archive_flag(Path(__file__).parents[2] / ".pytest_cache" / name, train)
+    return f"{flag} -Xlog:disable" if flag else ""
+
+
+def _linked_home() -> Path:
+    import pyspark
+
+    installed = Path(pyspark.__file__).parent
+    home = kafka_jars.cache_dir() / f"spark-home-{_digest(f'{installed} {pyspark.__version__}')}"
+    kafka_jars.cache_dir().mkdir(parents=True, exist_ok=True)
+    with home.with_suffix(".lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "python" / "lib" / "pyspark.zip").exists():
+            (home / "python" / "lib").mkdir(parents=True, exist_ok=True)
+            _link(installed, home, but="python")
+            _link(installed / "python", home / "python", but="lib")
+            _link(installed / "python" / "lib", home / "python" / "lib", but="pyspark.zip")
+            (home / "python" / "lib" / "pyspark.zip").symlink_to(installed.parent)  # last: then it is whole
+    return home
+
+
+def _link(source: Path, target: Path, but: str) -> None:
+    for path in source.iterdir():
+        link = target / path.name
+        if path.name != but and not link.is_symlink():
+            link.symlink_to(path)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
