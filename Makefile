@@ -25,8 +25,9 @@ $(INSTALLED): setup.py pyproject.toml
 demo: $(INSTALLED)  ## run the main job once and show it
 	@$(BIN)/python -m kafka demo
 
-# Tests mostly wait, so three runs go on beside each other. Each shows what it has to say at its end, in one
-# piece, and keeps a cache of its own; all are run to their ends, and one that fails fails the whole.
+# Tests mostly wait, so three runs go on beside each other, two of them in several processes. Each shows what it has to
+# say at its end, in one piece, and keeps a cache of its own; all are run to their ends, and one that fails fails the
+# whole.
 test: $(INSTALLED)  ## all tests: unit, embedded and, where Java and Maven are, against real Kafka
 	@echo "Running test-unit, test-embedded and test-real beside each other; each is shown when it has ended."
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(IN_ONE_PIECE) test-unit test-embedded test-real || \

@@ -94,6 +94,16 @@ class Child:
     def pause(self) -> None:
         """Freeze it (SIGSTOP): its sockets stay open and nobody answers."""
         os.killpg(self.pid, signal.SIGSTOP)
+        # On a busy machine a thread runs on until it has a processor to stop on.
+        self.wait_for(self._stands_still, "standstill", time.monotonic() + 30)
+
+    def _stands_still(self) -> bool:
+        tasks = Path(f"/proc/{self.pid}/task")  # not on macOS
+        try:
+            states = {(task / "stat").read_text(encoding="utf-8").rpartition(") ")[2][0] for task in tasks.glob("*")}
+        except OSError:  # a thread that has just ended
+            return False
+        return states <= {"T"}
 
     def resume(self) -> None:
         """Let it run again after :meth:`pause`."""

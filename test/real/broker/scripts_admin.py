@@ -257,7 +257,8 @@ _FACTS = re.compile(
     r".*listeners?|.*listener\.names?|controller\.quorum\.voters|log\.dirs|(num|log\.cleaner)\..*threads|.*\.isr|"
     r".*assignment\.interval\.ms|group\.initial.*|group\.streams\.initial.*|offsets\.topic\..*|.*\.log\.num\.partitions|"
     r".*replication\.factor|log\.cleaner\.dedupe\.buffer\.size|.*topic\.num\.partitions|broker\..*\.ms|process\.roles|"
-    r"listener\.security\.protocol\.map|replica\.lag\.time\.max\.ms|node\.id|share\.coordinator\.state\..*"
+    r"listener\.security\.protocol\.map|replica\.lag\.time\.max\.ms|node\.id|share\.coordinator\.state\..*|"
+    r"log\.retention\.check\.interval\.ms"
 )
 
 
