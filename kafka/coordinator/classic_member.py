@@ -26,7 +26,7 @@ from kafka.coordinator.protocol import (
 )
 from kafka.coordinator.rebalance import Assignments, CallKind, RebalanceCall
 from kafka.coordinator.states import MemberState
-from kafka.errors import UnsupportedVersionError
+from kafka.errors import RejoinNeededError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
@@ -184,11 +184,11 @@ class ClassicMember(BaseCoordinator):
         assignor = self._assignor_calls.named(protocol)
         given = ConsumerProtocolMemberAssignment.decode(assignment)
         partitions = set(given.partitions())
-        wanted = set(self.subscription.subscribed_topics)
-        if any(partition.topic not in wanted for partition in partitions):
-            # The subscription changed during the round.
-            self._request_rejoin("the subscription changed during the rebalance")
-            return
+        unwanted = {partition.topic for partition in partitions}.difference(self.subscription.subscribed_topics)
+        if unwanted:
+            if self.subscription.pattern is not None:  # the leader may know of topics that were created meanwhile
+                await self.client.refresh(self.loop.time() + self.client.settings.request_timeout)
+            raise RejoinNeededError(f"the leader assigned it topics that it does not subscribe to: {sorted(unwanted)}")
         member = printable(member_id)
         log.info("Group %s: member %s is assigned %s (%s)", self.group_id, member, sorted(partitions), protocol)
         self.waiting_logged = False

@@ -114,6 +114,42 @@ def test_a_pattern_follows_the_cluster_s_topics(cluster: Cluster, make: MakeCons
     assert list(offers(cluster)["range"].topics) == ["t", "t2"]
 
 
+def test_topics_that_another_leader_assigns_without_a_subscription_are_refused_at_growing_intervals(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    cluster.topics["u"] = 1
+    consumer = make("u", group_id="g", retry_backoff_ms=100, retry_backoff_max_ms=1000)
+    for _ in range(10):
+        consumer.poll(timeout_ms=1000)  # each assignment is of "t"
+    assert consumer.assignment() == set()
+    assert 10 <= len(cluster.asked("JoinGroup")) <= 20
+    cluster.assigns = []
+    joins = len(cluster.asked("JoinGroup"))
+    for _ in range(5):
+        consumer.poll(timeout_ms=1000)
+    assert len(cluster.asked("JoinGroup")) == joins + 1
+
+
+def test_a_pattern_finds_a_new_topic_that_a_leader_with_newer_metadata_assigns(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    partitions = cluster.topics.pop("t")
+    cluster.topics["u"] = 1
+    cluster.assigns = []
+    consumer = make(group_id="g", heartbeat_interval_ms=1000)
+    consumer.subscribe(pattern="t.*")
+    consumer.poll(timeout_ms=1000)
+    assert not consumer.subscription()
+    cluster.topics["t"] = partitions
+    cluster.assigns = [0]
+    cluster.script["Heartbeat"] = deque([27])
+    rest(consumer, 1.5)
+    for _ in range(3):
+        consumer.poll(timeout_ms=1000)
+    assert consumer.subscription() == {"t"}
+    assert consumer.assignment() == {T0}
+
+
 def test_an_own_assignor_runs_in_the_application(cluster: Cluster, make: MakeConsumer) -> None:
     class Mine:
         name = "mine"
