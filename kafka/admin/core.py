@@ -104,6 +104,10 @@ class AdminCore:
             return Deadline(self.loop.time() + self.client.settings.request_timeout, once=True)
         return Deadline(self.loop.time() + (self._default_timeout if timeout_ms is None else timeout_ms / 1000))
 
+    def sooner(self, deadline: float, seconds: float) -> Deadline:
+        """Return when a step of a call ends: that many seconds from now, or with the call."""
+        return Deadline(min(deadline, self.loop.time() + seconds), once=getattr(deadline, "once", False))
+
     def left(self, deadline: float) -> int:
         """Return the milliseconds that a broker may wait for other brokers."""
         if getattr(deadline, "once", False):

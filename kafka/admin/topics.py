@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -54,6 +55,8 @@ __all__ = ["Topics"]
 _NO_ID: Final = UUID(int=0)
 # How often brokers are asked whether they serve a topic yet, in seconds.
 _LOOK_AGAIN: Final = 0.05
+# Seconds for which a broker is asked at first before the metadata, from which it may be gone, are requested again.
+_FIRST_PATIENCE: Final = 2.0
 _DEFAULTS_SINCE: Final = 4
 _DELETION_BY_ID_SINCE: Final = 6
 
@@ -355,43 +358,52 @@ class Topics(Calls):
         await self._run(timeout_ms, self._wait_for_topics, [str(topic) for topic in as_topics(topics)])
 
     async def _wait_for_topics(self, deadline: float, names: list[str]) -> None:
-        missing = list(names)
-        reason: KafkaError | None = None
-        while missing:
-            nodes = await self._core.brokers(deadline)
+        await self._ask_until(self._not_ready, names, deadline, "not every broker serves these topics in time")
+
+    async def _wait_for_absence(self, deadline: float, names: list[str]) -> None:
+        await self._ask_until(self._known, names, deadline, "brokers still know these topics after delete_topics()")
+
+    async def _ask_until(
+        self,
+        ask: Callable[[list[str], int, float], Awaitable[set[str]]],
+        names: list[str],
+        deadline: float,
+        complaint: str,
+    ) -> None:
+        """Ask every broker about topics until no broker returns any.
+
+        A broker that is down does not get all of the time: it leaves the metadata, which are requested again.
+        """
+        core, left, patience, reason = self._core, names, _FIRST_PATIENCE, ""
+
+        async def answer(node_id: int, limit: float) -> set[str] | KafkaError:
             try:
-                found = await self._core.gather([self._not_ready(names, node, deadline) for node in nodes])
-                missing = sorted(set().union(*found)) if found else missing
+                return await ask(left, node_id, limit)
             except KafkaError as error:
                 if not error.retriable and not isinstance(error, KafkaTimeoutError):
                     raise
-                reason = error
-            if missing and self._core.loop.time() + _LOOK_AGAIN >= deadline:
-                raise KafkaTimeoutError(
-                    f"not every broker serves these topics in time: {', '.join(missing)}"
-                    + (f": {reason}" * bool(reason))
-                )
-            if missing:
-                await self._core.loop.sleep(_LOOK_AGAIN)
+                return error
 
-    async def _wait_for_absence(self, deadline: float, names: list[str]) -> None:
-        left = list(names)
         while left:
-            nodes = await self._core.brokers(deadline)
-            answers = await self._core.gather(
-                [self._core.topic_metadata(left, deadline, "delete_topics()", node_id=node) for node in nodes]
-            )
-            known = {
-                topic.name
-                for topics in answers
-                for topic in topics
-                if topic.error_code != Code.UNKNOWN_TOPIC_OR_PARTITION
-            }
-            left = [name for name in left if name in known]
-            if left and self._core.loop.time() + _LOOK_AGAIN >= deadline:
-                raise KafkaTimeoutError(f"brokers still know these topics after delete_topics(): {', '.join(left)}")
+            nodes = await core.brokers(deadline)
+            limit = core.sooner(deadline, patience)
+            answers = dict(zip(nodes, await core.gather([answer(node, limit) for node in nodes]), strict=True))
+            failed = {node: found for node, found in answers.items() if isinstance(found, KafkaError)}
+            reason = "".join(f": broker {node}: {error}" for node, error in sorted(failed.items())[:1])
+            if failed:
+                patience *= 2
+                with suppress(KafkaError):
+                    await core.client.refresh(core.sooner(deadline, patience))
+            elif answers:
+                left = sorted(set().union(*(found for found in answers.values() if isinstance(found, set))))
+            if left and core.loop.time() + _LOOK_AGAIN >= deadline:
+                raise KafkaTimeoutError(f"{complaint}: {', '.join(left)}{reason}")
             if left:
-                await self._core.loop.sleep(_LOOK_AGAIN)
+                await core.loop.sleep(_LOOK_AGAIN)
+
+    async def _known(self, names: list[str], node_id: int, deadline: float) -> set[str]:
+        topics = await self._core.topic_metadata(names, deadline, "delete_topics()", node_id=node_id)
+        return set(names) - {topic.name for topic in topics if topic.error_code == Code.UNKNOWN_TOPIC_OR_PARTITION}
 
     async def _not_ready(self, names: list[str], node_id: int, deadline: float) -> set[str]:
         ready = set()

@@ -171,6 +171,31 @@ def test_waiting_ends_when_every_broker_serves_the_topic(admin: Admin, cluster: 
     assert late <= admin.now < late + 1
 
 
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_broker_that_is_down_is_waited_for_until_it_leaves_the_metadata(
+    admin: Admin, cluster: AdminCluster, gone: bool
+):
+    cluster.topics = {"t": 2, "new": 1}
+    dead = cluster.brokers[2]
+    dead.stop()
+    began, fenced = admin.now, admin.now + 9
+
+    def metadata(request: Any, session: Any) -> Any:
+        if gone and admin.now >= fenced:
+            cluster.brokers = cluster.brokers[:2]
+        return cluster.metadata(request, session)
+
+    for broker in cluster.brokers[:2]:
+        broker.on("Metadata", metadata)
+    if gone:
+        admin.run(admin.calls.wait_for_topics(["new"], 60_000))
+        assert 9 <= admin.now - began < 20
+    else:
+        with pytest.raises(KafkaTimeoutError, match=r"serves these topics in time: new: broker 2: "):
+            admin.run(admin.calls.wait_for_topics(["new"], 60_000))
+        assert 59 <= admin.now - began <= 61
+
+
 def test_waiting_in_vain_names_the_topics(admin: Admin):
     with pytest.raises(KafkaTimeoutError, match=r"not every broker serves these topics in time: new$"):
         admin.run(admin.calls.wait_for_topics(["t", "new"], 1000))
