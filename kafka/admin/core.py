@@ -85,6 +85,11 @@ class Deadline(float):
         return made
 
 
+def _once(deadline: float) -> bool:
+    """Return whether each request of the call is sent once."""
+    return getattr(deadline, "once", False)
+
+
 class AdminCore:
     """The client of an administrator, and ways to ask brokers by a deadline."""
 
@@ -106,17 +111,17 @@ class AdminCore:
 
     def sooner(self, deadline: float, seconds: float) -> Deadline:
         """Return when a step of a call ends: that many seconds from now, or with the call."""
-        return Deadline(min(deadline, self.loop.time() + seconds), once=getattr(deadline, "once", False))
+        return Deadline(min(deadline, self.loop.time() + seconds), once=_once(deadline))
 
     def left(self, deadline: float) -> int:
         """Return the milliseconds that a broker may wait for other brokers."""
-        if getattr(deadline, "once", False):
+        if _once(deadline):
             return 0
         return max(0, min(_LONGEST_WAIT, int((deadline - self.loop.time()) * 1000)))
 
     def attempts(self, deadline: float, what: str) -> Attempts:
         """Return the attempts of a call."""
-        return self.client.attempts(deadline, what, retries=not getattr(deadline, "once", False))
+        return self.client.attempts(deadline, what, retries=not _once(deadline))
 
     # The cluster, and what brokers speak…
 

@@ -374,29 +374,31 @@ class Topics(Calls):
 
         A broker that is down does not get all of the time: it leaves the metadata, which are requested again.
         """
-        core, left, patience, reason = self._core, names, _FIRST_PATIENCE, ""
+        core, left, patience = self._core, names, _FIRST_PATIENCE
+        failed: dict[int, KafkaError] = {}
 
-        async def answer(node_id: int, limit: float) -> set[str] | KafkaError:
+        async def answer(node_id: int, limit: float) -> set[str]:
             try:
                 return await ask(left, node_id, limit)
             except KafkaError as error:
                 if not error.retriable and not isinstance(error, KafkaTimeoutError):
                     raise
-                return error
+                failed[node_id] = error
+                return set()
 
         while left:
+            failed.clear()
             nodes = await core.brokers(deadline)
             limit = core.sooner(deadline, patience)
-            answers = dict(zip(nodes, await core.gather([answer(node, limit) for node in nodes]), strict=True))
-            failed = {node: found for node, found in answers.items() if isinstance(found, KafkaError)}
-            reason = "".join(f": broker {node}: {error}" for node, error in sorted(failed.items())[:1])
+            answers = await core.gather([answer(node, limit) for node in nodes])
             if failed:
                 patience *= 2
                 with suppress(KafkaError):
                     await core.client.refresh(core.sooner(deadline, patience))
-            elif answers:
-                left = sorted(set().union(*(found for found in answers.values() if isinstance(found, set))))
+            elif nodes:
+                left = sorted(set().union(*answers))
             if left and core.loop.time() + _LOOK_AGAIN >= deadline:
+                reason = f": broker {min(failed)}: {failed[min(failed)]}" if failed else ""
                 raise KafkaTimeoutError(f"{complaint}: {', '.join(left)}{reason}")
             if left:
                 await core.loop.sleep(_LOOK_AGAIN)

@@ -50,19 +50,20 @@ def run(
 
 def class_archive(version: str, train: Callable[[str], None]) -> str | None:
     """The flag that maps a broker's parsed classes, which takes a second off each start; ``train`` runs a broker."""
-    java = Path(kafka_jars.java()).resolve()
-    what = f"{java} {java.stat().st_mtime_ns} {kafka_jars.classpath(version)}"
-    name = f"classes-{version}-{hashlib.sha256(what.encode()).hexdigest()[:8]}.jsa"
-    return archive_flag(kafka_jars.cache_dir() / name, train)
+    return archive_flag(kafka_jars.cache_dir() / f"classes-{version}", kafka_jars.classpath(version), train)
 
 
-def archive_flag(archive: Path, train: Callable[[str], None]) -> str | None:
+def archive_flag(stem: Path, classpath: str, train: Callable[[str], None]) -> str | None:
     """The flag that maps an archive of parsed classes (JEP 350), or None where this JVM cannot do it.
 
-    The archive is made once, by ``train``, which runs the program with the flag that it is given and stops it in order.
+    The archive is made once for each JVM and class path, by ``train``, which runs the program with the flag that it is
+    given and stops it in order.
     """
     if os.environ.get("PUREKAFKA_TEST_NO_ARCHIVE"):
         return None
+    java = Path(kafka_jars.java()).resolve()
+    what = f"{java} {java.stat().st_mtime_ns} {classpath}"
+    archive = stem.with_name(f"{stem.name}-{hashlib.sha256(what.encode()).hexdigest()[:8]}.jsa")
     archive.parent.mkdir(parents=True, exist_ok=True)
     with kafka_jars.locked(archive.with_suffix(".lock")):
         if not archive.exists():

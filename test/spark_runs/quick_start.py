@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,14 +38,15 @@ def quick_home() -> Iterator[None]:
     Each Python process imports pyspark from an archive that has no compiled modules, which takes a second of processor
     time; one of them is given ten seconds, so on a busy machine queries fail. Here the archive is a link to what is
     installed. Java maps the classes that it would parse, which takes six seconds of processor time and not twelve.
-    Where pyspark or Java is missing, nothing is changed.
+    Without pyspark nothing is changed.
     """
-    if "SPARK_HOME" in os.environ or find_spec("pyspark") is None or shutil.which("java") is None:
+    if "SPARK_HOME" in os.environ or find_spec("pyspark") is None:
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_HOME", str(_linked_home()))
-        patch.setenv("SPARK_SUBMIT_OPTS", f"{QUICK_JAVA} {_class_archive(os.environ['SPARK_HOME'])}")
+        with suppress(kafka_jars.KafkaUnavailable):  # there is no Java
+            patch.setenv("SPARK_SUBMIT_OPTS", f"{QUICK_JAVA} {_class_archive(os.environ['SPARK_HOME'])}")
         yield
 
 
@@ -61,10 +60,8 @@ def _class_archive(home: str) -> str:
         # It ends when the output does: Java writes the archive after Python has ended.
         subprocess.run(words, env=environment, capture_output=True, timeout=250, check=False)
 
-    java = Path(kafka_jars.java()).resolve()
     # 170 MB that are of no use to another checkout: in the cache that `make clean` removes.
-    name = f"spark-classes-{_digest(f'{home} {java} {java.stat().st_mtime_ns}')}.jsa"
-    flag = jvm.archive_flag(Path(__file__).parents[2] / ".pytest_cache" / name, train)
+    flag = jvm.archive_flag(Path(__file__).parents[2] / ".pytest_cache" / "spark-classes", home, train)
     return f"{flag} -Xlog:disable" if flag else ""
 
 
@@ -72,10 +69,10 @@ def _linked_home() -> Path:
     import pyspark
 
     installed = Path(pyspark.__file__).parent
-    home = kafka_jars.cache_dir() / f"spark-home-{_digest(f'{installed} {pyspark.__version__}')}"
+    digest = hashlib.sha256(f"{installed} {pyspark.__version__}".encode()).hexdigest()[:8]
+    home = kafka_jars.cache_dir() / f"spark-home-{digest}"
     kafka_jars.cache_dir().mkdir(parents=True, exist_ok=True)
-    with home.with_suffix(".lock").open("w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with kafka_jars.locked(home.with_suffix(".lock")):
         if not (home / "python" / "lib" / "pyspark.zip").exists():
             (home / "python" / "lib").mkdir(parents=True, exist_ok=True)
             _link(installed, home, but="python")
@@ -90,7 +87,3 @@ def _link(source: Path, target: Path, but: str) -> None:
         link = target / path.name
         if path.name != but and not link.is_symlink():
             link.symlink_to(path)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
