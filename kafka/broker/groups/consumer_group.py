@@ -4,13 +4,13 @@ Three numbers tell how far a change has come: the *group epoch* counts changes o
 epoch* says for which of them the target assignment was computed, and each *member epoch* says for which of them the
 member has what it is to have. Each heartbeat of a member takes it one step further (``reconcile``).
 
-Classic members are in ``classic_face``. Lives on the broker's loop and takes no lock.
+Classic members are in ``migration``. Lives on the broker's loop and takes no lock.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -41,6 +41,7 @@ from kafka.errors import (
 
 if TYPE_CHECKING:
     from kafka.broker.groups.settings import GroupSettings
+    from kafka.structs import TopicPartition
 
 __all__ = ["ConsumerGroup"]
 
@@ -66,7 +67,6 @@ class ConsumerGroup:
         self.epoch = epoch
         self.assignment_epoch = 0
         self._assigned_ms: int | None = None
-        self.assignor = settings.consumer_assignors[0]
         self.members: dict[str, ConsumerMember] = {}
         self.static: dict[str, str] = {}
         self.targets: dict[str, Assignment] = {}
@@ -89,6 +89,12 @@ class ConsumerGroup:
             if member.holding.state is not MemberState.STABLE or member.epoch != self.assignment_epoch:
                 return "Reconciling"
         return "Stable"
+
+    @property
+    def assignor(self) -> str:
+        """The server-side assignor that most members name, else the broker's first."""
+        votes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
+        return votes.most_common(1)[0][0] if votes else self.settings.consumer_assignors[0]
 
     def __repr__(self) -> str:
         return f"<ConsumerGroup {self.group_id!r} {self.state} epoch {self.epoch}>"
@@ -243,7 +249,8 @@ class ConsumerGroup:
             self.remove(member.member_id)
             return
         holding = member.holding
-        self._hold(member, Holding(LEAVE_STATIC, holding.epoch, MemberState.STABLE, holding.assigned))
+        gone = replace(holding, epoch=LEAVE_STATIC, previous_epoch=holding.epoch)
+        self._hold(member, replace(gone, state=MemberState.STABLE, pending_revocation={}))
         self._on_change(self)
 
     # Towards the target
@@ -253,7 +260,8 @@ class ConsumerGroup:
         self._assign()
         before = member.holding
         target = self.targets.get(member.member_id, {})
-        self._hold(member, step(before, target, self.assignment_epoch, owned, self._is_free))
+        subscribed = self._topic_ids(member)
+        self._hold(member, step(before, target, self.assignment_epoch, owned, self._is_free, subscribed))
         if member.holding != before and member.classic is None:
             self._expect_revocation(member)
 
@@ -264,8 +272,6 @@ class ConsumerGroup:
         if self.epoch <= self.assignment_epoch or waits:
             return
         self._assigned_ms = now
-        votes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
-        self.assignor = votes.most_common(1)[0][0] if votes else self.settings.consumer_assignors[0]
         subscribers = {
             member.member_id: Subscriber(
                 self._topic_ids(member), member.instance_id, self.targets.get(member.member_id, {})
@@ -374,9 +380,16 @@ class ConsumerGroup:
     # Commits
 
     def check_commit(
-        self, member_id: str, instance_id: str | None, epoch: int, *, transactional: bool, version: int
+        self,
+        member_id: str,
+        instance_id: str | None,
+        epoch: int,
+        partitions: Collection[TopicPartition],
+        *,
+        transactional: bool,
+        version: int,
     ) -> None:
-        """Raise if a member may not commit now."""
+        """Raise if a member may not commit these partitions' offsets now."""
         if epoch < 0 and not self.members:
             return
         if transactional and epoch == -1 and not member_id and instance_id is None:
@@ -386,7 +399,16 @@ class ConsumerGroup:
             raise UnsupportedVersionError(
                 "OffsetCommit version 9 or above must be used by members using the modern group protocol"
             )
-        self.check_member_epoch(member, epoch)
+        ids = {one.topic: self._topics.topic_id(one.topic) for one in partitions}
+        held = all(member.holding.may_commit(ids[one.topic], one.partition, epoch) for one in partitions)
+        if member.classic is None and epoch < member.epoch and held:
+            return  # the answer that took the member to a later epoch may still be under way
+        try:
+            self.check_member_epoch(member, epoch)
+        except StaleMemberEpochError as error:
+            if not transactional:
+                raise
+            raise IllegalGenerationError(*error.args) from None  # TxnOffsetCommit has the classic protocol's code
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Raise if a member may not read committed offsets now (v9)."""

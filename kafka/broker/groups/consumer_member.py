@@ -7,7 +7,7 @@ values out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
@@ -48,6 +48,13 @@ class Holding:
     state: MemberState = MemberState.STABLE
     assigned: Mapping[UUID, frozenset[int]] = field(default_factory=dict)
     pending_revocation: Mapping[UUID, frozenset[int]] = field(default_factory=dict)
+    #: The member epoch at which it got each partition.
+    since: Mapping[tuple[UUID, int], int] = field(default_factory=dict)
+
+    def may_commit(self, topic: UUID | None, index: int, epoch: int) -> bool:
+        """Whether an offset may be committed with an earlier epoch: only of a partition that it has had since then."""
+        had = topic is not None and index in self.owned.get(topic, ())
+        return had and self.since.get((topic, index), self.epoch) <= epoch  # type: ignore[arg-type]
 
     @property
     def owned(self) -> Assignment:
@@ -57,10 +64,6 @@ class Holding:
             owned[topic] = owned.get(topic, frozenset()) | indexes
         return owned
 
-    def at_epoch(self, epoch: int) -> Holding:
-        """Return the same at another epoch."""
-        return self if epoch == self.epoch else replace(self, epoch=epoch, previous_epoch=self.epoch)
-
 
 def step(
     holding: Holding,
@@ -68,25 +71,44 @@ def step(
     target_epoch: int,
     owned: Mapping[UUID, frozenset[int]] | None,
     is_free: Callable[[UUID, int], bool],
+    subscribed: Container[UUID],
 ) -> Holding:
     """Return what the member holds after this heartbeat.
 
     ``owned`` is what it says that it has, None if it did not say. ``is_free`` tells of a partition whether no other
-    member holds it or is still to give it back.
+    member holds it or is still to give it back; ``subscribed`` are the topics that the member reads.
     """
-    if holding.state is MemberState.UNREVOKED_PARTITIONS:
-        if owned is None or _overlap(owned, holding.pending_revocation):
-            return holding
-        # It has given up what it had to: that was the way to the next epoch.
-        return _next(holding, holding.epoch + 1, target, target_epoch, owned, is_free)
-    if holding.state is MemberState.STABLE and holding.epoch == target_epoch:
+    revokes = holding.state is MemberState.UNREVOKED_PARTITIONS
+    settled = holding.state is MemberState.STABLE and holding.epoch == target_epoch
+    if settled or (revokes and (owned is None or _overlap(owned, holding.pending_revocation))):
+        return _narrowed(holding, owned, subscribed)
+    # Kafka assigns again to a member what it has just revoked.
+    released = holding.pending_revocation if revokes else {}
+
+    def may_have(topic: UUID, index: int) -> bool:
+        return is_free(topic, index) or index in released.get(topic, ())
+
+    wanted = {topic: indexes for topic, indexes in target.items() if topic in subscribed}
+    after = _next(holding, wanted, target_epoch, owned, may_have)
+    partitions = [(topic, index) for topic, indexes in after.owned.items() for index in indexes]
+    since = {partition: holding.since.get(partition, after.epoch) for partition in partitions}
+    return replace(after, since=since)
+
+
+def _narrowed(holding: Holding, owned: Mapping[UUID, frozenset[int]] | None, subscribed: Container[UUID]) -> Holding:
+    """Return a holding without the topics that a member no longer reads, before a target says so."""
+    dropped = {topic: indexes for topic, indexes in holding.assigned.items() if topic not in subscribed}
+    if not dropped:
         return holding
-    return _next(holding, holding.epoch, target, target_epoch, owned, is_free)
+    kept = {topic: indexes for topic, indexes in holding.assigned.items() if topic in subscribed}
+    pending = {**holding.pending_revocation, **dropped}
+    if owned is not None and not _overlap(owned, pending):
+        return replace(holding, assigned=kept)
+    return replace(holding, state=MemberState.UNREVOKED_PARTITIONS, assigned=kept, pending_revocation=pending)
 
 
 def _next(
     holding: Holding,
-    epoch: int,
     target: Mapping[UUID, frozenset[int]],
     target_epoch: int,
     owned: Mapping[UUID, frozenset[int]] | None,
@@ -105,12 +127,12 @@ def _next(
         _put(revoked, topic, had - wanted)
         _put(granted, topic, free)
     if revoked and (owned is None or _overlap(owned, revoked)):
-        fresh = Holding(holding.epoch, holding.previous_epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoked)
-        return fresh.at_epoch(epoch)
+        return Holding(holding.epoch, holding.epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoked)
     for topic, indexes in granted.items():
         _put(kept, topic, kept.get(topic, frozenset()) | indexes)
     state = MemberState.UNRELEASED_PARTITIONS if has_unreleased else MemberState.STABLE
-    return Holding(holding.epoch, holding.previous_epoch, state, kept).at_epoch(target_epoch)
+    # As in Kafka the epoch before is that of the step before, also where the epoch did not change.
+    return Holding(target_epoch, holding.epoch, state, kept)
 
 
 def _overlap(left: Mapping[UUID, frozenset[int]], right: Mapping[UUID, frozenset[int]]) -> bool:

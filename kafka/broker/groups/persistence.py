@@ -42,7 +42,6 @@ def save_group(group: ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup) 
             "kind": "consumer",
             "epoch": group.epoch,
             "assignment_epoch": group.assignment_epoch,
-            "assignor": group.assignor,
             "targets": {member_id: _partitions(target) for member_id, target in group.targets.items()},
             "members": [_consumer_member(member) for member in group.members.values()],
         }
@@ -67,7 +66,6 @@ def restore_group(group: ClassicGroup | ConsumerGroup | ShareGroup | StreamsGrou
     if isinstance(group, ConsumerGroup):
         group.epoch = saved["epoch"]
         group.assignment_epoch = saved["assignment_epoch"]
-        group.assignor = saved["assignor"]
         for each in saved["members"]:
             member, holding = _read_consumer_member(each)
             group.add(member)
@@ -233,6 +231,7 @@ def _consumer_member(member: ConsumerMember) -> dict[str, Any]:
         "epochs": [holding.epoch, holding.previous_epoch, int(holding.state)],
         "assigned": _partitions(holding.assigned),
         "revoking": _partitions(holding.pending_revocation),
+        "since": [[str(topic), index, epoch] for (topic, index), epoch in holding.since.items()],
         "classic": None if classic is None else [classic.session_timeout, _protocols(classic.protocols)],
     }
 
@@ -253,4 +252,6 @@ def _read_consumer_member(saved: Mapping[str, Any]) -> tuple[ConsumerMember, Hol
         saved["assignor"],
         classic=None if classic is None else ClassicTerms(classic[0], _read_protocols(classic[1])),
     )
-    return member, Holding(epoch, previous, MemberState(state), assigned, revoking)
+    # Directories of earlier releases do not have it.
+    since = {(UUID(topic), index): begun for topic, index, begun in saved.get("since", ())}
+    return member, Holding(epoch, previous, MemberState(state), assigned, revoking, since)

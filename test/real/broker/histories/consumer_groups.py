@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka.protocol.commit import FindCoordinatorRequest, OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.group import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
+from kafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest, TxnOffsetCommitRequest
 
 from .lockstep import Kind, Side, Step
 
@@ -37,9 +38,11 @@ class ConsumerGroups(Kind):
 
     def prepare(self) -> None:
         self.side.make_topics(None, **TOPICS)
-        self.side.settled(
-            lambda: FindCoordinatorRequest[2](key=self.side.name("g"), key_type=0), lambda reply: {reply.error_code}
-        )
+        for kind in (0, 1):
+            self.side.settled(
+                lambda kind=kind: FindCoordinatorRequest[2](key=self.side.name("g"), key_type=kind),  # type: ignore[misc]
+                lambda reply: {reply.error_code},
+            )
         # The coordinator learns of topics a little after their leaders.
         probe = self.side.name("probe")
         for topic in TOPICS:
@@ -69,8 +72,10 @@ class ConsumerGroups(Kind):
                 steps.append(Step("leave", {"name": name, "epoch": rng.choice([-1, -1, -2 if static else -1])}))
             elif what == "commit":
                 place = rng.choice(list(TOPICS))
-                asked = {"name": name, "epoch": rng.choice(EPOCHS), "topic": place, "offset": rng.randint(0, 99)}
-                steps.append(Step("commit", asked | {"partition": rng.randrange(TOPICS[place])}))
+                epoch = rng.choice(["now", "now", "before", "before", "ahead", "zero"])
+                asked = {"name": name, "epoch": epoch, "topic": place, "offset": rng.randint(0, 99)}
+                asked |= {"partition": rng.randrange(TOPICS[place]), "transactional": rng.random() < 0.25}
+                steps.append(Step("commit", asked))
             elif what == "describe":
                 steps.append(Step("describe"))
             else:
@@ -148,15 +153,39 @@ class ConsumerGroups(Kind):
             self._members[name] = _Member()
         return reply.error_code, reply.member_epoch
 
-    def commit(self, name: str, epoch: str, topic: str, partition: int, offset: int) -> Any:
+    def commit(self, name: str, epoch: str, topic: str, partition: int, offset: int, transactional: bool) -> Any:
         request: Any = OffsetCommitRequest[9](self.side.name("g"), self._epoch(name, epoch), name, None)
-        request.topics = [(self.side.name(topic), [(partition, offset, -1, "")])]
-        code = self.side.ask(request).topics[0].partitions[0].error_code
+        parts = sorted({0, partition})
+        if transactional:
+            return self._commit_in_transaction(name, self._epoch(name, epoch), topic, parts, offset)
+        request.topics = [(self.side.name(topic), [(number, offset, -1, "") for number in parts])]
+        codes = [part.error_code for part in self.side.ask(request).topics[0].partitions]
         look: Any = OffsetFetchRequest[8]()
-        look.groups = [(self.side.name("g"), [(self.side.name(topic), [partition])])]
+        look.groups = [(self.side.name("g"), [(self.side.name(topic), parts)])]
         look.require_stable = False
         group = self.side.ask(look).groups[0]
-        return code, group.error_code, [part.committed_offset for one in group.topics for part in one.partitions]
+        return codes, group.error_code, [part.committed_offset for one in group.topics for part in one.partitions]
+
+    def _commit_in_transaction(self, name: str, epoch: int, topic: str, parts: list[int], offset: int) -> Any:
+        """Commit with a transaction that is then aborted, so that nothing is left of it."""
+        transaction = self.side.name("t")
+        producer = self.side.settled(
+            lambda: InitProducerIdRequest[5](transaction, 60_000, -1, -1), lambda reply: {reply.error_code}
+        )
+        who = (producer.producer_id, producer.producer_epoch)
+
+        def make() -> Any:
+            request: Any = TxnOffsetCommitRequest[5](transaction, self.side.name("g"), *who)
+            request.generation_id, request.member_id, request.group_instance_id = epoch, name, None
+            request.topics = [(self.side.name(topic), [(number, offset, -1, "") for number in parts])]
+            return request
+
+        def codes(reply: Any) -> set[int]:
+            return {part.error_code for one in reply.topics for part in one.partitions}
+
+        said = codes(self.side.settled(make, codes))
+        self.side.settled(lambda: EndTxnRequest[5](transaction, *who, False), lambda reply: {reply.error_code})
+        return sorted(said)
 
     def describe(self) -> Any:
         return self.side.plain(self.side.ask(ConsumerGroupDescribeRequest[1]([self.side.name("g")], False)).groups)

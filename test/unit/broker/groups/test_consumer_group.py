@@ -10,18 +10,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kafka.broker.groups.consumer_group import ConsumerGroup
-from kafka.broker.groups.consumer_member import HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.consumer_member import HeartbeatAsk, HeartbeatResult, Holding, MemberState, step
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     BrokerResponseError,
     FencedInstanceIdError,
     FencedMemberEpochError,
+    IllegalGenerationError,
     InvalidRegularExpressionError,
     StaleMemberEpochError,
     UnknownMemberIdError,
     UnreleasedInstanceIdError,
     UnsupportedVersionError,
 )
+from kafka.structs import TopicPartition
 
 from .world import World
 
@@ -275,16 +277,68 @@ def test_commits_need_the_member_s_epoch_and_a_version_that_knows_epochs() -> No
     _, group = make()
     client = Client(group, "a")
     client.join()
-    group.check_commit("a", None, client.epoch, transactional=False, version=9)
+    here = [TopicPartition("unknown", 0)]
+    group.check_commit("a", None, client.epoch, here, transactional=False, version=9)
     with pytest.raises(StaleMemberEpochError):
-        group.check_commit("a", None, client.epoch - 1, transactional=False, version=9)
+        group.check_commit("a", None, client.epoch - 1, here, transactional=False, version=9)
+    with pytest.raises(IllegalGenerationError):
+        group.check_commit("a", None, client.epoch - 1, here, transactional=True, version=5)
     with pytest.raises(UnknownMemberIdError):
-        group.check_commit("b", None, client.epoch, transactional=False, version=9)
+        group.check_commit("b", None, client.epoch, here, transactional=False, version=9)
     with pytest.raises(UnsupportedVersionError):
-        group.check_commit("a", None, client.epoch, transactional=False, version=8)
+        group.check_commit("a", None, client.epoch, here, transactional=False, version=8)
     with pytest.raises(UnknownMemberIdError):
-        group.check_commit("", None, -1, transactional=False, version=9)
-    group.check_commit("", None, -1, transactional=True, version=5)
+        group.check_commit("", None, -1, here, transactional=False, version=9)
+    group.check_commit("", None, -1, here, transactional=True, version=5)
+
+
+def test_a_commit_with_an_earlier_epoch_is_taken_for_partitions_that_the_member_had_by_then() -> None:
+    _, group = make()
+    first = Client(group, "a")
+    first.join()
+    epoch = first.epoch
+    first.obey()
+    second = Client(group, "b")
+    second.join()
+    settle(first, second)
+    assert first.epoch > epoch
+    kept, moved = ([TopicPartition("t", index) for _, index in client.partitions] for client in (first, second))
+    group.check_commit("a", None, epoch, kept, transactional=False, version=9)
+    with pytest.raises(StaleMemberEpochError):
+        group.check_commit("a", None, epoch, moved, transactional=False, version=9)
+    with pytest.raises(StaleMemberEpochError):
+        group.check_commit("b", None, epoch, moved, transactional=False, version=9)
+
+
+A, B = UUID(int=1), UUID(int=2)
+
+
+def test_a_member_that_must_revoke_again_stays_at_its_epoch() -> None:
+    held = {A: frozenset({0, 1, 2})}
+    first = step(Holding(2, 1, assigned=held), {A: frozenset({0, 1})}, 3, held, lambda *_: True, {A})
+    assert (first.epoch, first.state) == (2, MemberState.UNREVOKED_PARTITIONS)
+    has = {A: frozenset({0, 1})}
+    second = step(first, {A: frozenset({0})}, 4, has, lambda *_: True, {A})
+    assert (second.epoch, second.state) == (2, MemberState.UNREVOKED_PARTITIONS)
+    assert second.pending_revocation == {A: frozenset({1})}
+    third = step(second, {A: frozenset({0})}, 4, {A: frozenset({0})}, lambda *_: True, {A})
+    assert (third.epoch, third.state, third.assigned) == (4, MemberState.STABLE, {A: frozenset({0})})
+
+
+def test_a_partition_that_is_assigned_again_to_the_member_that_revokes_it_is_assigned_at_once() -> None:
+    held = {A: frozenset({0, 1})}
+    first = step(Holding(2, 1, assigned=held), {A: frozenset({0})}, 3, held, lambda *_: True, {A})
+    again = step(first, held, 4, {A: frozenset({0})}, lambda *_: False, {A})
+    assert (again.epoch, again.assigned) == (4, held)
+
+
+def test_a_narrowed_subscription_takes_partitions_away_before_the_target_does() -> None:
+    held = {A: frozenset({0}), B: frozenset({0, 1})}
+    narrowed = step(Holding(2, 1, assigned=held), held, 2, None, lambda *_: True, {A})
+    assert narrowed.assigned == {A: frozenset({0})}
+    assert (narrowed.state, narrowed.pending_revocation) == (MemberState.UNREVOKED_PARTITIONS, {B: frozenset({0, 1})})
+    released = step(Holding(2, 1, assigned=held), held, 2, {A: frozenset({0})}, lambda *_: True, {A})
+    assert (released.state, released.assigned) == (MemberState.STABLE, {A: frozenset({0})})
 
 
 class AnyOrder(RuleBasedStateMachine):
