@@ -139,7 +139,7 @@ class KafkaClient:
         link = self._known(node_id)
         if metadata_priority and (self.core.metadata.refreshing or self.cluster.ttl() == 0):
             return False
-        return link is not None and link.is_connected and not link.throttled() and can_send_more(link)
+        return link is not None and link.ready and not link.throttled() and can_send_more(link)
 
     def await_ready(self, node_id: NodeId, timeout_ms: float = 30000) -> bool:
         """Wait for the connection to a broker; KafkaConnectionError if that takes longer than the timeout."""
@@ -155,7 +155,7 @@ class KafkaClient:
     def connected(self, node_id: NodeId) -> bool:
         """Whether there is a connection to a broker."""
         link = self._known(node_id)
-        return link is not None and link.is_connected
+        return link is not None and link.ready
 
     def is_disconnected(self, node_id: NodeId) -> bool:
         """Whether the connection to a broker was closed or has failed."""
@@ -174,7 +174,7 @@ class KafkaClient:
 
     def bootstrap_connected(self) -> bool:
         """Whether there is a connection to a bootstrap server or to a broker."""
-        return any(link.is_connected for link in self.core.links())
+        return any(link.ready for link in self.core.links())
 
     def in_flight_request_count(self, node_id: NodeId | None = None) -> int:
         """How many requests are under way, to one broker or to all."""

@@ -150,7 +150,7 @@ class BrokerConnection:
 
     def connected(self) -> bool:
         """Whether it is connected and, where that is configured, authenticated."""
-        return self.connection.is_connected
+        return self.connection.ready
 
     def connecting(self) -> bool:
         """Whether an attempt to connect is under way."""
@@ -272,7 +272,7 @@ def connection_delay_ms(connection: Connection) -> float:
     """Return the milliseconds to wait before trying to send."""
     if connection.is_disconnected:
         return connection.backing_off() * 1000
-    return _NO_DELAY_MS if connection.is_connected else 0
+    return _NO_DELAY_MS if connection.ready else 0
 
 
 def can_send_more(connection: Connection) -> bool:
@@ -286,7 +286,7 @@ def send_if_connected(
     """Send a request, or return a failed future if the connection cannot send it now."""
     if connection.is_opening:
         return Future[ResponseT]().failure(NodeNotReadyError(f"{connection} is still connecting"))
-    if not connection.is_connected:
+    if not connection.ready:
         return Future[ResponseT]().failure(KafkaConnectionError(f"{connection} is not connected"))
     if not can_send_more(connection):
         error = TooManyInFlightRequests(f"{connection} has {connection.in_flight_requests} requests under way")

@@ -68,11 +68,6 @@ class Connection(Channel):
         self._closed: KafkaError | None = None
 
     @property
-    def is_connected(self) -> bool:
-        """Whether the broker has accepted the connection and, where that is configured, the credentials."""
-        return self.state in {ConnectionStates.CONNECTED, ConnectionStates.REAUTHENTICATING}
-
-    @property
     def is_opening(self) -> bool:
         """Whether an attempt to connect is under way."""
         return self._opened is not None
@@ -145,10 +140,10 @@ class Connection(Channel):
         if self.state is ConnectionStates.DISCONNECTED and self.pipeline.waiting:
             self.open()
 
-    def _state_changed(self) -> None:
+    def _state_changed(self, before: ConnectionStates) -> None:
         if self.on_state is not None:
             self.on_state(self)
-        super()._state_changed()
+        super()._state_changed(before)
 
     # Sending…
 
@@ -181,12 +176,7 @@ class Connection(Channel):
     def _pump(self) -> None:
         now = self._loop.time()
         pipeline = self.pipeline
-        if (
-            self._renew_at is not None
-            and now >= self._renew_at
-            and self.ready
-            and (pipeline.waiting or pipeline.in_flight)
-        ):
+        if self._renew_at is not None and now >= self._renew_at and (pipeline.waiting or pipeline.in_flight):
             self._renew()
             return
         pipeline.pump(now)

@@ -29,6 +29,8 @@ from kafka.errors import (
     UnsupportedSaslMechanismError,
     UnsupportedVersionError,
 )
+from kafka.metrics import Metrics
+from kafka.metrics.stats import Count
 from kafka.net.states import NEXT, ConnectionEvent, next_state
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.offset import ListOffsetsRequest
@@ -1063,6 +1065,34 @@ def test_requests_wait_while_the_session_is_renewed(make, broker, network):
     session.reply(*session.unanswered[-1], {"session_lifetime_ms": 0})
     for future in futures:
         assert conn._loop.run_until(future, conn._loop.time() + 1).controller_id == 1
+
+
+def test_a_connection_that_renews_its_session_is_used_and_not_set_up_again(make, broker, network):
+    metrics = Metrics()
+    metrics.sensor("conn-metrics.connections-created").add(metrics.metric_name("created", "test"), Count())
+    created = metrics.metrics[metrics.metric_name("created", "test")]
+    sasl_broker(broker, lifetime=10_000)
+    conn = connect(make(metrics=metrics, metric_group_prefix="conn", **SASL))
+    network.clock.advance(9.9)
+    broker.on("SaslAuthenticate", lambda *_: SILENCE)
+    first = conn.connection.submit(MetadataRequest(topics=[]))
+    states = []
+    conn.connection.on_state = lambda connection: states.append(connection.state)
+    for _ in range(10):
+        conn._loop.turn(0)
+        assert conn.connection.ready
+        assert conn.connection.open().succeeded()
+    assert conn.connect() is ConnectionStates.REAUTHENTICATING
+    assert conn.connect_blocking(0)
+    second = conn.send(MetadataRequest(topics=[]))
+    session = broker.sessions[-1]
+    session.reply(*session.unanswered[-1], {"session_lifetime_ms": 0})
+    for future in (first, second):
+        assert conn._loop.run_until(future, conn._loop.time() + 1).controller_id == 1
+    assert states == [ConnectionStates.CONNECTED]
+    assert len(broker.sessions) == 1
+    assert conn.connection.failures == 0
+    assert created.value() == 1
 
 
 def test_closing_while_the_session_is_renewed_leaves_nothing(make, broker, network):
