@@ -39,6 +39,8 @@ ResponseT = TypeVar("ResponseT", bound="Response")
 
 # Sessions are renewed after 85 to 95 % of their life (KIP-368), so that connections do not renew at the same time.
 _RENEW_FROM, _RENEW_SPREAD = 0.85, 0.10
+# Brokers refuse clients that authenticate again within this time, in seconds (KafkaChannel.java).
+_SHORTEST_SESSION: Final = 1.0
 # Connections to one broker that end with the same error within this time, in seconds, have ended for the same reason.
 _SAME_MOMENT: Final = 1.0
 # Errors of the configuration or the credentials: another attempt changes nothing.
@@ -65,6 +67,7 @@ class Connection(Channel):
         self.on_state: Callable[[Connection], object] | None = None
         self._opened: Future[None] | None = None
         self._renew_at: float | None = None
+        self._authenticated_at = -math.inf
         self._closed: KafkaError | None = None
 
     @property
@@ -123,7 +126,8 @@ class Connection(Channel):
         """Send requests from now on; after `session` seconds the broker expects the client to authenticate again."""
         self.error = None
         share = _RENEW_FROM + _RENEW_SPREAD * self._loop.rng.random()
-        self._renew_at = self._loop.time() + session * share if session > 0 else None
+        self._authenticated_at = self._loop.time()
+        self._renew_at = self._authenticated_at + session * share if session > 0 else None
         self.move(ConnectionEvent.READY)
         self.pipeline.open = True
         self._pump()
@@ -187,12 +191,17 @@ class Connection(Channel):
 
     def _renew(self) -> None:
         """Authenticate again (KIP-368). Requests in flight are answered first; waiting requests stay in the queue."""
-        from kafka.net.connection_setup import authenticate_again
-
         self.pipeline.open = False
         self._renew_at = None
         self.move(ConnectionEvent.AUTHENTICATE)
-        self._scope.spawn(authenticate_again(self), f"authenticate {self} again", self._renewal_ended)
+        self._scope.spawn(self._authenticate_again(), f"authenticate {self} again", self._renewal_ended)
+
+    async def _authenticate_again(self) -> float:
+        from kafka.net.connection_setup import authenticate_again
+
+        # Brokers refuse it within a second of the last time: sessions of a second, and tokens that end as soon.
+        await self._loop.sleep_until(self._authenticated_at + _SHORTEST_SESSION)
+        return await authenticate_again(self)
 
     def _renewal_ended(self, task: Task[float]) -> None:
         if task.exception is not None:

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import re
 import socket
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -1093,6 +1094,19 @@ def test_a_connection_that_renews_its_session_is_used_and_not_set_up_again(make,
     assert len(broker.sessions) == 1
     assert conn.connection.failures == 0
     assert created.value() == 1
+
+
+def test_a_session_is_not_renewed_within_a_second_which_brokers_refuse(make, broker, network):
+    sasl_broker(broker, lifetime=400)
+    handshakes = []
+    broker.on("SaslHandshake", lambda *_: handshakes.append(network.clock.monotonic()) or {"mechanisms": ["PLAIN"]})
+    conn = connect(make(**SASL))
+    for _ in range(40):
+        ask(conn)
+        network.clock.advance(0.1)
+    assert len(broker.sessions) == 1
+    assert len(handshakes) >= 3
+    assert all(later - sooner >= 1 for sooner, later in pairwise(handshakes))
 
 
 def test_closing_while_the_session_is_renewed_leaves_nothing(make, broker, network):
