@@ -148,6 +148,10 @@ class Channel(ABC):
         """Close the stream; requests under way fail with `error`."""
 
     @abstractmethod
+    def why_not_ready(self) -> str:
+        """Return what keeps requests from going out."""
+
+    @abstractmethod
     def _pump(self) -> None:
         """Send waiting requests, if the connection can send them."""
 
@@ -318,7 +322,7 @@ class Channel(ABC):
 
     def _on_deadline(self) -> None:
         self._armed_for = math.inf
-        error = self.pipeline.expire(self._loop.time())
+        error = self.pipeline.expire(self._loop.time(), self.why_not_ready())
         if error is not None:
             self.lost(KafkaConnectionError(f"the connection to {self} was closed: {error.args[0]}"))
         else:

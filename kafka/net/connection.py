@@ -24,7 +24,7 @@ from kafka.errors import (
 )
 from kafka.future import Future
 from kafka.net.channel import Channel, with_broker
-from kafka.net.states import ConnectionEvent, ConnectionStates
+from kafka.net.states import WAITS_FOR, ConnectionEvent, ConnectionStates
 
 if TYPE_CHECKING:
     from kafka._runtime.tasks import Task
@@ -157,17 +157,23 @@ class Connection(Channel):
         timeout: float | None = None,
         newest: int | None = None,
         decode: Callable[[bytes | bytearray], object] | None = None,
+        *,
+        deadline: float | None = None,
     ) -> Future[ResponseT]:
         """Queue a request, connecting first if needed; the future resolves to the response.
 
-        `timeout` includes the time to connect; the default is request_timeout_ms. The request's version is the newest
-        that both sides have, `newest` at most. `decode` reads the reply if the type of the response is not to.
+        `timeout` is the limit of this request, which includes the time to connect: request_timeout_ms unless the broker
+        is to answer later than that. `deadline` is that of the call that the request is a part of, if it comes sooner.
+        The request's version is the newest that both sides have, `newest` at most. `decode` reads the reply if the type
+        of the response is not to.
         """
         if self._closed is not None:
             return Future[ResponseT]().failure(self._closed)
-        deadline = self._loop.time() + (self.context.settings.request_timeout if timeout is None else timeout)
-        future = self.pipeline.submit(request, deadline, newest, decode)
-        self._arm(deadline)
+        limit = self._loop.time() + (self.context.settings.request_timeout if timeout is None else timeout)
+        if deadline is not None and deadline < limit:
+            limit = deadline
+        future = self.pipeline.submit(request, limit, newest, decode)
+        self._arm(limit)
         if self.ready:
             self._pump()
         elif self.state is ConnectionStates.DISCONNECTED:
@@ -176,6 +182,19 @@ class Connection(Channel):
             else:
                 self._scope.call_at(self.retry_at, self._open_if_needed)
         return future
+
+    def why_not_ready(self) -> str:
+        """Return what keeps requests from going out, to be put after the text of an error; empty if nothing does."""
+        if self.error is not None:
+            return f": {with_broker(self, self.error)}"
+        step = WAITS_FOR.get(self.state)
+        if step is not None:
+            return f": {self} is not connected yet, waiting for {step}"
+        if self.throttled():
+            return f": {self} throttles this client"
+        if self.pipeline.in_flight:
+            return f": {self} has not answered {self.pipeline.in_flight} earlier requests"
+        return ""
 
     def _pump(self) -> None:
         now = self._loop.time()
