@@ -85,6 +85,7 @@ class KafkaClient:
         self._loop = self.core.loop
         self._arrived: list[Any] = []
         self._polling = False
+        self._woken = False
         self._scheduled: dict[Callable[[], object], tuple[Timer, Future[Any]]] = {}
         self._overdue: list[Callable[[], object]] = []
         self._delayed_tasks = True
@@ -126,7 +127,7 @@ class KafkaClient:
         if not link.ready and not link.backing_off():
             link.open()
             if wakeup:
-                self.wakeup()
+                self._loop.wakeup()
         return not link.is_disconnected
 
     def ready(self, node_id: NodeId, metadata_priority: bool = True) -> bool:
@@ -139,7 +140,7 @@ class KafkaClient:
         link = self._known(node_id)
         if metadata_priority and (self.core.metadata.refreshing or self.cluster.ttl() == 0):
             return False
-        return link is not None and link.is_connected and not link.throttled() and can_send_more(link)
+        return link is not None and link.ready and not link.throttled() and can_send_more(link)
 
     def await_ready(self, node_id: NodeId, timeout_ms: float = 30000) -> bool:
         """Wait for the connection to a broker; KafkaConnectionError if that takes longer than the timeout."""
@@ -149,13 +150,13 @@ class KafkaClient:
         try:
             self._run(self.core.open(link, deadline))
         except KafkaTimeoutError as error:
-            raise KafkaConnectionError(f"{link} is not ready after {timeout_ms:g} ms") from error
+            raise KafkaConnectionError(f"{link} is not ready after {timeout_ms:g} ms{link.why_not_ready()}") from error
         return True
 
     def connected(self, node_id: NodeId) -> bool:
         """Whether there is a connection to a broker."""
         link = self._known(node_id)
-        return link is not None and link.is_connected
+        return link is not None and link.ready
 
     def is_disconnected(self, node_id: NodeId) -> bool:
         """Whether the connection to a broker was closed or has failed."""
@@ -174,7 +175,7 @@ class KafkaClient:
 
     def bootstrap_connected(self) -> bool:
         """Whether there is a connection to a bootstrap server or to a broker."""
-        return any(link.is_connected for link in self.core.links())
+        return any(link.ready for link in self.core.links())
 
     def in_flight_request_count(self, node_id: NodeId | None = None) -> int:
         """How many requests are under way, to one broker or to all."""
@@ -198,7 +199,7 @@ class KafkaClient:
             return Future[ResponseT]().failure(NodeNotReadyError(f"broker {node_id} is not ready"))
         future = send_if_connected(self.core.link(node_id), request)
         if wakeup:
-            self.wakeup()
+            self._loop.wakeup()
         return future
 
     def submit(
@@ -280,6 +281,7 @@ class KafkaClient:
     ) -> list[Any]:
         """Send and receive until a response arrives, `future` is done, or the timeout expires; return the responses.
 
+        Without a `future`, `wakeup` ends it too.
         Runs scheduled tasks too, unless `delayed_tasks` is false. With `sleep=False` it does not wait if no request
         is under way.
         """
@@ -298,7 +300,7 @@ class KafkaClient:
         try:
             self._turn_until(self._loop.time() + timeout_ms / 1000, future)
         finally:
-            self._polling = False
+            self._polling = self._woken = False
             arrived, self._arrived = self._arrived, []
         return arrived
 
@@ -307,15 +309,17 @@ class KafkaClient:
         with SignalsDeferred(self._loop) as pending:
             while not pending:
                 remaining = deadline - self._loop.time()
-                self._loop.turn(0 if future is not None and future.is_done else max(0.0, remaining))
-                if remaining <= 0 or (bool(self._arrived) if future is None else future.is_done):
+                ended = self._woken if future is None else future.is_done
+                self._loop.turn(0 if ended else max(0.0, remaining))
+                if remaining <= 0 or ((self._woken or bool(self._arrived)) if future is None else future.is_done):
                     return
 
     def _busy(self) -> bool:
         return any(link.is_opening or link.in_flight_requests for link in self.core.links())
 
     def wakeup(self) -> None:
-        """End the poll of another thread, or the next poll before it waits."""
+        """End the poll of another thread, or the next poll before it waits, unless that poll waits for a future."""
+        self._woken = True
         self._loop.wakeup()
 
     # Metadata…

@@ -6,7 +6,9 @@ milliseconds; `connect()` is called until connected; `send()` and `recv()` do no
 
 from __future__ import annotations
 
+import logging
 import socket
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._arguments import check_host, check_port, check_request, check_time
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from kafka.protocol.api import Request, Response
 
 __all__ = ["BrokerConnection", "ConnectionStates", "collect_hosts", "get_ip_port_afi"]
+
+log = logging.getLogger(__name__)
 
 ResponseT = TypeVar("ResponseT", bound="Response")
 
@@ -80,10 +84,16 @@ class BrokerConnection:
             measure(context, self.config["metrics"], self.config["metric_group_prefix"])
         callback = self.config["state_change_callback"]
         if callback is not None:
-            self.connection.on_state = lambda connection: callback(connection.node_id, connection.sock, self)
+            self.connection.on_state = lambda _: self._tell_state(callback)
         received: list[tuple[Any, Future[Any]]] = []
         self._received = received
         self.connection.delivered = lambda future, response: received.append((response, future))
+
+    def _tell_state(self, callback: Callable[[int | str, Any, BrokerConnection], object]) -> None:
+        try:
+            callback(self.node_id, self.sock, self)
+        except Exception:  # the requests of the connection must have their outcome
+            log.exception("The state_change_callback of %s failed", self)
 
     # The broker…
 
@@ -150,7 +160,7 @@ class BrokerConnection:
 
     def connected(self) -> bool:
         """Whether it is connected and, where that is configured, authenticated."""
-        return self.connection.is_connected
+        return self.connection.ready
 
     def connecting(self) -> bool:
         """Whether an attempt to connect is under way."""
@@ -272,7 +282,7 @@ def connection_delay_ms(connection: Connection) -> float:
     """Return the milliseconds to wait before trying to send."""
     if connection.is_disconnected:
         return connection.backing_off() * 1000
-    return _NO_DELAY_MS if connection.is_connected else 0
+    return _NO_DELAY_MS if connection.ready else 0
 
 
 def can_send_more(connection: Connection) -> bool:
@@ -286,7 +296,7 @@ def send_if_connected(
     """Send a request, or return a failed future if the connection cannot send it now."""
     if connection.is_opening:
         return Future[ResponseT]().failure(NodeNotReadyError(f"{connection} is still connecting"))
-    if not connection.is_connected:
+    if not connection.ready:
         return Future[ResponseT]().failure(KafkaConnectionError(f"{connection} is not connected"))
     if not can_send_more(connection):
         error = TooManyInFlightRequests(f"{connection} has {connection.in_flight_requests} requests under way")

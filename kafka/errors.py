@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._text import printable
 
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from kafka.structs import OffsetAndMetadata, TopicPartition
 
 _E = TypeVar("_E", bound="KafkaError")
+
+_NO_FACTS: Final = frozenset({"results", "outcome_unknown"})
 
 
 class KafkaError(RuntimeError):
@@ -63,7 +65,7 @@ class KafkaError(RuntimeError):
     """Trying the same again may succeed."""
     invalid_metadata: ClassVar[bool] = False
     """The client's metadata is out of date and must be refreshed first."""
-    outcome_unknown: ClassVar[bool] = False
+    outcome_unknown: bool = False
     """The operation may have taken effect although it failed."""
 
     topic_partition: TopicPartition | None = None
@@ -84,7 +86,7 @@ class KafkaError(RuntimeError):
     @property
     def facts(self) -> dict[str, Any]:
         """The given facts, in their order."""
-        return {k: value for k, value in vars(self).items() if k != "results" and not k.startswith("__")}
+        return {k: value for k, value in vars(self).items() if k not in _NO_FACTS and not k.startswith("__")}
 
     def __str__(self) -> str:
         return printable(self._with_facts(super().__str__() or type(self).__name__))

@@ -24,8 +24,6 @@ from kafka.cluster import GROUP, TRANSACTION, ClusterMetadata
 from kafka.config import OPTIONS, Config, parse_servers
 from kafka.errors import (
     ClientClosedError,
-    CoordinatorLoadInProgressError,
-    CoordinatorNotAvailableError,
     KafkaConfigurationError,
     KafkaConnectionError,
     KafkaError,
@@ -65,6 +63,9 @@ COORDINATOR: Final = "coordinator"
 
 # A broker that is not connected after this long, in seconds, may be slow or stuck: other brokers are preferred.
 _SLOW_TO_CONNECT: Final = 1.0
+
+# How often, in seconds, to look at a connection that is in use, with a shorter connections_max_idle_ms.
+_IDLE_CHECK: Final = 0.1
 
 _KEY_TYPES: Final = {Target.GROUP: GROUP, Target.TRANSACTION: TRANSACTION}
 
@@ -161,7 +162,8 @@ class Client:
             since = link.idle_since
             if link.state is ConnectionStates.DISCONNECTED:
                 continue
-            due = (now if since is None else since) + self.settings.max_idle
+            # One that is in use is looked at again after a while, also where connections are to be closed at once.
+            due = now + max(self.settings.max_idle, _IDLE_CHECK) if since is None else since + self.settings.max_idle
             if since is not None and due <= now:
                 log.debug("Closing %s, which was idle for %.0f seconds", link, now - since)
                 link.disconnect()
@@ -181,29 +183,31 @@ class Client:
         """Return the broker with the fewest requests under way; None if all are backing off.
 
         Connected brokers come first, then brokers with an attempt to connect under way, then brokers without a
-        connection, then brokers whose attempt takes long.
+        connection, those with the fewest failures first, then brokers that throttle or whose attempt takes long.
         """
         connected: list[tuple[int, float, NodeId]] = []
         connecting: list[NodeId] = []
-        others: list[NodeId] = []
+        others: list[tuple[int, float, NodeId]] = []
         slow: list[NodeId] = []
         now = self.loop.time()
         for broker in self.candidates():
             link = self._links.get((broker.nodeId, DEFAULT))
-            if link is not None and link.ready and not link.throttled():
+            if link is not None and link.throttled():
+                slow.append(broker.nodeId)
+            elif link is not None and link.ready:
                 connected.append(
                     (link.pipeline.in_flight + link.pipeline.waiting, self.loop.rng.random(), broker.nodeId)
                 )
             elif link is not None and link.is_opening:
                 (connecting if now - link.last_attempt < _SLOW_TO_CONNECT else slow).append(broker.nodeId)
             elif link is None or not link.backing_off():
-                others.append(broker.nodeId)
+                others.append((0 if link is None else link.failures, self.loop.rng.random(), broker.nodeId))
         if connected:
             return min(connected)[2]
         if connecting:
             return connecting[0]
         if others:
-            return self.loop.rng.choice(others)
+            return min(others)[2]
         return slow[0] if slow else None
 
     def soonest_retry(self) -> float:
@@ -225,6 +229,18 @@ class Client:
             if soonest >= deadline:
                 raise self.no_brokers_error("No broker can be reached")
             await self.loop.sleep_until(soonest)
+
+    async def some_link(self, deadline: float) -> Connection:
+        """Wait for a connection to any broker, and return it; another broker replaces one that is slow to connect."""
+        while True:
+            link = self.link(await self.some_node(deadline))
+            try:
+                await self.open(link, min(deadline, self.loop.time() + _SLOW_TO_CONNECT))
+            except KafkaError as error:
+                if not error.retriable or self.loop.time() >= deadline:
+                    raise
+            else:
+                return link
 
     def no_brokers_error(self, what: str) -> NoBrokersAvailable:
         """Return the error that lists each address that was tried, once, with the reason of its failure."""
@@ -250,13 +266,14 @@ class Client:
         *,
         use: str = DEFAULT,
         timeout: float | None = None,
+        deadline: float | None = None,
         newest: int | None = None,
     ) -> Future[ResponseT]:
         """Send a request to a broker, connecting first if need be; the future resolves to the response.
 
-        The request's version is the newest that both sides have, `newest` at most.
+        See `Connection.submit` for the arguments.
         """
-        return self.link(node_id, use).submit(request, timeout, newest)
+        return self.link(node_id, use).submit(request, timeout, newest, deadline=deadline)
 
     def attempts(self, deadline: float, what: str, *, retries: bool = True) -> Attempts:
         """Return the attempts of a call by its deadline (see `kafka._core.attempts`), which `what` names.
@@ -277,20 +294,23 @@ class Client:
 
         Waits for a broker, for metadata or for the coordinator's address by `deadline`
         (request_timeout_ms from now by default). A request that could not be sent is tried elsewhere;
-        one that was sent is not tried again. The caller handles error codes in the response.
+        one that was sent is not tried again, and has request_timeout_ms for its response. The caller handles error
+        codes in the response.
         """
         if deadline is None:
             deadline = self.loop.time() + self.settings.request_timeout
         if node_id is not None:
-            return await self._send_by(deadline, node_id, request, use or DEFAULT)
+            return await self.submit(node_id, request, use=use or DEFAULT, deadline=deadline)
         failures = 0
         while True:
             target = route(request, self.cluster)
             coordinated = target.target in {Target.GROUP, Target.TRANSACTION}
             where = await self._node_for(target, deadline)
             try:
-                return await self._send_by(deadline, where, request, use or (COORDINATOR if coordinated else DEFAULT))
-            except NodeNotReadyError:  # it was not sent: the broker cannot be reached
+                return await self.submit(
+                    where, request, use=use or (COORDINATOR if coordinated else DEFAULT), deadline=deadline
+                )
+            except (NodeNotReadyError, KafkaTimeoutError):  # it was not sent: the broker cannot be reached
                 failures += 1
                 if coordinated:
                     self.cluster.forget_coordinator(_KEY_TYPES[target.target], str(target.key))
@@ -298,12 +318,6 @@ class Client:
                 if self.loop.time() + delay >= deadline:
                     raise
                 await self.loop.sleep(delay)
-
-    async def _send_by(self, deadline: float, node_id: NodeId, request: Request[ResponseT], use: str) -> ResponseT:
-        remaining = deadline - self.loop.time()
-        if remaining <= 0:
-            raise KafkaTimeoutError(f"{type(request).__name__} could not be sent in time")
-        return await self.submit(node_id, request, use=use, timeout=remaining)
 
     async def _node_for(self, target: Route, deadline: float) -> NodeId:
         if target.target is Target.CONTROLLER or self.of_controllers:
@@ -315,7 +329,7 @@ class Client:
         if target.target is Target.LEADER:
             assert isinstance(target.key, TopicPartition)
             return await self.leader(target.key, deadline)
-        return await self.some_node(deadline)
+        return (await self.some_link(deadline)).node_id
 
     async def controller(self, deadline: float) -> int:
         """Return the controller's id, from metadata as fresh as needed."""
@@ -377,35 +391,29 @@ class Client:
                     raise
 
     async def _look_up(self, key_type: int, key: str, deadline: float) -> int:
-        failures = 0
-        while True:
-            node_id = await self.some_node(deadline)
-            link = self.link(node_id)
-            try:
-                await self.open(link, deadline)
-                response = await link.submit(_coordinator_request(link, key_type, key), deadline - self.loop.time())
+        found: int | str | None = None
+        async for attempt in self.attempts(deadline, f"looking up the coordinator of {key!r}"):
+            with attempt:
+                link = await self.some_link(attempt.deadline)
+                response = await link.submit(_coordinator_request(link, key_type, key), deadline=attempt.deadline)
                 found = self.cluster.add_coordinator(response, key_type, key)
-                if found is not None:
-                    return int(found)
-                error: KafkaError = _coordinator_error(response, key)
-                if not isinstance(error, (CoordinatorNotAvailableError, CoordinatorLoadInProgressError)):
-                    raise error
-            except (KafkaConnectionError, NodeNotReadyError) as lost:
-                error = lost
-            failures += 1
-            delay = self._backoff.delay(failures)
-            if self.loop.time() + delay >= deadline:
-                raise error
-            await self.loop.sleep(delay)
+                if found is None:
+                    raise _coordinator_error(response, key)
+        assert found is not None  # the attempts end with a coordinator or an error
+        return int(found)
 
     async def open(self, link: Connection, deadline: float) -> None:
         """Wait until a connection is ready."""
-        if not link.ready:
+        if link.ready:
+            return
+        try:
             with self.loop.timeout_at(deadline, f"connecting to {link}"):
                 delay = link.backing_off()
                 if delay:
                     await self.loop.sleep(delay)
                 await link.open()
+        except KafkaTimeoutError as error:
+            raise KafkaTimeoutError(f"{error}{link.why_not_ready()}") from error
 
     # Metadata…
 

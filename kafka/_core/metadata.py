@@ -296,8 +296,7 @@ class MetadataUpdater:
             await client.open(link, deadline)
             version = self._cluster.wanted_version
             request, whole = self._request(link)
-            left = max(0.0, deadline - self._loop.time())
-            response = await link.submit(request, min(left, client.settings.request_timeout))
+            response = await link.submit(request, deadline=deadline)
             code = getattr(response, "error_code", 0)
             if code == Code.REBOOTSTRAP_REQUIRED:
                 self._start_over("a broker demands it")

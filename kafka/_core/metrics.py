@@ -53,9 +53,9 @@ class ConnectionMetrics:
         self._latency.record(latency * 1000)
         self._node(node_id)[2].record(latency * 1000)
 
-    def on_state(self, _node_id: int | str, state: ConnectionStates) -> None:
-        """Record a new connection or the end of one."""
-        if state is ConnectionStates.CONNECTED:
+    def on_state(self, _node_id: int | str, before: ConnectionStates, state: ConnectionStates) -> None:
+        """Record a new connection, which one that has renewed its session is not, or the end of one."""
+        if state is ConnectionStates.CONNECTED and before is not ConnectionStates.REAUTHENTICATING:
             self._created.record()
         elif state is ConnectionStates.DISCONNECTED:
             self._closed.record()

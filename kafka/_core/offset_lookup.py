@@ -51,7 +51,7 @@ class OffsetLookup:
             try:
                 async for attempt in self._client.attempts(deadline, "looking offsets up"):
                     with attempt:
-                        answered, failed = await self._round(left, deadline)
+                        answered, failed = await self._round(left, attempt.deadline)
                         found.update(answered)
                         left = {partition: left[partition] for partition in failed}
                         if failed:
@@ -117,7 +117,7 @@ class OffsetLookup:
             isolation_level=int(self._committed_only and version >= _ISOLATION),
             topics=[topic(name=name, partitions=parts) for name, parts in topics.items()],
         )
-        return await link.submit(request, max(0.0, deadline - self._client.loop.time()))
+        return await link.submit(request, deadline=deadline)
 
 
 def _decisive(errors: Iterable[KafkaError]) -> KafkaError:

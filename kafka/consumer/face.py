@@ -296,7 +296,7 @@ class ConsumerFace:
 
     def bootstrap_connected(self) -> bool:
         """Whether there is a connection to a broker."""
-        return any(link.is_connected for link in self._open_for_any_thread().client.links())
+        return any(link.ready for link in self._open_for_any_thread().client.links())
 
     def metrics(self, raw: bool = False) -> Any:
         """The metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""

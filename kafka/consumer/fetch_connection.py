@@ -329,7 +329,7 @@ class FetchConnection:
             rack_id=self._settings.rack,
         )
         with self._client.loop.timeout_at(deadline, "closing the fetch session"):
-            await link.submit(request, max(0.0, deadline - self._client.loop.time()))
+            await link.submit(request, deadline=deadline)
 
     def _free_link(self) -> Connection | None:
         """Return a connection to the broker with no request under way: behind a long poll the request would wait."""

@@ -477,7 +477,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
             await self.client.open(link, now + timeout)
             assert link.versions is not None
             request = join_group.leave_request(self.group_id, leaving.member_id, reason, link.versions)
-            response = await self.client.submit(node_id, request, use=COMMITS, timeout=timeout)
+            response = await self.client.submit(node_id, request, use=COMMITS, deadline=now + timeout)
             join_group.check_left(response)
         except KafkaError as error:
             log.info(NOT_CONFIRMED, self.group_id, printable(leaving.member_id), error)

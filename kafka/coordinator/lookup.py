@@ -137,9 +137,11 @@ class CoordinatorFinder:
         """Send a request to the coordinator and return the response; its error codes are the caller's to read."""
         if timeout is None:
             timeout = self.request_timeout
-        node_id = await self.client.coordinator(GROUP, self.group_id, self.loop.time() + timeout)
-        link_use = JOINS if use == JOINS else COMMITS
-        return await self.client.submit(node_id, request, use=link_use, timeout=timeout)
+        deadline = self.loop.time() + timeout
+        node_id = await self.client.coordinator(GROUP, self.group_id, deadline)
+        if use == JOINS:  # answered when the group has rebalanced
+            return await self.client.submit(node_id, request, use=JOINS, timeout=timeout)
+        return await self.client.submit(node_id, request, use=COMMITS, deadline=deadline)
 
     def _report_waiting(self, what: str, failures: int) -> None:
         # The first time at once, then about each minute, once the backoff has grown.

@@ -195,7 +195,7 @@ class OffsetCommitter:
         request = commit_request(version, who, offsets, self._client.cluster.topic_id)
         began = self._loop.time()
         try:
-            response = await self._client.submit(node_id, request, use=use, timeout=max(0.0, deadline - began))
+            response = await self._client.submit(node_id, request, use=use, deadline=deadline)
         except KafkaError as error:
             self._moved(error)
             raise
@@ -263,9 +263,7 @@ class OffsetCommitter:
         request = fetch_request(version, self._reading_identity(), partitions, cluster.topic_id, stable=True)
         ids = self.ownership_ids(partitions)
         try:
-            response = await self._client.submit(
-                node_id, request, use=use, timeout=max(0.0, deadline - self._loop.time())
-            )
+            response = await self._client.submit(node_id, request, use=use, deadline=deadline)
         except KafkaError as error:
             self._moved(error)
             raise

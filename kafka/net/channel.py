@@ -14,7 +14,7 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._runtime.loop import READ, WRITE
 from kafka._runtime.tasks import Scope
@@ -36,6 +36,8 @@ __all__ = ["Channel", "with_broker"]
 log = logging.getLogger("kafka.net.connection")
 
 ResponseT = TypeVar("ResponseT", bound=Response)
+
+_READY: Final = frozenset({ConnectionStates.CONNECTED, ConnectionStates.REAUTHENTICATING})
 
 
 class Channel(ABC):
@@ -83,8 +85,8 @@ class Channel(ABC):
 
     @property
     def ready(self) -> bool:
-        """Whether requests go out as soon as they are submitted."""
-        return self.state is ConnectionStates.CONNECTED
+        """Whether requests go out: as soon as they are submitted, or as soon as the session is renewed (KIP-368)."""
+        return self.state in _READY
 
     @property
     def in_flight_requests(self) -> int:
@@ -113,11 +115,11 @@ class Channel(ABC):
         if before is not self.state:
             if self._debug:
                 log.debug("= %s: %s", self, self.state.value)
-            self._state_changed()
+            self._state_changed(before)
 
-    def _state_changed(self) -> None:
+    def _state_changed(self, before: ConnectionStates) -> None:
         if self.context.on_state is not None:
-            self.context.on_state(self.node_id, self.state)
+            self.context.on_state(self.node_id, before, self.state)
 
     def attach(self, stream: Stream) -> None:
         """Take over a stream that leads to the broker."""
@@ -144,6 +146,10 @@ class Channel(ABC):
     @abstractmethod
     def disconnect(self, error: KafkaError | None = None) -> None:
         """Close the stream; requests under way fail with `error`."""
+
+    @abstractmethod
+    def why_not_ready(self) -> str:
+        """Return what keeps requests from going out."""
 
     @abstractmethod
     def _pump(self) -> None:
@@ -316,7 +322,7 @@ class Channel(ABC):
 
     def _on_deadline(self) -> None:
         self._armed_for = math.inf
-        error = self.pipeline.expire(self._loop.time())
+        error = self.pipeline.expire(self._loop.time(), self.why_not_ready())
         if error is not None:
             self.lost(KafkaConnectionError(f"the connection to {self} was closed: {error.args[0]}"))
         else:

@@ -24,7 +24,7 @@ from kafka.errors import (
 )
 from kafka.future import Future
 from kafka.net.channel import Channel, with_broker
-from kafka.net.states import ConnectionEvent, ConnectionStates
+from kafka.net.states import WAITS_FOR, ConnectionEvent, ConnectionStates
 
 if TYPE_CHECKING:
     from kafka._runtime.tasks import Task
@@ -39,6 +39,8 @@ ResponseT = TypeVar("ResponseT", bound="Response")
 
 # Sessions are renewed after 85 to 95 % of their life (KIP-368), so that connections do not renew at the same time.
 _RENEW_FROM, _RENEW_SPREAD = 0.85, 0.10
+# Brokers refuse clients that authenticate again within this time, in seconds (KafkaChannel.java).
+_SHORTEST_SESSION: Final = 1.0
 # Connections to one broker that end with the same error within this time, in seconds, have ended for the same reason.
 _SAME_MOMENT: Final = 1.0
 # Errors of the configuration or the credentials: another attempt changes nothing.
@@ -65,12 +67,8 @@ class Connection(Channel):
         self.on_state: Callable[[Connection], object] | None = None
         self._opened: Future[None] | None = None
         self._renew_at: float | None = None
+        self._authenticated_at = -math.inf
         self._closed: KafkaError | None = None
-
-    @property
-    def is_connected(self) -> bool:
-        """Whether the broker has accepted the connection and, where that is configured, the credentials."""
-        return self.state in {ConnectionStates.CONNECTED, ConnectionStates.REAUTHENTICATING}
 
     @property
     def is_opening(self) -> bool:
@@ -128,7 +126,8 @@ class Connection(Channel):
         """Send requests from now on; after `session` seconds the broker expects the client to authenticate again."""
         self.error = None
         share = _RENEW_FROM + _RENEW_SPREAD * self._loop.rng.random()
-        self._renew_at = self._loop.time() + session * share if session > 0 else None
+        self._authenticated_at = self._loop.time()
+        self._renew_at = self._authenticated_at + session * share if session > 0 else None
         self.move(ConnectionEvent.READY)
         self.pipeline.open = True
         self._pump()
@@ -145,10 +144,10 @@ class Connection(Channel):
         if self.state is ConnectionStates.DISCONNECTED and self.pipeline.waiting:
             self.open()
 
-    def _state_changed(self) -> None:
+    def _state_changed(self, before: ConnectionStates) -> None:
         if self.on_state is not None:
             self.on_state(self)
-        super()._state_changed()
+        super()._state_changed(before)
 
     # Sending…
 
@@ -158,17 +157,23 @@ class Connection(Channel):
         timeout: float | None = None,
         newest: int | None = None,
         decode: Callable[[bytes | bytearray], object] | None = None,
+        *,
+        deadline: float | None = None,
     ) -> Future[ResponseT]:
         """Queue a request, connecting first if needed; the future resolves to the response.
 
-        `timeout` includes the time to connect; the default is request_timeout_ms. The request's version is the newest
-        that both sides have, `newest` at most. `decode` reads the reply if the type of the response is not to.
+        `timeout` is the limit of this request, which includes the time to connect: request_timeout_ms unless the broker
+        is to answer later than that. `deadline` is that of the call that the request is a part of, if it comes sooner.
+        The request's version is the newest that both sides have, `newest` at most. `decode` reads the reply if the type
+        of the response is not to.
         """
         if self._closed is not None:
             return Future[ResponseT]().failure(self._closed)
-        deadline = self._loop.time() + (self.context.settings.request_timeout if timeout is None else timeout)
-        future = self.pipeline.submit(request, deadline, newest, decode)
-        self._arm(deadline)
+        limit = self._loop.time() + (self.context.settings.request_timeout if timeout is None else timeout)
+        if deadline is not None and deadline < limit:
+            limit = deadline
+        future = self.pipeline.submit(request, limit, newest, decode)
+        self._arm(limit)
         if self.ready:
             self._pump()
         elif self.state is ConnectionStates.DISCONNECTED:
@@ -178,15 +183,23 @@ class Connection(Channel):
                 self._scope.call_at(self.retry_at, self._open_if_needed)
         return future
 
+    def why_not_ready(self) -> str:
+        """Return what keeps requests from going out, to be put after the text of an error; empty if nothing does."""
+        if self.error is not None:
+            return f": {with_broker(self, self.error)}"
+        step = WAITS_FOR.get(self.state)
+        if step is not None:
+            return f": {self} is not connected yet, waiting for {step}"
+        if self.throttled():
+            return f": {self} throttles this client"
+        if self.pipeline.in_flight:
+            return f": {self} has not answered {self.pipeline.in_flight} earlier requests"
+        return ""
+
     def _pump(self) -> None:
         now = self._loop.time()
         pipeline = self.pipeline
-        if (
-            self._renew_at is not None
-            and now >= self._renew_at
-            and self.ready
-            and (pipeline.waiting or pipeline.in_flight)
-        ):
+        if self._renew_at is not None and now >= self._renew_at and (pipeline.waiting or pipeline.in_flight):
             self._renew()
             return
         pipeline.pump(now)
@@ -197,12 +210,17 @@ class Connection(Channel):
 
     def _renew(self) -> None:
         """Authenticate again (KIP-368). Requests in flight are answered first; waiting requests stay in the queue."""
-        from kafka.net.connection_setup import authenticate_again
-
         self.pipeline.open = False
         self._renew_at = None
         self.move(ConnectionEvent.AUTHENTICATE)
-        self._scope.spawn(authenticate_again(self), f"authenticate {self} again", self._renewal_ended)
+        self._scope.spawn(self._authenticate_again(), f"authenticate {self} again", self._renewal_ended)
+
+    async def _authenticate_again(self) -> float:
+        from kafka.net.connection_setup import authenticate_again
+
+        # Brokers refuse it within a second of the last time: sessions of a second, and tokens that end as soon.
+        await self._loop.sleep_until(self._authenticated_at + _SHORTEST_SESSION)
+        return await authenticate_again(self)
 
     def _renewal_ended(self, task: Task[float]) -> None:
         if task.exception is not None:

@@ -12,6 +12,7 @@ import math
 import struct
 from collections import deque
 from collections.abc import Callable
+from copy import copy
 from itertools import chain, islice
 from typing import Any, Final, TypeVar
 
@@ -189,6 +190,7 @@ class _Entry:
         "future",
         "name",
         "newest",
+        "own",
         "request",
         "sent_at",
         "skippable",
@@ -201,6 +203,8 @@ class _Entry:
         self.deadline = deadline
         self.name = type(request).__name__
         self.newest: int | None = None
+        self.own = False
+        """Whether it is a request of the connection itself."""
         self.version = 0
         self.correlation_id = 0
         self.sent_at = 0.0
@@ -283,7 +287,7 @@ class Pipeline:
             if entry.future.is_done:  # its caller has given up
                 continue
             if entry.deadline <= now:  # sent now, it would end the connection, and fail the requests of others
-                entry.future.try_failure(KafkaTimeoutError(f"{entry.name} could not be sent in time"))
+                entry.future.try_failure(_not_sent(entry))
                 continue
             request = entry.request
             try:
@@ -304,6 +308,7 @@ class Pipeline:
     ) -> Future[ResponseT]:
         """Send a request of the connection's own past the queue: versions, authentication."""
         entry = _Entry(request, Future(), deadline)
+        entry.own = True
         entry.decode = decode
         self._send(entry, version, True, now)
         return entry.future
@@ -311,6 +316,7 @@ class Pipeline:
     def control_raw(self, data: bytes, now: float, deadline: float) -> Future[bytes]:
         """Send a bare SASL token (SaslHandshake version 0); the future resolves to the bare reply."""
         entry = _Entry(None, Future(), deadline)
+        entry.own = True
         entry.name = "SaslToken"
         entry.sent_at = now
         entry.correlation_id = -1
@@ -345,9 +351,9 @@ class Pipeline:
     # Coming in…
 
     def received(self, frame: bytes | bytearray, now: float) -> tuple[Future[Any], object] | None:
-        """Resolve the request that a frame answers; return its future and the response.
+        """Resolve the request that a frame answers; return its future and the response, unless it is the connection's.
 
-        After a KafkaProtocolError the connection is unusable.
+        After a KafkaProtocolError the connection is unusable, and `fail_sent` fails the request.
         """
         entry = self._match(frame)
         if entry is None:
@@ -356,17 +362,17 @@ class Pipeline:
             self.on_reply(entry.name, now - entry.sent_at, len(frame))
         if entry.decode is None:
             entry.future.try_success(bytes(frame))
-            return entry.future, frame
+            return None
         try:
             response = entry.decode(frame)
-        except KafkaError as error:
-            entry.future.try_failure(error)
+        except KafkaError:
+            self._in_flight.appendleft(entry)
             raise
         throttle = getattr(response, "throttle_time_ms", 0)
         if throttle > 0 and self.versions is not None and self.versions.expects_client_throttling:
             self._throttle(throttle / 1000, now)
         entry.future.try_success(response)
-        return entry.future, response
+        return None if entry.own else (entry.future, response)
 
     def _throttle(self, asked: float, now: float) -> None:
         """Pause for the throttle time of the broker, up to a limit."""
@@ -404,54 +410,73 @@ class Pipeline:
         deadline = min(deadlines, default=math.inf)
         return None if deadline == math.inf else deadline
 
-    def expire(self, now: float) -> KafkaError | None:
+    def expire(self, now: float, why: str = "") -> KafkaError | None:
         """Fail requests whose deadline has passed; return the error if one of them ends the connection.
 
         A late response cannot be matched to its request, and a request that the socket does not take may be written in
-        part already.
+        part already. `why` says why waiting requests could not be sent.
         """
-        if any(entry.deadline <= now for entry in self._waiting):
-            alive: deque[_Entry] = deque()
-            for entry in self._waiting:
-                if entry.deadline > now:
-                    alive.append(entry)
-                else:
-                    entry.future.try_failure(KafkaTimeoutError(f"{entry.name} could not be sent in time"))
-            self._waiting = alive
         if self.throttled_until and self.throttled_until <= now:
             self.throttled_until = 0.0
+        late: list[tuple[_Entry, KafkaError]] = [
+            (entry, _not_sent(entry, why)) for entry in self._waiting if entry.deadline <= now
+        ]
+        if late:
+            self._waiting = deque(entry for entry in self._waiting if entry.deadline > now)
         error: KafkaError | None = None
         for entry in self._unacknowledged_writes:
             if entry.deadline <= now:
                 waited = now - entry.sent_at
                 error = KafkaTimeoutError(f"{entry.name} could not be written within {waited:.1f} seconds")
-                entry.future.try_failure(error)
+                late.append((entry, error))
         for entry in self._in_flight:
             if entry.deadline <= now:
                 waited = now - entry.sent_at
                 error = RequestTimedOutError(f"no response to {entry.name} within {waited:.1f} seconds")
-                entry.future.try_failure(error)
+                late.append((entry, error))
+        if error is not None:
+            self.open = False
+        # Now that nothing iterates over the queues: a callback may submit another request.
+        for entry, failure in late:
+            entry.future.try_failure(failure)
         return error
 
     def fail_sent(self, error: BaseException) -> None:
-        """Fail the requests that were sent and keep those in the queue: the connection is about to be set up again."""
+        """Fail the requests that were sent and keep those in the queue: the connection is about to be set up again.
+
+        The broker may have carried them out, whatever has ended the connection; their errors say so.
+        """
         self.open = False
         self.throttled_until = 0.0
         self.outgoing = SendQueue()
         in_flight, self._in_flight = self._in_flight, deque()
         leaving, self._unacknowledged_writes = self._unacknowledged_writes, deque()
+        unknown = _with_unknown_outcome(error)
         for entry in (*in_flight, *leaving):
-            entry.future.try_failure(error)
+            entry.future.try_failure(error if entry.own else unknown)
 
     def fail(self, error: BaseException) -> None:
         """Fail everything: the connection has ended."""
+        waiting, self._waiting = self._waiting, deque()  # first: a callback may submit another request
         self.fail_sent(error)
-        waiting, self._waiting = self._waiting, deque()
         if waiting:
             # Not sent, so not in effect: a caller may retry safely.
             unsent = error if not getattr(error, "outcome_unknown", False) else NodeNotReadyError(f"not sent: {error}")
             for entry in waiting:
                 entry.future.try_failure(unsent)
+
+
+def _not_sent(entry: _Entry, why: str = "") -> KafkaTimeoutError:
+    return KafkaTimeoutError(f"{entry.name} could not be sent in time{why}")
+
+
+def _with_unknown_outcome(error: BaseException) -> BaseException:
+    """Return the error for requests that were sent, if the connection ended with this one."""
+    if not isinstance(error, KafkaError) or error.outcome_unknown:
+        return error
+    unknown = copy(error)
+    unknown.outcome_unknown = True
+    return unknown
 
 
 def _not_encodable(entry: _Entry, error: Exception) -> BaseException:

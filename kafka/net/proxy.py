@@ -14,7 +14,7 @@ from collections.abc import Generator
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from kafka._text import host_port
+from kafka._text import host_port, printable
 from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError
 
 __all__ = ["ProxySteps", "ProxyUrl"]
@@ -166,16 +166,27 @@ def _socks5_address(host: str) -> bytes:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        name = host.encode("idna") if not host.isascii() else host.encode()
+        name = _ascii_name(host).encode()
         if not 0 < len(name) < 256:
             raise KafkaConfigurationError(f"The host name {host!r} is too long for SOCKS5") from None
         return b"\x03" + bytes([len(name)]) + name
     return (b"\x01" if address.version == 4 else b"\x04") + address.packed
 
 
+def _ascii_name(host: str) -> str:
+    """Return a host name as it is sent: brokers tell their names, and one with line breaks would add HTTP headers."""
+    try:
+        name = host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        name = ""
+    if not name or any(letter <= " " or letter == "\x7f" for letter in name):
+        raise KafkaConnectionError(f"{printable(host)!r} is not a host name")
+    return name
+
+
 def _http_connect(host: str, port: int, proxy: ProxyUrl) -> ProxySteps:
     reader = _Reader(proxy)
-    target = host_port(host, port)
+    target = host_port(_ascii_name(host), port)
     lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
     if proxy.username is not None:
         credentials = b64encode(f"{proxy.username}:{proxy.password or ''}".encode()).decode()

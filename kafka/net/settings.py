@@ -99,8 +99,8 @@ class ConnectionContext:
         """Whether the log has the warning that the password is not encrypted on its way."""
         self.on_reply: Callable[[int | str, str, float, int], object] | None = None
         """Called with the node id, the request's name, its latency in seconds and the response's size."""
-        self.on_state: Callable[[int | str, ConnectionStates], object] | None = None
-        """Called with the node id and the new state of a connection."""
+        self.on_state: Callable[[int | str, ConnectionStates, ConnectionStates], object] | None = None
+        """Called with the node id, the state before and the new state of a connection."""
         self.on_bytes: Callable[[int | str, int, int], object] | None = None
         """Called with the node id and the bytes sent and received by a system call."""
 

@@ -72,6 +72,7 @@ WAITS_FOR: Final = {
     _S.HANDSHAKE: "the TLS handshake",
     _S.CHECKING_API_VERSIONS: "the answer to the first request (ApiVersions)",
     _S.AUTHENTICATING: "authentication",
+    _S.REAUTHENTICATING: "another authentication",
 }
 
 

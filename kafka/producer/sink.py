@@ -260,7 +260,9 @@ class Sink:
         if error.invalid_metadata:
             self._client.cluster.request_update()
         for batch in batches:
-            outcome = classify(error, batch.count)
+            # Batches that were sent when the connection ended are sent again over another one, whatever ended it.
+            lost = error.outcome_unknown and not self._client.closed
+            outcome = ProduceOutcome.RETRY if lost else classify(error, batch.count)
             self._sender.answered(batch, outcome, error, definite=not error.outcome_unknown)
 
     def _take_response(self, batches: list[ProducerBatch], names: _Names, response: ProduceResponse) -> None:

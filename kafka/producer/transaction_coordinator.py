@@ -181,7 +181,7 @@ class CoordinatorClient:
         assert link.versions is not None
         self.versions = link.versions
         version = min(link.versions.version_for(request.request_type), request.newest)
-        return await link.submit(request.build(version), deadline - self._loop.time())
+        return await link.submit(request.build(version), deadline=deadline)
 
     async def _pause(self, request: CoordinatorRequest[ResponseT], error: KafkaError, failures: int) -> None:
         """Wait before the next attempt; raise the error if there is not to be one."""

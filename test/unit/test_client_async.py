@@ -29,6 +29,7 @@ from kafka.errors import (
     KafkaTimeoutError,
     NoBrokersAvailable,
     NodeNotReadyError,
+    RequestTimedOutError,
     SaslAuthenticationFailedError,
     SslAuthenticationError,
     UnknownBrokerIdError,
@@ -413,6 +414,27 @@ def test_the_way_of_the_manual(make, cluster):
     assert not client.connected(node_id)
 
 
+@pytest.mark.parametrize("from_another_thread", [False, True])
+def test_wakeup_ends_a_poll(make, cluster, from_another_thread):
+    client = make()
+    if from_another_thread:  # which wakes the loop while it sleeps
+        client.core.loop.call_later(0.5, client.wakeup)
+    else:
+        client.wakeup()
+    before = client.core.loop.time()
+    assert client.poll(timeout_ms=4000) == []
+    assert client.core.loop.time() - before == pytest.approx(0.5 if from_another_thread else 0, abs=0.01)
+    # It ends one poll.
+    before = client.core.loop.time()
+    assert client.poll(timeout_ms=4000) == []
+    assert client.core.loop.time() - before == pytest.approx(4, abs=0.01)
+    # And none that waits for a future.
+    future = client.submit(0, ListGroupsRequest())
+    client.wakeup()
+    client.poll(timeout_ms=4000, future=future)
+    assert future.succeeded()
+
+
 def test_ready_connects_in_the_polls_to_come(make):
     client = make()
     other = next(number for number in (0, 1, 2) if not client.connected(number))
@@ -645,6 +667,68 @@ def test_a_coordinator_that_went_away_is_looked_up_anew(make, cluster):
     assert cluster.asked("Heartbeat") == [1, 2]
 
 
+@pytest.mark.parametrize("api", ["ApiVersions", "FindCoordinator"], ids=["from the start", "connected"])
+@pytest.mark.parametrize("silent", [0, 1])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_silent_broker_does_not_hold_up_a_lookup_that_another_could_answer(cluster, api, silent, seed):
+    environment = cluster.network.environment(seed=seed)
+    cluster.members = [0, 1]
+    cluster.coordinator = 1 - silent
+    with KafkaClient(bootstrap_servers="b0,b1", environment=environment, request_timeout_ms=10_000) as client:
+        for number in (0, 1):
+            run(client, client.core.request(MetadataRequest(topics=[]), node_id=number))
+        cluster.brokers[silent].on(api, lambda *_: SILENCE)
+        if api == "ApiVersions":
+            client.close(silent)
+            client.close(1 - silent)
+        before = client.core.loop.time()
+        found = run(client, client.core.coordinator(0, "g", before + 60))
+        assert found == 1 - silent
+        assert client.core.loop.time() - before < (3 if api == "ApiVersions" else 12)
+
+
+def test_request_timeout_ms_is_the_limit_of_one_request_of_a_longer_call(make, cluster):
+    client = make(request_timeout_ms=10_000)
+    partition = TopicPartition("t", 0)
+    cluster.brokers[0].on("ListOffsets", lambda *_: SILENCE)
+    cluster.brokers[1].on("ListOffsets", lambda request, _session: _offsets(request, 7))
+    client.core.loop.call_later(5, cluster.topics["t"].update, {0: 1})
+    before = client.core.loop.time()
+    assert client.list_offsets({partition: -1}, timeout_ms=60_000)[partition].offset == 7
+    assert client.core.loop.time() - before < 12
+
+
+def test_no_request_of_a_call_waits_longer_than_request_timeout_ms(make, cluster):
+    client = make(request_timeout_ms=3000)
+    cluster.brokers[1].on("ListGroups", lambda *_: SILENCE)
+    before = client.core.loop.time()
+    with pytest.raises(RequestTimedOutError, match=r"no response to ListGroupsRequest within 3\.0 seconds"):
+        client.ask(ListGroupsRequest(), node_id=1, timeout_ms=60_000)
+    assert client.core.loop.time() - before < 4
+    # A program may give one request more time: a broker may have to wait before it answers.
+    before = client.core.loop.time()
+    future = client.submit(1, ListGroupsRequest(), timeout=30)
+    with pytest.raises(RequestTimedOutError):
+        client.core.loop.run_until(future)
+    assert client.core.loop.time() - before == pytest.approx(30, abs=1)
+
+
+def test_a_request_that_waits_for_a_broker_that_is_down_ends_with_the_reason(make, cluster):
+    client = make(reconnect_backoff_ms=20_000, reconnect_backoff_max_ms=20_000)
+    client.close(1)
+    cluster.brokers[1].stop()
+    with pytest.raises(NodeNotReadyError, match=r"broker 1 \(b1:9092\): Connection refused"):
+        client.ask(ListGroupsRequest(), node_id=1)
+    with pytest.raises(KafkaTimeoutError, match=r"ListGroupsRequest could not be sent in time: .*Connection refused"):
+        client.ask(ListGroupsRequest(), node_id=1, timeout_ms=3000)
+    cluster.network.unreachable.add(("b2", 9092))
+    client.close(2)
+    with pytest.raises(KafkaTimeoutError, match=r"ListGroupsRequest could not be sent in time: .*to be accepted"):
+        client.ask(ListGroupsRequest(), node_id=2, timeout_ms=3000)
+    with pytest.raises(KafkaConnectionError, match=r"is not ready after 500 ms: .*Connection refused"):
+        client.await_ready(1, timeout_ms=500)
+
+
 def test_a_request_for_one_broker_is_not_tried_elsewhere(make, cluster):
     client = make()
     other = next(number for number in (0, 1, 2) if not client.connected(number))
@@ -840,6 +924,25 @@ def test_a_connection_in_use_is_not_idle(make, cluster):
     client.submit(0, ListGroupsRequest(), timeout=200)
     rest(client, 120)
     assert client.connected(0)
+
+
+@pytest.mark.parametrize("milliseconds", [0, 1])
+def test_connections_max_idle_ms_of_nothing_closes_what_is_not_in_use_and_does_not_spin(make, cluster, milliseconds):
+    client = make(connections_max_idle_ms=milliseconds, metadata_max_age_ms=10_000_000)
+    for broker in cluster.brokers:
+        broker.on("ListGroups", lambda *_: SILENCE)
+    future = client.submit(0, ListGroupsRequest(), timeout=20)
+    turns = client.core.loop.turns
+    rest(client, 10)
+    assert client.connected(0)
+    assert client.core.loop.turns - turns < 150
+    session = cluster.brokers[0].sessions[-1]
+    session.reply(*session.unanswered[-1], {"groups": []})
+    assert client.core.loop.run_until(future).groups == []
+    turns = client.core.loop.turns
+    rest(client, 10)
+    assert not cluster.network.open_sockets
+    assert client.core.loop.turns - turns < 10
 
 
 def test_a_throttled_broker_is_not_the_least_loaded(make, cluster):

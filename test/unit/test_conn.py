@@ -6,6 +6,7 @@ import contextlib
 import gc
 import re
 import socket
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -29,6 +30,8 @@ from kafka.errors import (
     UnsupportedSaslMechanismError,
     UnsupportedVersionError,
 )
+from kafka.metrics import Metrics
+from kafka.metrics.stats import Count
 from kafka.net.states import NEXT, ConnectionEvent, next_state
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.offset import ListOffsetsRequest
@@ -531,6 +534,42 @@ def test_requests_are_answered_in_order_and_limited_in_flight(make, broker):
     assert received[0][0].controller_id < received[1][0].controller_id
 
 
+@pytest.mark.parametrize("sasl", [False, True])
+def test_recv_returns_the_responses_to_what_was_sent_and_not_those_of_the_set_up(make, broker, network, sasl):
+    sasl_broker(broker, lifetime=10_000)
+    conn = make(**(SASL if sasl else {}))
+    assert conn.connect_blocking()
+    assert conn.recv() == []
+    future = conn.send(MetadataRequest(topics=[]))
+    ((response, answered),) = conn.recv()
+    assert answered is future
+    assert response.controller_id == 1
+    network.clock.advance(11)
+    future = conn.send(MetadataRequest(topics=[]))
+    received = []
+    while not future.is_done:
+        received += conn.recv()
+    assert [found for _, found in received] == [future]
+    assert len(broker.asked("SaslAuthenticate")) == (2 if sasl else 0)
+
+
+def test_a_state_change_callback_that_raises_leaves_no_request_open(make, broker, caplog):
+    def refuse(_node_id, _sock, conn):
+        if conn.disconnected():
+            raise ValueError("the callback fails")
+
+    broker.on("Metadata", lambda *_: SILENCE)
+    conn = connect(make(state_change_callback=refuse))
+    futures = [conn.connection.submit(MetadataRequest(topics=[])) for _ in range(3)]
+    conn.recv()
+    broker.stop()
+    for _ in range(3):
+        conn.recv()
+    assert all(future.is_done for future in futures)
+    assert "The state_change_callback of broker 0 (broker:9092) failed" in caplog.text
+    assert "ValueError: the callback fails" in caplog.text
+
+
 def test_submitted_requests_wait_their_turn(make, broker):
     conn = connect(make(max_in_flight_requests_per_connection=1))
     futures = [conn.connection.submit(MetadataRequest(topics=[])) for _ in range(10)]
@@ -549,8 +588,10 @@ def test_a_reply_out_of_order_ends_the_connection(make, broker):
     session.reply(header, request, {})
     conn.recv()
     assert conn.disconnected()
-    assert isinstance(futures[0].exception, CorrelationIdError)
-    assert isinstance(futures[1].exception, CorrelationIdError)
+    for future in futures:
+        assert isinstance(future.exception, CorrelationIdError)
+        assert future.exception.outcome_unknown
+    assert not conn.error.outcome_unknown
 
 
 @pytest.mark.parametrize(
@@ -567,11 +608,48 @@ def test_a_reply_out_of_order_ends_the_connection(make, broker):
 )
 def test_bytes_that_are_no_reply_end_the_connection(make, broker, data, error):
     broker.on("Metadata", lambda *_: data)
-    conn = connect(make())
+    conn = connect(make(max_in_flight_requests_per_connection=1))
     future = conn.send(MetadataRequest(topics=[]))
-    with pytest.raises(error):
+    waiting = conn.connection.submit(MetadataRequest(topics=[]))
+    with pytest.raises(error) as caught:
         conn._loop.run_until(future, conn._loop.time() + 1)
+    assert caught.value.outcome_unknown
+    assert "outcome_unknown" not in str(caught.value)
+    assert not waiting.exception.outcome_unknown
     assert conn.disconnected()
+
+
+def test_a_reply_that_does_not_decode_ends_the_connection_before_its_request_fails(make, broker):
+    broker.on("Metadata", lambda *_: b"\0\0\0\x06\0\0\0\x02\0\x99")
+    conn = connect(make())
+    states = []
+    future = conn.send(MetadataRequest(topics=[]))
+    future.add_errback(lambda _: states.append(conn.state))
+    with pytest.raises(KafkaProtocolError) as caught:
+        conn._loop.run_until(future, conn._loop.time() + 1)
+    assert caught.value.outcome_unknown
+    assert states == [ConnectionStates.DISCONNECTED]
+
+
+def test_requests_that_callbacks_of_late_requests_send_again_hold_up_none(make, broker):
+    """Each request fails at its time, and the broker that hangs is disconnected from then."""
+    broker.on("Metadata", lambda *_: SILENCE)
+    conn = connect(make(request_timeout_ms=10_000))
+    again = []
+
+    def submit(_error=None):
+        again.append(conn.connection.submit(MetadataRequest(topics=[])))
+
+    futures = [conn.connection.submit(MetadataRequest(topics=[])) for _ in range(3)]
+    for future in futures[:2]:
+        future.add_errback(submit)
+    before = conn._loop.time()
+    with pytest.raises(RequestTimedOutError):
+        conn._loop.run_until(futures[2], before + 60)
+    assert conn._loop.time() - before == pytest.approx(10, abs=0.1)
+    assert all(future.is_done for future in futures)
+    assert len(broker.sessions[0].unanswered) == 3
+    assert [future.exception.outcome_unknown for future in again] == [False, False]
 
 
 def test_an_unasked_reply_ends_the_connection(make, broker):
@@ -1063,6 +1141,47 @@ def test_requests_wait_while_the_session_is_renewed(make, broker, network):
     session.reply(*session.unanswered[-1], {"session_lifetime_ms": 0})
     for future in futures:
         assert conn._loop.run_until(future, conn._loop.time() + 1).controller_id == 1
+
+
+def test_a_connection_that_renews_its_session_is_used_and_not_set_up_again(make, broker, network):
+    metrics = Metrics()
+    metrics.sensor("conn-metrics.connections-created").add(metrics.metric_name("created", "test"), Count())
+    created = metrics.metrics[metrics.metric_name("created", "test")]
+    sasl_broker(broker, lifetime=10_000)
+    conn = connect(make(metrics=metrics, metric_group_prefix="conn", **SASL))
+    network.clock.advance(9.9)
+    broker.on("SaslAuthenticate", lambda *_: SILENCE)
+    first = conn.connection.submit(MetadataRequest(topics=[]))
+    states = []
+    conn.connection.on_state = lambda connection: states.append(connection.state)
+    for _ in range(10):
+        conn._loop.turn(0)
+        assert conn.connection.ready
+        assert conn.connection.open().succeeded()
+    assert conn.connect() is ConnectionStates.REAUTHENTICATING
+    assert conn.connect_blocking(0)
+    second = conn.send(MetadataRequest(topics=[]))
+    session = broker.sessions[-1]
+    session.reply(*session.unanswered[-1], {"session_lifetime_ms": 0})
+    for future in (first, second):
+        assert conn._loop.run_until(future, conn._loop.time() + 1).controller_id == 1
+    assert states == [ConnectionStates.CONNECTED]
+    assert len(broker.sessions) == 1
+    assert conn.connection.failures == 0
+    assert created.value() == 1
+
+
+def test_a_session_is_not_renewed_within_a_second_which_brokers_refuse(make, broker, network):
+    sasl_broker(broker, lifetime=400)
+    handshakes = []
+    broker.on("SaslHandshake", lambda *_: handshakes.append(network.clock.monotonic()) or {"mechanisms": ["PLAIN"]})
+    conn = connect(make(**SASL))
+    for _ in range(40):
+        ask(conn)
+        network.clock.advance(0.1)
+    assert len(broker.sessions) == 1
+    assert len(handshakes) >= 3
+    assert all(later - sooner >= 1 for sooner, later in pairwise(handshakes))
 
 
 def test_closing_while_the_session_is_renewed_leaves_nothing(make, broker, network):

@@ -82,6 +82,19 @@ def test_http_connect(chunk):
     assert talk("http://proxy", "::1", 1, [b"HTTP/1.0 200 fine\r\n\r\n"])[0].startswith(b"CONNECT [::1]:1 ")
 
 
+@pytest.mark.parametrize("host", ["x\r\nHeader: y", "b1 HTTP/1.1", "b\0", "b\x7f", "", "\u2028..b", "b" * 70 + "é"])
+@pytest.mark.parametrize("scheme", ["http", "socks5h"])
+def test_a_host_name_of_metadata_adds_nothing_to_what_the_proxy_is_told(scheme, host):
+    with pytest.raises(KafkaConnectionError, match=r"is not a host name") as caught:
+        talk(f"{scheme}://proxy", host, 9092, [b"\x05\x00", b"HTTP/1.1 200 OK\r\n\r\n"])
+    assert str(caught.value).isprintable()
+
+
+def test_a_host_name_of_another_script_is_sent_as_dns_has_it():
+    (sent,) = talk("http://proxy", "bücher.example", 9092, [b"HTTP/1.1 200 OK\r\n\r\n"])
+    assert sent.startswith(b"CONNECT xn--bcher-kva.example:9092 HTTP/1.1\r\nHost: xn--bcher-kva.example:9092\r\n")
+
+
 @pytest.mark.parametrize(
     ("answer", "error", "text"),
     [

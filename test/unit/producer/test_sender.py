@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka.errors import (
+    KafkaError,
     KafkaTimeoutError,
     MessageSizeTooLargeError,
     NotLeaderForPartitionError,
@@ -150,6 +151,37 @@ def test_a_record_whose_last_answer_is_missing_may_be_written_and_its_error_says
     producer = make_producer(cluster, delivery_timeout_ms=3000, request_timeout_ms=1000, linger_ms=0)
     with pytest.raises(OutcomeUnknownTimeoutError) as raised:
         producer.send("events", b"x").get(10)
+    assert raised.value.outcome_unknown
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"\x80\0\0\0",
+        b"HTTP/1.1 400 Bad Request\r\n",
+        b"\x15\x03\x03\x00\x02\x02\x50",
+        b"\0\0\0\x06\xff\xff\xff\xff\0\0",
+        b"\0\0\0\x04\0\0\0\x63",
+    ],
+    ids=["size", "HTTP", "TLS alert", "id", "short"],
+)
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_reply_that_is_broken_leaves_the_outcome_open_and_the_batch_is_sent_again(
+    make_producer: Any, reply: bytes, idempotent: bool
+) -> None:
+    cluster = Cluster({"events": 1})
+    cluster.script.append(reply)
+    producer = make_producer(cluster, enable_idempotence=idempotent, linger_ms=0)
+    assert producer.send("events", b"x").get(10).offset == 0
+    assert len(cluster.asked("Produce")) == 2
+    first, second = sent(cluster) if idempotent else (None, None)
+    assert first == second
+    cluster.script.extend([reply] * 100)
+    unsure = producer.send("events", b"x")
+    producer.rest(1)
+    producer.purge(in_flight=True)
+    with pytest.raises(KafkaError) as raised:
+        unsure.get(0)
     assert raised.value.outcome_unknown
 
 
