@@ -212,6 +212,15 @@ class SubscriptionState(SubscriptionCalls):
             if state.cursor.position is not None
         }
 
+    def last_taken(self) -> tuple[TopicPartition, int] | None:
+        """The partition and the offset of the record that an iteration returned last; None without an iteration.
+
+        From any thread.
+        """
+        chunk = self.chunk
+        returned = None if chunk is None else chunk.cursor.returned
+        return None if chunk is None or returned is None else (chunk.state.topic_partition, returned.offset)
+
     def end_iteration(self) -> None:
         """End the iteration over its chunk; the next call that takes records gets the rest."""
         chunk = self.chunk

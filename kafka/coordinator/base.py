@@ -105,7 +105,12 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         self._progress = Event()
         self._changes = 0
         self.poll_timer = PollTimer(
-            self.loop, self.heartbeat, self._is_active, self._notify_application, self._poll_timed_out
+            self.loop,
+            self.heartbeat,
+            self._is_active,
+            self._notify_application,
+            self._poll_timed_out,
+            self._last_taken,
         )
         self.is_polling: Callable[[], bool] = lambda: True
         """Whether the application is inside poll() when it serves; in asyncio another task serves."""
@@ -140,6 +145,10 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
 
     def _on_generation_lost(self) -> None:
         """The group continues without this member: its partitions belong to other members."""
+
+    def _last_taken(self) -> object:
+        """Identify the record that the application took last without a call of poll(); None if there is none."""
+        return None
 
     def need_rejoin(self) -> bool:
         """Whether the member must join the group, or join it again."""

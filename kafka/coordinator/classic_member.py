@@ -112,6 +112,9 @@ class ClassicMember(BaseCoordinator):
             return False
         return super().need_rejoin() or self.joined_version != self.subscription.subscription_version
 
+    def _last_taken(self) -> object:
+        return self.subscription.last_taken()
+
     async def _on_join_prepare(self, generation: int, member_id: str) -> None:  # noqa: ARG002
         self._check_groups_exist()
         await self.assignments.wait_lost()

@@ -321,6 +321,9 @@ class Subscription(Protocol):
     def consumed(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """The offsets to commit: behind the records that were returned."""
 
+    def last_taken(self) -> tuple[TopicPartition, int] | None:
+        """The partition and the offset of the record that an iteration returned last; None without an iteration."""
+
     def without_position(self) -> Collection[TopicPartition]:
         """The partitions whose position is the committed offset, which is not known yet."""
 

@@ -80,8 +80,14 @@ class Polled:
         self.is_active = True
         self.seen: list[tuple[str, float]] = []
         self.began = self.clock.monotonic()
+        self.taken: object = None
         self.timer = PollTimer(
-            self.loop, self.heartbeat, lambda: self.is_active, lambda: self.note("notify"), lambda: self.note("stuck")
+            self.loop,
+            self.heartbeat,
+            lambda: self.is_active,
+            lambda: self.note("notify"),
+            lambda: self.note("stuck"),
+            lambda: self.taken,
         )
 
     def note(self, what: str) -> None:
@@ -115,6 +121,17 @@ def test_an_application_that_polls_after_the_notification_is_not_stuck(polled: P
     assert polled.seen == [("notify", 60.0)]
     polled.run(until=200)
     assert polled.seen == [("notify", 60.0), ("notify", 120.5), ("stuck", 121.5)]
+
+
+def test_an_application_that_takes_records_without_a_call_of_poll_is_not_stuck(polled: Polled) -> None:
+    polled.timer.arm()
+    for minute in range(5):
+        polled.taken = minute
+        polled.run(until=60 * (minute + 1))
+    assert polled.seen == []
+    polled.run(until=400)
+    # The last record was taken after four minutes; the next look, a quarter of the interval later, has seen that.
+    assert polled.seen == [("notify", 315.0), ("stuck", 316.0)]
 
 
 @pytest.mark.parametrize("how", ["cancelled", "left"])

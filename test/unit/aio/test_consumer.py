@@ -1,0 +1,68 @@
+"""An asyncio consumer as a member of its group, in virtual time beside a scripted broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from kafka.aio import AIOKafkaConsumer
+from kafka.coordinator.states import MemberState
+from test.unit.aio.virtual import live_in, run
+from test.unit.consumer.scripted import Cluster
+
+Story = Callable[[AIOKafkaConsumer], Awaitable[None]]
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def live(cluster: Cluster, story: Story, **options: Any) -> None:
+    """Run a story of a consumer that is started, and see that it leaves nothing."""
+
+    async def main() -> None:
+        chosen = {"bootstrap_servers": "b0", "auto_offset_reset": "earliest", "group_id": "g", **options}
+        consumer = live_in(cluster.network, AIOKafkaConsumer("t", **chosen))
+        opened = consumer._open
+
+        def open_here() -> Any:
+            cluster.loop = opened()
+            return cluster.loop
+
+        consumer._open = open_here
+        async with consumer:
+            await story(consumer)
+
+    run(cluster.network, main())
+    assert not cluster.network.open_sockets
+
+
+def state(consumer: AIOKafkaConsumer) -> MemberState:
+    return consumer._engine.check_group().state
+
+
+POLLED = {"max_poll_interval_ms": 5000, "session_timeout_ms": 4000, "heartbeat_interval_ms": 1000}
+
+
+@pytest.mark.parametrize("how", ["getone", "iteration"])
+def test_an_application_that_takes_a_record_within_each_max_poll_interval_is_not_stuck(
+    cluster: Cluster, how: str
+) -> None:
+    cluster.fill(100)
+
+    async def story(consumer: AIOKafkaConsumer) -> None:
+        records = consumer.__aiter__()
+        for offset in range(20):
+            record = await (consumer.getone() if how == "getone" else records.__anext__())
+            assert record.offset == offset
+            await asyncio.sleep(4)
+        assert state(consumer) is MemberState.STABLE
+        await asyncio.sleep(10)
+        assert state(consumer) is MemberState.LEFT, "it takes no records any more"
+
+    live(cluster, story, **POLLED)
+    assert len(cluster.asked("JoinGroup")) == 1
