@@ -220,9 +220,12 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         attending = self._attending
         try:
             if attending is not None:
+                half = (deadline + engine.loop.time()) / 2
+                while engine.departing and not attending.done():  # what unsubscribe() has begun comes to its end
+                    if not await self._application.wait(engine.waiting.armed(), half):
+                        break
                 attending.cancel()
-                left = max(0.0, deadline - engine.loop.time()) / 2
-                await asyncio.wait({attending}, timeout=left)
+                await asyncio.wait({attending}, timeout=max(0.0, half - engine.loop.time()))
             await engine.close(max(0.0, deadline - engine.loop.time()), commit=self._commits_at_end)
         finally:
             if attending is not None:
@@ -240,6 +243,8 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
     def _check_usable(self) -> None:
         if self._phase is Phase.STARTING and self._face._engine is not None:
             return  # a listener is called for the first assignment
+        if self._phase is Phase.STOPPING and _inside_listener.get() is self._token:
+            return  # stop() waits for it
         super()._check_usable()
 
     def _free(self) -> None:
@@ -425,25 +430,14 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         return cast("ListenerTask", self._application)
 
     def unsubscribe(self) -> None:
-        """Read nothing. The consumer leaves its group in the background, unless it is a static member."""
+        """Read nothing, from now on. In the background the consumer commits, if that is automatic, calls the listener's
+        on_partitions_revoked, and leaves its group; a static member keeps its place there until its session ends.
+        """
         self._check_not_stopped()
         if self._phase is Phase.NEW:
             self._subscription.unsubscribe()
             return
-        engine = self._engine
-        member = engine.membership
-        self._subscription.unsubscribe()
-        if member is not None:
-
-            async def leave() -> None:
-                deadline = engine.deadline(engine.close_timeout)
-                if not self.config["group_instance_id"]:
-                    await member.leave_group("the application unsubscribed", deadline)
-
-            member._seen_version = -1
-            engine.loop.spawn_logged(leave(), "leave the group")
-        engine.look_again()
-        engine.waiting.notify()
+        self._engine.depart()
 
     def subscription(self) -> set[str]:
         """The topics subscribed to; with a pattern the topics that it matches now."""

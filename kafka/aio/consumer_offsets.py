@@ -169,7 +169,7 @@ class ConsumerOffsets(Lifecycle):
         """
         self._check_group("commit()")
         checked = None if offsets is None else as_offsets(offsets)
-        if self._subscription.mode is Mode.NONE:
+        if self._subscription.mode is Mode.NONE and not self._subscription.departing:
             raise IllegalStateError("commit() needs partitions: call subscribe() or assign() first")
         for partition in checked or ():
             self._subscription.get(partition)

@@ -66,6 +66,9 @@ class SubscriptionState(SubscriptionCalls):
         """The application's ConsumerRebalanceListener, or None."""
         self.partitions: Mapping[TopicPartition, AssignedPartition] = {}
         """The assignment. A new mapping with every change."""
+        self.departing: Mapping[TopicPartition, AssignedPartition] = {}
+        """The partitions of a subscription that has ended, until its listener was called for them."""
+        self.departing_listener: Any = None
         self.had_assignment = False
         """Whether partitions, maybe none, came from the group, or without one from the cluster, since `subscribe`."""
         self.subscription_version = 0
@@ -143,6 +146,17 @@ class SubscriptionState(SubscriptionCalls):
         self._replace({})
         self._set_topics(())
 
+    def depart(self) -> None:
+        """Unsubscribe at once; the group's partitions keep their positions until the listener was called for them."""
+        departing, listener = (self.partitions, self.listener) if self.is_automatic else ({}, None)
+        self.unsubscribe()
+        if departing:
+            self.departing, self.departing_listener = departing, listener
+
+    def departed(self) -> None:
+        """Forget the partitions that were kept by `depart`."""
+        self.departing, self.departing_listener = {}, None
+
     def _set_topics(self, topics: Iterable[str]) -> None:
         topics = frozenset(topics)
         if topics != self._topics:
@@ -194,7 +208,7 @@ class SubscriptionState(SubscriptionCalls):
     def get(self, partition: TopicPartition) -> AssignedPartition:
         """The state of an assigned partition; IllegalStateError if it is not assigned."""
         try:
-            state = self.partitions.get(partition)
+            state = self.partitions.get(partition) or self.departing.get(partition)
         except TypeError:  # not hashable
             state = None
         if state is None:
@@ -208,7 +222,7 @@ class SubscriptionState(SubscriptionCalls):
         """The offsets to commit: for each partition the offset after the last record that was returned."""
         return {
             partition: OffsetAndMetadata(state.cursor.position, "", state.cursor.epoch)
-            for partition, state in self.partitions.items()
+            for partition, state in {**self.departing, **self.partitions}.items()
             if state.cursor.position is not None
         }
 

@@ -240,6 +240,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     def _start(self) -> None:
         if self._main is None and self.state is not MemberState.CLOSED:
             self._request_rejoin("startup")
+            self.heartbeat.poll()  # in asyncio it starts without a call of poll()
             self._main = self.loop.spawn_logged(self._stay_member(), "stay member")
             self.poll_timer.arm()
 
@@ -458,6 +459,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     async def leave_group(self, reason: str, deadline: float | None = None) -> None:
         """Leave the group now; `start` joins it again."""
         self._stop_main()
+        self.poll_timer.cancel()
         self.rejoin.clear()
         leaving = self.generation
         self.heartbeat_task.disable()
@@ -506,7 +508,6 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     async def _close(self, reason: str, deadline: float | None) -> None:
         await self.leave_group(reason, deadline)
         self.move(MemberEvent.CLOSE)
-        self.poll_timer.cancel()
 
 
 NOT_CONFIRMED: Final = (

@@ -187,7 +187,9 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         version = self.subscription.subscription_version
         if self.subscription.is_automatic and version != self._seen_version:
             self._seen_version = version
-            if self._main is None:
+            if not self._is_active():
+                pass  # in asyncio another task serves: the member joins again when the application polls
+            elif self._main is None:
                 self.start()
             elif version != self.joined_version:
                 self.request_rejoin("the subscription changed")
@@ -235,7 +237,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
 
     def _committable(self) -> dict[TopicPartition, OffsetAndMetadata]:
         consumed = self.subscription.consumed()
-        if not self.subscription.is_automatic:
+        if not self._as_member:
             return dict(consumed)
         held = self.assignments.held()
         return {partition: offset for partition, offset in consumed.items() if partition in held}
@@ -252,11 +254,16 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
 
     # Offsets…
 
+    @property
+    def _as_member(self) -> bool:
+        """Whether offsets are committed by the member, and not for partitions that are assigned by hand."""
+        return self.subscription.is_automatic or bool(self.subscription.departing)
+
     def _ownership(self) -> Ownership | None:
-        return self.assignments.ownership if self.subscription.is_automatic else None
+        return self.assignments.ownership if self._as_member else None
 
     def _identity(self) -> Identity:
-        if not self.subscription.is_automatic:
+        if not self._as_member:
             return Identity(self.group_id)
         generation = self.generation
         if not generation.is_member:
@@ -275,7 +282,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         if self._kip848 is not None:
             self.rejoin.set()  # the next heartbeat goes out at once; its response shows the cause
             return error
-        if not self.subscription.is_automatic:
+        if not self._as_member:
             return error
         if isinstance(error, IllegalGenerationError) and self._is_between_generations(who):
             return RebalanceInProgressError(f"the group took on a new generation meanwhile: {error}")

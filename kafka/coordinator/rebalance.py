@@ -248,18 +248,24 @@ class Assignments:
 
     async def revoke_all(self, application: Application) -> None:
         """Revoke everything, in the application's thread or task."""
-        partitions = self._subscription.assigned() if self._subscription.is_automatic else set()
+        subscription = self._subscription
+        listener = subscription.departing_listener if subscription.departing else subscription.listener
+        partitions = set(subscription.departing)
+        if not partitions and subscription.is_automatic:
+            partitions = subscription.assigned()
         kind = CallKind.REVOKED if self.held() else CallKind.LOST
         while (call := self._rendezvous.take()) is not None:
             call.done.try_success(None)  # this revocation replaces it
         self._lost_call = None
         try:
             if partitions:
-                await application.call(tell, self._subscription.listener, kind, partitions)
+                await application.call(tell, listener, kind, partitions)
         finally:
             self.ownership.replace(())
-            if partitions:
-                self._subscription.assign_from_group(())
+            if subscription.departing:
+                subscription.departed()
+            elif partitions:
+                subscription.assign_from_group(())
 
     def _call_listener(self, kind: CallKind, partitions: Collection[TopicPartition]) -> object:
         here = self._subscription.assigned() & set(partitions)
@@ -294,6 +300,15 @@ class Subscription(Protocol):
     """The ConsumerRebalanceListener, or None."""
     subscription_version: int
     """Counts changes of the subscription."""
+    departing_listener: object
+    """The listener of a subscription that has ended, until it was called for `departing`."""
+
+    @property
+    def departing(self) -> Collection[TopicPartition]:
+        """The partitions of a subscription that has ended, until its listener was called for them."""
+
+    def departed(self) -> None:
+        """Forget `departing`."""
 
     @property
     def subscribed_topics(self) -> Collection[str]:

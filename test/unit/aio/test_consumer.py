@@ -66,3 +66,32 @@ def test_an_application_that_takes_a_record_within_each_max_poll_interval_is_not
 
     live(cluster, story, **POLLED)
     assert len(cluster.asked("JoinGroup")) == 1
+
+
+@pytest.mark.parametrize("how", ["subscribe", "unsubscribe, subscribe", "unsubscribe"])
+def test_a_subscription_that_changes_while_the_member_is_out_of_the_group_for_max_poll_interval(
+    cluster: Cluster, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.fill(3)
+
+    async def story(consumer: AIOKafkaConsumer) -> None:
+        assert (await consumer.getone()).offset == 0
+        await asyncio.sleep(8)
+        assert state(consumer) is MemberState.LEFT
+        if how.startswith("unsubscribe"):
+            consumer.unsubscribe()
+        if how.rsplit(maxsplit=1)[-1] == "subscribe":
+            consumer.subscribe(["t", "u"])
+        await asyncio.sleep(1)
+        left = MemberState.LEFT if how == "subscribe" else MemberState.UNJOINED
+        joined = how == "unsubscribe, subscribe"
+        assert state(consumer) is (MemberState.STABLE if joined else left)
+        if how.rsplit(maxsplit=1)[-1] == "subscribe":
+            assert (await consumer.getone()).offset == 0
+            assert state(consumer) is MemberState.STABLE
+        caplog.clear()
+        consumer.unsubscribe()
+        await asyncio.sleep(60)
+        assert "max_poll_interval_ms" not in caplog.text
+
+    live(cluster, story, enable_auto_commit=False, **POLLED)
