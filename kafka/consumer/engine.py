@@ -409,12 +409,14 @@ class Engine:
             raise IllegalStateError("This needs a group: make the consumer with group_id=...")
         return self.membership
 
-    async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], deadline: float) -> None:
-        """Commit, and wait until the broker has stored the offsets. If the wait is cancelled the commit continues."""
+    async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, deadline: float) -> None:
+        """Commit, and wait until the broker has stored the offsets. If the wait is cancelled the commit continues.
+
+        With None commit the offsets behind all returned records.
+        """
         membership = self.check_group()
-        if offsets:
-            await self.run(membership.commit(offsets, deadline), deadline, "the commit")
-            self.tell_interceptors()
+        await self.run(membership.commit(offsets, deadline), deadline, "the commit")
+        self.tell_interceptors()
 
     async def committed(
         self, partitions: Collection[TopicPartition], deadline: float

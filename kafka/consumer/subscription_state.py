@@ -79,6 +79,9 @@ class SubscriptionState(SubscriptionCalls):
         """Called in the application's thread when a partition may have records to take again."""
         self.chunk: Chunk | None = None
         """The records that an iteration is returning."""
+        # Partition -> position, of those that were taken away before a commit of it was answered. The application adds,
+        # the loop removes.
+        self._unstored: dict[TopicPartition, int] = {}
         self._topics: frozenset[str] = frozenset()
         self._group_topics: frozenset[str] = frozenset()
 
@@ -142,6 +145,7 @@ class SubscriptionState(SubscriptionCalls):
         """Subscribe to nothing, and drop the assignment."""
         self.had_assignment = False
         self.mode, self.pattern, self.listener = Mode.NONE, None, None
+        self._unstored.clear()
         self._group_topics = frozenset()
         self._replace({})
         self._set_topics(())
@@ -181,7 +185,12 @@ class SubscriptionState(SubscriptionCalls):
         if not self.is_automatic:
             raise IllegalStateError("Partitions came from the group, but nothing is subscribed to any more")
         self.had_assignment = True
+        before = self.partitions
         self._replace(self._kept_and_new(partitions))
+        for partition in before.keys() - self.partitions.keys():
+            position = before[partition].unstored
+            if position is not None:
+                self._unstored[partition] = position
 
     def _kept_and_new(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, AssignedPartition]:
         old = self.partitions
@@ -225,6 +234,23 @@ class SubscriptionState(SubscriptionCalls):
             for partition, state in {**self.departing, **self.partitions}.items()
             if state.cursor.position is not None
         }
+
+    def note_answered(self, offsets: Mapping[TopicPartition, OffsetAndMetadata | None]) -> None:
+        """Record offsets that the group has stored, or whose commit has failed for good. Called on the loop."""
+        for partition, answered in offsets.items():
+            if answered is None:
+                continue
+            state = self.partitions.get(partition)
+            if state is not None:
+                state.answered = answered.offset
+            if answered.offset >= self._unstored.get(partition, answered.offset + 1):
+                self._unstored.pop(partition, None)
+
+    def take_unstored(self) -> set[TopicPartition]:
+        """Return, once, the partitions that were taken away before the group had stored their positions."""
+        found = set(self._unstored)
+        self._unstored.clear()
+        return found
 
     def last_taken(self) -> tuple[TopicPartition, int] | None:
         """The partition and the offset of the record that an iteration returned last; None without an iteration.

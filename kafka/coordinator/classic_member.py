@@ -208,7 +208,7 @@ class ClassicMember(BaseCoordinator):
 
     def _on_generation_lost(self) -> None:
         self._snapshot = None
-        self.assignments.mark_lost()
+        self.assignments.mark_lost(self.left_because)
 
     def _on_assigned(self) -> None:
         """Called on the loop when an assignment was taken."""

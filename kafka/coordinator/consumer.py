@@ -99,7 +99,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         )
         if self.auto_commit is not None:
             self.assignments.commit = self._commit_consumed
-            self.committer.on_stored = self.auto_commit.stored
+        self.committer.on_stored = self._stored
         self._committed: deque[tuple[OnCommitted | None, Offsets, object]] = deque()
         self._seen_version = -1
         if self.config["group_protocol"] != "classic":
@@ -267,8 +267,9 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
             return Identity(self.group_id)
         generation = self.generation
         if not generation.is_member:
+            why = f" ({self.left_because})" if self.left_because else ""
             raise CommitFailedError(
-                "this consumer is not in its group now, so it has nothing to commit; it joins again in poll()"
+                f"this consumer is not in its group now{why}, so it has nothing to commit; it joins again in poll()"
             )
         return Identity(self.group_id, generation.generation_id, generation.member_id, self.group_instance_id)
 
@@ -308,11 +309,33 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         if self.auto_commit is not None:
             self.auto_commit.reschedule()
 
+    def _stored(self, offsets: Mapping[TopicPartition, OffsetAndMetadata | None], ids: OwnershipIds | None) -> None:
+        self.subscription.note_answered(offsets)
+        if self.auto_commit is not None:
+            self.auto_commit.stored(offsets, ids)
+
+    def _to_commit(self, offsets: Offsets | None) -> tuple[Offsets, OwnershipIds | None]:
+        """Return the offsets of a commit, with None those behind all returned records, and the ids of the ownerships.
+
+        Records of a partition that was taken away before they were committed come again: without offsets the commit
+        fails, once, and names it.
+        """
+        chosen = dict(self.subscription.consumed() if offsets is None else offsets)
+        ids = self.committer.ownership_ids(chosen)
+        if offsets is None:
+            unstored = self.subscription.take_unstored()
+            if ids is not None:
+                ids.update(dict.fromkeys(unstored, 0))
+        return chosen, ids
+
     def commit_async(
-        self, offsets: Offsets, callback: OnCommitted | None = None
+        self, offsets: Offsets | None, callback: OnCommitted | None = None
     ) -> Future[OffsetCommitResponse | None]:
-        """Commit without waiting, in one attempt; `serve` calls `callback(offsets, response or error)`."""
-        return self._begin_commit(dict(offsets), self.committer.ownership_ids(offsets), callback)
+        """Commit without waiting, in one attempt; `serve` calls `callback(offsets, response or error)`.
+
+        With None commit the offsets behind all returned records.
+        """
+        return self._begin_commit(*self._to_commit(offsets), callback)
 
     def _begin_commit(
         self, offsets: Offsets, ids: OwnershipIds | None, callback: OnCommitted | None
@@ -320,6 +343,8 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         future: Future[OffsetCommitResponse | None] = Future()
 
         def ended(outcome: object) -> None:
+            if isinstance(outcome, CommitFailedError):
+                self.subscription.note_answered(offsets)
             if callback is not None:
                 self._committed.append((callback, offsets, outcome))
                 self._set_due()
@@ -343,16 +368,26 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         deadline = self._deadline(timeout_ms)
         complete(self.application.run(self.commit(offsets, deadline), None, "the commit"))
 
-    async def commit(self, offsets: Offsets, deadline: float) -> None:
-        """Commit, and retry after retriable errors until the deadline; on the loop.
+    def commit(self, offsets: Offsets | None, deadline: float) -> Coro[None]:
+        """Commit, and retry after retriable errors until the deadline; with None behind all returned records.
+
+        The offsets are those of the call, in the application; the coroutine runs on the loop.
+        """
+        return self._commit(*self._to_commit(offsets), deadline)
+
+    async def _commit(self, offsets: Offsets, ids: OwnershipIds | None, deadline: float) -> None:
+        """Commit on the loop.
 
         The commit is a separate task: it continues when its caller is cancelled, and `close` waits for it.
         """
         # The coordinator refuses commits while members wait for their assignments. That ends, and cooperative members
         # keep partitions meanwhile.
-        ids = self.committer.ownership_ids(offsets)
-        work = self.committer.commit(dict(offsets), ids, deadline, also_retry=(RebalanceInProgressError,))
-        await self.loop.spawn(work, "commit")
+        work = self.committer.commit(offsets, ids, deadline, also_retry=(RebalanceInProgressError,))
+        try:
+            await self.loop.spawn(work, "commit")
+        except CommitFailedError:
+            self.subscription.note_answered(offsets)
+            raise
 
     async def committed(
         self, partitions: Collection[TopicPartition], deadline: float

@@ -20,7 +20,7 @@ from uuid import UUID, uuid4
 from kafka._runtime.tasks import Task
 from kafka._text import printable
 from kafka.cluster import GROUP
-from kafka.coordinator.base import NOT_CONFIRMED
+from kafka.coordinator.base import NOT_CONFIRMED, REMOVED
 from kafka.coordinator.lookup import COMMITS
 from kafka.coordinator.rebalance import CallKind, RebalanceCall
 from kafka.coordinator.states import Generation, MemberEvent, MemberState
@@ -295,7 +295,7 @@ class ConsumerGroupMember:
                 error,
             )
             self.stop()
-            owner.lose_generation(keep_id=True)
+            owner.lose_generation(keep_id=True, why=f"{REMOVED}: {error}")
             owner.move(MemberEvent.RETRY)
         elif isinstance(error, UnreleasedInstanceIdError) and not self._instance_id_conflict():
             owner.move(MemberEvent.RETRY)

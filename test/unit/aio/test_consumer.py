@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 from kafka.aio import AIOKafkaConsumer
 from kafka.coordinator.states import MemberState
+from kafka.errors import CommitFailedError
 from test.unit.aio.virtual import live_in, run
-from test.unit.consumer.scripted import Cluster
+from test.unit.consumer.scripted import T0, Cluster
 
 Story = Callable[[AIOKafkaConsumer], Awaitable[None]]
 
@@ -95,3 +97,24 @@ def test_a_subscription_that_changes_while_the_member_is_out_of_the_group_for_ma
         assert "max_poll_interval_ms" not in caplog.text
 
     live(cluster, story, enable_auto_commit=False, **POLLED)
+
+
+@pytest.mark.parametrize("code", [27, 25], ids=["rebalance", "removed"])
+def test_a_commit_fails_once_after_partitions_were_taken_away_before_their_offsets_were_stored(
+    cluster: Cluster, code: int
+) -> None:
+    cluster.fill(10)
+
+    async def story(consumer: AIOKafkaConsumer) -> None:
+        for offset in range(5):
+            assert (await consumer.getone()).offset == offset
+        cluster.script["Heartbeat"] = deque([code])
+        await asyncio.sleep(3)
+        assert len(cluster.asked("JoinGroup")) == 2, "the group has rebalanced while the application was busy"
+        with pytest.raises(CommitFailedError, match="cannot be committed: t-0 "):
+            await consumer.commit()
+        assert (await consumer.getone()).offset == 0
+        await consumer.commit()
+        assert cluster.committed[T0] == 1
+
+    live(cluster, story, enable_auto_commit=False, heartbeat_interval_ms=1000)
