@@ -201,6 +201,13 @@ class SubscriptionState(SubscriptionCalls):
         self.partitions = partitions
         self.on_change()
 
+    def forget_positions(self) -> None:
+        """Be as before any record was fetched: partitions that were assigned by hand stay, those of a group go."""
+        self.had_assignment = False
+        self._replace(
+            {} if self.is_automatic else {partition: AssignedPartition(partition) for partition in self.partitions}
+        )
+
     def mark_leaving(self, partitions: Collection[TopicPartition]) -> None:
         """Stop fetching and returning records of partitions that are being revoked; positions stay for the commit."""
         self.end_iteration()

@@ -140,7 +140,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
     async def _send_leave(self, leaving: Generation, reason: str, deadline: float | None = None) -> None:
         if self._kip848 is None:
             await super()._send_leave(leaving, reason, deadline)
-        elif leaving.is_member:
+        else:
             await self._kip848.leave(deadline)
 
     # Called by the application…

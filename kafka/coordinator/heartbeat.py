@@ -253,6 +253,9 @@ class HeartbeatTask:
             self._coordinator.loop.spawn_logged(self._beat(), "heartbeat")
 
     async def _beat(self) -> None:
+        if not self._enabled:  # it became due in the pass in which the member left
+            self._under_way = False
+            return
         coordinator, heartbeat = self._coordinator, self._coordinator.heartbeat
         generation = coordinator.generation
         request = HeartbeatRequest(

@@ -830,6 +830,57 @@ def test_unsubscribe_commits_and_calls_the_listener_and_gives_the_partitions_up(
     run_once(main())
 
 
+class Refusing(ConsumerRebalanceListener):
+    """Raises for the first assignment."""
+
+    def __init__(self):
+        self.assigned = []
+
+    def on_partitions_assigned(self, assigned):
+        self.assigned.append(sorted(assigned))
+        if len(self.assigned) == 1:
+            raise RuntimeError("of a listener")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("how", ["it fails", "it is cancelled", "stop"])
+def test_a_start_that_does_not_succeed_leaves_the_group(run_once, broker, protocol, how, caplog):
+    fill(broker, 3)
+    listener = Refusing()
+
+    async def main():
+        reader = consumer(broker, group_id="g", **PROTOCOLS[protocol])
+        reader.subscribe(["t"], listener=listener if how == "it fails" else None)
+        if how == "it fails":
+            with pytest.raises(RuntimeError, match="of a listener"):
+                await reader.start()
+        else:
+            joins = "ConsumerGroupHeartbeat" if protocol == "consumer" else "SyncGroup"
+            broker.delay(joins, 0.2, times=1)
+            starting = asyncio.ensure_future(reader.start())
+            await until(lambda: count(broker, joins))
+            if how == "stop":
+                await reader.stop()
+                with pytest.raises(ConsumerStoppedError):
+                    await starting
+            else:
+                starting.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await starting
+        await until(lambda: not broker.group_members("g"))
+        if how != "stop":
+            broker.clear_faults()
+            await reader.start()
+            assert reader.assignment() == {T0, T1}
+            assert (await asyncio.wait_for(reader.getone(), 60)).offset == 0
+            await reader.stop()
+        assert not broker.group_members("g")
+
+    run_once(main())
+    internal = [record for record in caplog.records if record.exc_info and record.name != "kafka.aio.consumer_engine"]
+    assert not internal, "only the error of the listener is logged with a traceback"
+
+
 # Memory (A11)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from kafka.coordinator.heartbeat import Heartbeat, PollTimer
+from kafka.coordinator.heartbeat import Heartbeat, HeartbeatTask, PollTimer
+from kafka.coordinator.states import Generation
 from kafka.errors import KafkaConfigurationError
+from kafka.protocol.group import HeartbeatResponse
 from kafka.testing import FakeClock, MemoryNetwork
 
 
@@ -144,3 +147,39 @@ def test_a_member_that_has_left_is_not_notified(polled: Polled, how: str) -> Non
         polled.is_active = False
     polled.run(until=200)
     assert polled.seen == []
+
+
+class Member:
+    """A member of a group, as its heartbeats see it; it leaves in the pass in which a heartbeat becomes due."""
+
+    group_id, group_instance_id, retry_backoff = "g", None, 0.1
+
+    def __init__(self) -> None:
+        network = MemoryNetwork()
+        self.loop = network.environment().make_loop()
+        self.heartbeat = Heartbeat(heartbeat_interval_ms=3000, session_timeout_ms=10_000, clock=network.clock)
+        self.generation = Generation(1, "m")
+        self.sent: list[Any] = []
+        self.task = HeartbeatTask(self)
+
+    async def ask(self, request: Any, use: str, timeout: float | None = None) -> Any:
+        self.sent.append(request)
+        return HeartbeatResponse(error_code=0)
+
+    def heartbeat_answered(self, seconds: float) -> None: ...
+
+    def heartbeat_refused(self, error: object, generation: Generation) -> None: ...
+
+    def coordinator_dead(self, error: object) -> None: ...
+
+
+def test_a_heartbeat_that_is_due_when_the_member_leaves_is_not_sent() -> None:
+    member = Member()
+    member.task.reset()
+    member.loop.call_later(3.0, member.task.disable)
+    member.loop.run_until(member.loop.spawn(member.loop.sleep(4)))
+    assert not member.sent
+    member.task.reset()
+    member.loop.run_until(member.loop.spawn(member.loop.sleep(4)))
+    assert len(member.sent) == 1
+    member.loop.close()
