@@ -443,8 +443,15 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
             "generation": self.generation.generation_id,
             "member_id": self.generation.member_id,
             "coordinator": self.coordinator_id,
-            "waiting_for": repr(self.rendezvous) if self.rendezvous else self.waiting_for,
+            "waiting_for": self._waits_for_application() or self.waiting_for,
         }
+
+    def _waits_for_application(self) -> str | None:
+        """Say that a rebalance waits for poll(), if it does: a member that is out of the group has its own reason."""
+        if not self.rendezvous or not self._is_active():
+            return None
+        seconds = self.heartbeat.poll_interval - self.heartbeat.poll_left()
+        return f"the application: a rebalance waits for its next poll(), the last one was {seconds:.0f} s ago"
 
     # Leaving…
 

@@ -242,3 +242,19 @@ def test_the_historic_calls_block(cluster: Cluster, make: MakeConsumer) -> None:
     assert consumer.position(T0) == 4
     coordinator.close()
     coordinator.close()
+
+
+def test_health_names_the_poll_that_a_rebalance_waits_for(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g", max_poll_interval_ms=60_000, heartbeat_interval_ms=1000)
+    consumer.poll(timeout_ms=1000)
+    cluster.script["Heartbeat"] = deque([REBALANCE])
+    rest(consumer, 5)
+    assert consumer.health()["problems"] == [
+        "group 'g': the application: a rebalance waits for its next poll(), the last one was 5 s ago"
+    ]
+    rest(consumer, 60)
+    assert consumer.health()["problems"] == [
+        "group 'g': the application: poll() was not called for 60 s (max_poll_interval_ms)"
+    ]
+    consumer.poll(timeout_ms=1000)
+    assert consumer.health()["ok"]
