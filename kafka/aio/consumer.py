@@ -50,6 +50,8 @@ DEFAULTS: Final[dict[str, Any]] = {
 # For how long an iteration over records that are there may keep the event loop from its other tasks, in seconds.
 _SLICE: Final = 0.001
 _clock: Final = monotonic
+# How long a start() that fails may take to leave the group, in seconds.
+_GIVE_UP: Final = 0.3
 # From when on the event loop may have been blocked, in seconds, and how many passes a heartbeat that is due takes.
 _BLOCKED: Final = 0.1
 _PASSES_TO_SEND: Final = 4
@@ -154,6 +156,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
     # Its life…
 
     def _open(self) -> Loop:
+        self._subscription.forget_positions()  # of an earlier start() that failed
         self._core = make_client(self.config, self._world(self.config))
         return self._core.loop
 
@@ -180,6 +183,8 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         member = engine.membership
         while True:
             future = engine.waiting.armed()
+            if engine.stopping:
+                raise ConsumerStoppedError("The consumer was stopped while it was starting")
             if engine.errors:
                 raise engine.errors.popleft()
             if not engine.serving and not engine._is_due() and (member is None or self._subscription.had_assignment):
@@ -215,31 +220,55 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
     async def _finish(self, deadline: float) -> None:
         engine = self._engine
-        engine.stop_waiting()
         self._subscription.listener = None  # it is for rebalances; the application knows that it stops
-        attending = self._attending
         try:
-            if attending is not None:
-                attending.cancel()
-                left = max(0.0, deadline - engine.loop.time()) / 2
-                await asyncio.wait({attending}, timeout=left)
+            await self._end_attending(engine, deadline)
             await engine.close(max(0.0, deadline - engine.loop.time()), commit=self._commits_at_end)
         finally:
-            if attending is not None:
-                attending.cancel()
+            if self._attending is not None:
+                self._attending.cancel()
+
+    async def _end_attending(self, engine: AIOEngine, deadline: float) -> None:
+        """End the calls that wait, and the task that serves the group, in half of the time."""
+        engine.stop_waiting()
+        attending = self._attending
+        if attending is None:
+            return
+        half = (deadline + engine.loop.time()) / 2
+        while engine.departing and not attending.done():  # what unsubscribe() has begun comes to its end
+            if not await self._application.wait(engine.waiting.armed(), half):
+                break
+        attending.cancel()
+        await asyncio.wait({attending}, timeout=max(0.0, half - engine.loop.time()))
+
+    async def _give_up(self) -> None:
+        """Leave the group, which start() may have joined: its members would wait for the end of the session."""
+        engine, subscription = self._face._engine, self._subscription
+        if engine is None or engine.membership is None:
+            return
+        deadline = engine.deadline(_GIVE_UP)
+        listener, subscription.listener = subscription.listener, None  # the next start() has it again
+        try:
+            await self._end_attending(engine, deadline)
+            await engine.membership.finish(deadline, commit=False, patient=True)
+        finally:
+            subscription.listener = listener
 
     def _release(self) -> None:
-        engine = self._face._engine
-        if self._attending is not None:
-            self._attending.cancel()
+        engine, self._attending, attending = self._face._engine, None, self._attending
+        if attending is not None:
+            attending.cancel()
         if engine is not None:
             engine.stop_waiting()
             engine.closed = True
+            engine.fetcher.stop()
         self._core.shut_down()
 
     def _check_usable(self) -> None:
         if self._phase is Phase.STARTING and self._face._engine is not None:
             return  # a listener is called for the first assignment
+        if self._phase is Phase.STOPPING and _inside_listener.get() is self._token:
+            return  # stop() waits for it
         super()._check_usable()
 
     def _free(self) -> None:
@@ -425,25 +454,14 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         return cast("ListenerTask", self._application)
 
     def unsubscribe(self) -> None:
-        """Read nothing. The consumer leaves its group in the background, unless it is a static member."""
+        """Read nothing, from now on. In the background the consumer commits, if that is automatic, calls the listener's
+        on_partitions_revoked, and leaves its group; a static member keeps its place there until its session ends.
+        """
         self._check_not_stopped()
         if self._phase is Phase.NEW:
             self._subscription.unsubscribe()
             return
-        engine = self._engine
-        member = engine.membership
-        self._subscription.unsubscribe()
-        if member is not None:
-
-            async def leave() -> None:
-                deadline = engine.deadline(engine.close_timeout)
-                if not self.config["group_instance_id"]:
-                    await member.leave_group("the application unsubscribed", deadline)
-
-            member._seen_version = -1
-            engine.loop.spawn_logged(leave(), "leave the group")
-        engine.look_again()
-        engine.waiting.notify()
+        self._engine.depart()
 
     def subscription(self) -> set[str]:
         """The topics subscribed to; with a pattern the topics that it matches now."""

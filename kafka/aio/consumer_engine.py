@@ -85,6 +85,8 @@ class AIOEngine(Engine):
     ) -> None:
         super().__init__(config, client, application, subscription)
         self.serving = False
+        self.departing = False
+        """Whether unsubscribe() was called and `attend` has not left the group yet."""
         self.stopping = False
         self.errors: deque[Exception] = deque(maxlen=_MOST_ERRORS)
         self.rows: Iterator[ConsumerRecord] = iter(())
@@ -100,7 +102,7 @@ class AIOEngine(Engine):
 
     async def attend(self) -> None:
         """Serve the group until the consumer stops."""
-        while not self.stopping:
+        while not self.stopping or self.departing:
             future = self.waiting.armed()
             if self._is_due():
                 await self._attend_once()
@@ -113,7 +115,10 @@ class AIOEngine(Engine):
         self.look_at_subscription()
         self.serving = True
         try:
-            await self._serve()
+            if self.departing:
+                await self._leave_group()
+            if not self.stopping:
+                await self._serve()
         except Exception as error:
             if not isinstance(error, KafkaError):
                 log.exception("A rebalance listener or a callback of group %s failed", self.config["group_id"])
@@ -124,6 +129,23 @@ class AIOEngine(Engine):
         self.look_at_subscription()
         if self._is_due():
             await asyncio.sleep(0)
+
+    def depart(self) -> None:
+        """Unsubscribe; `attend` commits, calls the listener, and leaves the group."""
+        self.subscription.depart()
+        self.departing = self.membership is not None
+        self.look_again()
+        self.waiting.notify()
+
+    async def _leave_group(self) -> None:
+        assert self.membership is not None
+        try:
+            await self.membership.unsubscribed(self.deadline(self.close_timeout))
+        finally:
+            self.departing = False
+
+    def _is_due(self) -> bool:
+        return self.departing or super()._is_due()
 
     def look_at_subscription(self) -> None:
         """Have the membership served if it has not seen the present subscription; a pattern may match others now."""

@@ -165,11 +165,13 @@ class ConsumerOffsets(Lifecycle):
     ) -> None:
         """Commit offsets, by default of all that was returned, and wait until the broker has stored them.
 
-        CommitFailedError if the group has moved on and the partitions are others' now. Cancelled, the commit continues.
+        CommitFailedError, once, if a rebalance took partitions away before their offsets were stored: their records
+        come again, here or to another member. The error names the partitions and the cause. Cancelled, the commit
+        continues.
         """
         self._check_group("commit()")
         checked = None if offsets is None else as_offsets(offsets)
-        if self._subscription.mode is Mode.NONE:
+        if self._subscription.mode is Mode.NONE and not self._subscription.departing:
             raise IllegalStateError("commit() needs partitions: call subscribe() or assign() first")
         for partition in checked or ():
             self._subscription.get(partition)

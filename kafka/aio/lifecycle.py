@@ -103,6 +103,9 @@ class Lifecycle:
         """Bring the client to where it can be used."""
         raise NotImplementedError
 
+    async def _give_up(self) -> None:
+        """Undo at the cluster what a `_begin` that fails has done there, in a moment."""
+
     async def _finish(self, deadline: float) -> None:
         """Do what takes time at the end, by the deadline as the loop counts."""
 
@@ -136,8 +139,13 @@ class Lifecycle:
             await self._begin()
         except BaseException as error:
             if self._phase is Phase.STARTING:
-                self._free()
-                self._phase = Phase.NEW
+                try:
+                    if isinstance(error, (Exception, asyncio.CancelledError)):  # else nothing can be awaited any more
+                        await self._give_up()
+                finally:
+                    self._free()
+                    if self._phase is Phase.STARTING:  # else it was stopped meanwhile
+                        self._phase = Phase.NEW
                 raise
             if not isinstance(error, KafkaError):
                 raise
@@ -215,7 +223,10 @@ class Lifecycle:
         self._check_own_loop()
         if self._phase is Phase.STARTING:  # the wait of start() ends with an error
             self._phase = Phase.STOPPED
-            self._free()
+            try:
+                await self._give_up()
+            finally:
+                self._free()
             return
         if self._phase is Phase.STARTED:
             self._phase = Phase.STOPPING

@@ -22,6 +22,7 @@ from kafka.consumer.fetch_response import ReaderSettings, keep_freed_memory
 from kafka.consumer.fetcher import Fetcher
 from kafka.consumer.partition_state import Chunk
 from kafka.consumer.positions import Positions
+from kafka.consumer.subscription_state import Mode
 from kafka.errors import (
     ClientClosedError,
     FixNeededError,
@@ -409,12 +410,14 @@ class Engine:
             raise IllegalStateError("This needs a group: make the consumer with group_id=...")
         return self.membership
 
-    async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], deadline: float) -> None:
-        """Commit, and wait until the broker has stored the offsets. If the wait is cancelled the commit continues."""
+    async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, deadline: float) -> None:
+        """Commit, and wait until the broker has stored the offsets. If the wait is cancelled the commit continues.
+
+        With None commit the offsets behind all returned records.
+        """
         membership = self.check_group()
-        if offsets:
-            await self.run(membership.commit(offsets, deadline), deadline, "the commit")
-            self.tell_interceptors()
+        await self.run(membership.commit(offsets, deadline), deadline, "the commit")
+        self.tell_interceptors()
 
     async def committed(
         self, partitions: Collection[TopicPartition], deadline: float
@@ -489,9 +492,12 @@ class Engine:
             }
         group = None if self.membership is None else self.membership.health()
         waiting_for = group and group["waiting_for"]
+        problems = [f"group {group['group_id']!r}: {waiting_for}"] if group and waiting_for else []
+        if self._seen_topology is None and self.subscription.mode is not Mode.NONE and not self.closed:
+            problems.append("the application has not called poll() since it chose topics or partitions")
         return self.client.health_with(
             partitions,
-            [f"group {group['group_id']!r}: {waiting_for}"] if group and waiting_for else [],
+            problems,
             closed=self.closed,
             subscription=self.subscription.mode.value,
             group=group,

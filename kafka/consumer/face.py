@@ -205,7 +205,7 @@ class ConsumerFace:
     ) -> None:
         engine = self._open()
         engine.check_group()
-        await engine.commit(self._to_commit(offsets), self._deadline(timeout_ms))
+        await engine.commit(None if offsets is None else checked_offsets(offsets), self._deadline(timeout_ms))
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, callback: OnCommit | None = None
@@ -213,14 +213,7 @@ class ConsumerFace:
         """Commit without waiting. `callback(offsets, response or error)` is called from a later poll or close."""
         membership = self._open().check_group()
         chosen = self.config["default_offset_commit_callback"] if callback is None else checked_callback(callback)
-        return membership.commit_async(self._to_commit(offsets), chosen)
-
-    def _to_commit(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None
-    ) -> dict[TopicPartition, OffsetAndMetadata]:
-        if offsets is None:
-            return self._subscription.consumed()
-        return checked_offsets(offsets)
+        return membership.commit_async(None if offsets is None else checked_offsets(offsets), chosen)
 
     async def _committed(
         self, partition: TopicPartition | Collection[TopicPartition], metadata: bool, timeout_ms: float | None

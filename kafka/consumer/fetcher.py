@@ -538,14 +538,21 @@ class Fetcher:
 
     # Closing…
 
-    async def close(self, deadline: float) -> None:
-        """Stop, and end the sessions at the brokers if that is possible by the deadline."""
+    def stop(self) -> None:
+        """Ask for no more records and positions. Idempotent."""
+        if self._closed:
+            return
         self._closed = True
         self._cluster.remove_listener(self._metadata_changed)
         self._positions.stop()
+        for pair in self._connections.values():
+            for connection in pair:
+                connection.stop()
+
+    async def close(self, deadline: float) -> None:
+        """Stop, and end the sessions at the brokers if that is possible by the deadline."""
+        self.stop()
         connections = [connection for pair in self._connections.values() for connection in pair]
-        for connection in connections:
-            connection.stop()
         # Optional: brokers drop unused sessions, so slow or silent ones are not waited for.
         deadline = min(deadline, self._loop.time() + _SESSION_CLOSE_TIMEOUT)
         closing = [self._loop.spawn(self._close_session(connection, deadline)) for connection in connections]

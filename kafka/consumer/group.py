@@ -227,7 +227,8 @@ class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
     ) -> None:
         """Commit offsets, by default behind all returned records, and wait until the broker has stored them.
 
-        CommitFailedError if the group has rebalanced and the partitions belong to other members now.
+        CommitFailedError, once, if a rebalance took partitions away before their offsets were stored: their records
+        come again, here or to another member. The error names the partitions and the cause.
         """
         self._complete(self._commit(offsets, timeout_ms))
 

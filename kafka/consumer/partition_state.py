@@ -73,11 +73,14 @@ class Cursor:
         "reset",
         "returned",
         "side_empty",
+        "start",
         "taken",
         "topic_id",
     )
 
     def __init__(self, position: int | None = None, epoch: int = -1, reset: Reset | None = None) -> None:
+        self.start = position
+        """Its first position; None until that is known."""
         self.fetch_offset = -1 if position is None else position
         """The offset to fetch next; the records between the position and it are buffered or under way."""
         self.fetch_epoch = epoch
@@ -140,7 +143,7 @@ class Cursor:
 
     def place(self, offset: int, epoch: int = -1) -> None:
         """Give it its position."""
-        self.fetch_offset = offset
+        self.start = self.fetch_offset = offset
         self.fetch_epoch = self.epoch = epoch
         self.position = offset
 
@@ -180,6 +183,7 @@ class AssignedPartition:
     """A partition while it is assigned."""
 
     __slots__ = (
+        "answered",
         "cursor",
         "failures",
         "fetched_at",
@@ -207,6 +211,8 @@ class AssignedPartition:
         self.high_watermark: int | None = None
         self.stable_offset: int | None = None
         """The first offset of an open transaction (read_committed): the last stable offset."""
+        self.answered: int | None = None
+        """The last offset that the group has stored, or refused for good. Written by the loop."""
         self.fetched_at: float | None = None
         """When the last fetch response of its leader arrived, in the loop's time."""
         self.replica: int | None = None
@@ -226,6 +232,12 @@ class AssignedPartition:
         """Its part of the last request, kept while it is unchanged. Written by the loop."""
         self.wanted_in: object = None
         """The topology that `wanted` was made with."""
+
+    @property
+    def unstored(self) -> int | None:
+        """The position, if records were returned before it and no commit of it was answered; else None."""
+        position = self.cursor.position
+        return None if position is None or position in {self.cursor.start, self.answered} else position
 
     # Historic names.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka._core.offset_lookup import Failed, OffsetLookup, no_leader
 from kafka._runtime.timers import Backoff
+from kafka._text import printable
 from kafka.consumer.partition_state import LATEST, AssignedPartition, CompletedFetch, Cursor, Reset, policy
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import KafkaError, LeaderNotAvailableError, NoOffsetForPartitionError
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 _Source = int | str
 _GROUP: Final = "the group"
 _NO_LEADER: Final = "no leader yet"
+# How many partitions a line of the log names.
+_NAMED: Final = 20
 
 Places = dict[TopicPartition, tuple[AssignedPartition, Cursor]]
 
@@ -155,19 +158,40 @@ class Positions:
             except KafkaError as error:
                 return dict.fromkeys(places, error)
         failed: Failed = {}
+        placed: list[str] = []
+        unplaced: list[str] = []
         for partition, (_, cursor) in places.items():
             found = committed.get(partition)
+            name = f"{partition.topic}-{partition.partition}"
             if found is not None:
                 cursor.place(found.offset, found.leader_epoch)
+                placed.append(f"{name} at {found.offset}")
                 continue
             cursor.reset = self.policy()
+            unplaced.append(name)
             if cursor.reset is None:
                 failed[partition] = NoOffsetForPartitionError(
                     "there is no committed offset, and auto_offset_reset is 'none': seek first",
                     topic_partition=partition,
                 )
+        self._log_places(placed, unplaced)
         self._placed()
         return failed
+
+    def _log_places(self, placed: list[str], unplaced: list[str]) -> None:
+        """Log where partitions start, and why: a consumer that starts at the end looks like an empty topic."""
+        if placed:
+            log.info("Reading starts at committed offsets: %s", _some(placed))
+        if unplaced:
+            at = {
+                "latest": "at the end, with records that are written from now on",
+                "earliest": "at the beginning",
+                "none": "where the application seeks to",
+            }.get(self._reset, "at a point in time")
+            lacks = "there is no group_id" if self.membership is None else "the group has no committed offsets of them"
+            log.info(
+                "Reading starts %s, as %s and auto_offset_reset is %r: %s", at, lacks, self._reset, _some(unplaced)
+            )
 
     def _report(self, places: Places, failed: Mapping[TopicPartition, KafkaError]) -> None:
         """Note why positions are missing; errors that are not retriable go to the application."""
@@ -181,3 +205,13 @@ class Positions:
             else:
                 cursor.fetched.append(CompletedFetch(None, 0, error))
                 self._failed(state)
+
+
+def _some(names: list[str]) -> str:
+    """Name the first of many.
+
+    >>> _some(["t-0", "t-1"])
+    't-0, t-1'
+    """
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return printable(", ".join(names[:_NAMED])) + more

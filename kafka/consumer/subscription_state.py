@@ -66,6 +66,9 @@ class SubscriptionState(SubscriptionCalls):
         """The application's ConsumerRebalanceListener, or None."""
         self.partitions: Mapping[TopicPartition, AssignedPartition] = {}
         """The assignment. A new mapping with every change."""
+        self.departing: Mapping[TopicPartition, AssignedPartition] = {}
+        """The partitions of a subscription that has ended, until its listener was called for them."""
+        self.departing_listener: Any = None
         self.had_assignment = False
         """Whether partitions, maybe none, came from the group, or without one from the cluster, since `subscribe`."""
         self.subscription_version = 0
@@ -76,6 +79,9 @@ class SubscriptionState(SubscriptionCalls):
         """Called in the application's thread when a partition may have records to take again."""
         self.chunk: Chunk | None = None
         """The records that an iteration is returning."""
+        # Partition -> position, of those that were taken away before a commit of it was answered. The application adds,
+        # the loop removes.
+        self._unstored: dict[TopicPartition, int] = {}
         self._topics: frozenset[str] = frozenset()
         self._group_topics: frozenset[str] = frozenset()
 
@@ -139,9 +145,21 @@ class SubscriptionState(SubscriptionCalls):
         """Subscribe to nothing, and drop the assignment."""
         self.had_assignment = False
         self.mode, self.pattern, self.listener = Mode.NONE, None, None
+        self._unstored.clear()
         self._group_topics = frozenset()
         self._replace({})
         self._set_topics(())
+
+    def depart(self) -> None:
+        """Unsubscribe at once; the group's partitions keep their positions until the listener was called for them."""
+        departing, listener = (self.partitions, self.listener) if self.is_automatic else ({}, None)
+        self.unsubscribe()
+        if departing:
+            self.departing, self.departing_listener = departing, listener
+
+    def departed(self) -> None:
+        """Forget the partitions that were kept by `depart`."""
+        self.departing, self.departing_listener = {}, None
 
     def _set_topics(self, topics: Iterable[str]) -> None:
         topics = frozenset(topics)
@@ -167,7 +185,12 @@ class SubscriptionState(SubscriptionCalls):
         if not self.is_automatic:
             raise IllegalStateError("Partitions came from the group, but nothing is subscribed to any more")
         self.had_assignment = True
+        before = self.partitions
         self._replace(self._kept_and_new(partitions))
+        for partition in before.keys() - self.partitions.keys():
+            position = before[partition].unstored
+            if position is not None:
+                self._unstored[partition] = position
 
     def _kept_and_new(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, AssignedPartition]:
         old = self.partitions
@@ -177,6 +200,13 @@ class SubscriptionState(SubscriptionCalls):
         self.end_iteration()
         self.partitions = partitions
         self.on_change()
+
+    def forget_positions(self) -> None:
+        """Be as before any record was fetched: partitions that were assigned by hand stay, those of a group go."""
+        self.had_assignment = False
+        self._replace(
+            {} if self.is_automatic else {partition: AssignedPartition(partition) for partition in self.partitions}
+        )
 
     def mark_leaving(self, partitions: Collection[TopicPartition]) -> None:
         """Stop fetching and returning records of partitions that are being revoked; positions stay for the commit."""
@@ -194,7 +224,7 @@ class SubscriptionState(SubscriptionCalls):
     def get(self, partition: TopicPartition) -> AssignedPartition:
         """The state of an assigned partition; IllegalStateError if it is not assigned."""
         try:
-            state = self.partitions.get(partition)
+            state = self.partitions.get(partition) or self.departing.get(partition)
         except TypeError:  # not hashable
             state = None
         if state is None:
@@ -208,9 +238,35 @@ class SubscriptionState(SubscriptionCalls):
         """The offsets to commit: for each partition the offset after the last record that was returned."""
         return {
             partition: OffsetAndMetadata(state.cursor.position, "", state.cursor.epoch)
-            for partition, state in self.partitions.items()
+            for partition, state in {**self.departing, **self.partitions}.items()
             if state.cursor.position is not None
         }
+
+    def note_answered(self, offsets: Mapping[TopicPartition, OffsetAndMetadata | None]) -> None:
+        """Record offsets that the group has stored, or whose commit has failed for good. Called on the loop."""
+        for partition, answered in offsets.items():
+            if answered is None:
+                continue
+            state = self.partitions.get(partition)
+            if state is not None:
+                state.answered = answered.offset
+            if answered.offset >= self._unstored.get(partition, answered.offset + 1):
+                self._unstored.pop(partition, None)
+
+    def take_unstored(self) -> set[TopicPartition]:
+        """Return, once, the partitions that were taken away before the group had stored their positions."""
+        found = set(self._unstored)
+        self._unstored.clear()
+        return found
+
+    def last_taken(self) -> tuple[TopicPartition, int] | None:
+        """The partition and the offset of the record that an iteration returned last; None without an iteration.
+
+        From any thread.
+        """
+        chunk = self.chunk
+        returned = None if chunk is None else chunk.cursor.returned
+        return None if chunk is None or returned is None else (chunk.state.topic_partition, returned.offset)
 
     def end_iteration(self) -> None:
         """End the iteration over its chunk; the next call that takes records gets the rest."""

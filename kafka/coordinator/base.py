@@ -93,6 +93,8 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         self.generation = NO_GENERATION
         self.last_membership = NO_GENERATION
         """The generation of its last membership, after it has ended."""
+        self.left_because = ""
+        """Why its last membership has ended, in words."""
         self.state = MemberState.UNJOINED
         self.due = True
         """Whether the application has something to do here. A plain attribute: each poll() reads it."""
@@ -105,7 +107,12 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         self._progress = Event()
         self._changes = 0
         self.poll_timer = PollTimer(
-            self.loop, self.heartbeat, self._is_active, self._notify_application, self._poll_timed_out
+            self.loop,
+            self.heartbeat,
+            self._is_active,
+            self._notify_application,
+            self._poll_timed_out,
+            self._last_taken,
         )
         self.is_polling: Callable[[], bool] = lambda: True
         """Whether the application is inside poll() when it serves; in asyncio another task serves."""
@@ -140,6 +147,10 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
 
     def _on_generation_lost(self) -> None:
         """The group continues without this member: its partitions belong to other members."""
+
+    def _last_taken(self) -> object:
+        """Identify the record that the application took last without a call of poll(); None if there is none."""
+        return None
 
     def need_rejoin(self) -> bool:
         """Whether the member must join the group, or join it again."""
@@ -231,6 +242,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     def _start(self) -> None:
         if self._main is None and self.state is not MemberState.CLOSED:
             self._request_rejoin("startup")
+            self.heartbeat.poll()  # in asyncio it starts without a call of poll()
             self._main = self.loop.spawn_logged(self._stay_member(), "stay member")
             self.poll_timer.arm()
 
@@ -345,9 +357,9 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     async def _recover(self, error: KafkaError, failures: int) -> int:
         """Prepare another attempt, or stop after a fatal error; return the number of failures in a row."""
         if isinstance(error, UnknownMemberIdError):
-            self.lose_generation(keep_id=False)
+            self.lose_generation(keep_id=False, why=f"{REMOVED}: {error}")
         elif isinstance(error, IllegalGenerationError):
-            self.lose_generation(keep_id=True)
+            self.lose_generation(keep_id=True, why=f"{REMOVED}: {error}")
         elif not isinstance(error, RejoinNeededError) and not error.retriable:
             self.fail_with(error)
             return 0
@@ -378,7 +390,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
             self.coordinator_dead(error)
         elif isinstance(error, (UnknownMemberIdError, IllegalGenerationError)):
             log.warning("Group %s: the coordinator removed %s from the group: %s", self.group_id, self._who, error)
-            self.lose_generation(keep_id=isinstance(error, IllegalGenerationError))
+            self.lose_generation(keep_id=isinstance(error, IllegalGenerationError), why=f"{REMOVED}: {error}")
             if self.state is MemberState.STABLE:
                 self.move(MemberEvent.RETRY)
             self._request_rejoin("the coordinator removed it")
@@ -386,8 +398,9 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
             self._stop_main()
             self.fail_with(error)
 
-    def lose_generation(self, *, keep_id: bool) -> None:
+    def lose_generation(self, *, keep_id: bool, why: str) -> None:
         """End the membership: the owned partitions are lost."""
+        self.left_because = why
         was_member = self.generation.is_member
         if was_member:
             self.last_membership = self.generation
@@ -404,7 +417,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
             self._who,
             error,
         )
-        self.lose_generation(keep_id=not isinstance(error, FencedInstanceIdError))
+        self.lose_generation(keep_id=not isinstance(error, FencedInstanceIdError), why=f"{REMOVED}: {error}")
         self.move(MemberEvent.FATAL)
         self.rejoin.clear()
         self.waiting_for = str(error)
@@ -439,7 +452,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         self._stop_main()
         self.rejoin.clear()
         leaving = self.generation
-        self.lose_generation(keep_id=self.group_instance_id is not None)
+        self.lose_generation(keep_id=self.group_instance_id is not None, why=why)
         self.move(MemberEvent.POLL_TIMEOUT)
         self.waiting_for = f"the application: {why}"
         self.loop.spawn_logged(self._send_leave(leaving, why), "leave the group")
@@ -449,6 +462,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     async def leave_group(self, reason: str, deadline: float | None = None) -> None:
         """Leave the group now; `start` joins it again."""
         self._stop_main()
+        self.poll_timer.cancel()
         self.rejoin.clear()
         leaving = self.generation
         self.heartbeat_task.disable()
@@ -497,9 +511,9 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     async def _close(self, reason: str, deadline: float | None) -> None:
         await self.leave_group(reason, deadline)
         self.move(MemberEvent.CLOSE)
-        self.poll_timer.cancel()
 
 
+REMOVED: Final = "the coordinator removed this member from the group"
 NOT_CONFIRMED: Final = (
     "Group %s: the coordinator did not confirm that member %s left. If it did not receive that, the partitions go to "
     "other members when the session times out: %s"

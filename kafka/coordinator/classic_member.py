@@ -112,6 +112,9 @@ class ClassicMember(BaseCoordinator):
             return False
         return super().need_rejoin() or self.joined_version != self.subscription.subscription_version
 
+    def _last_taken(self) -> object:
+        return self.subscription.last_taken()
+
     async def _on_join_prepare(self, generation: int, member_id: str) -> None:  # noqa: ARG002
         self._check_groups_exist()
         await self.assignments.wait_lost()
@@ -205,7 +208,7 @@ class ClassicMember(BaseCoordinator):
 
     def _on_generation_lost(self) -> None:
         self._snapshot = None
-        self.assignments.mark_lost()
+        self.assignments.mark_lost(self.left_because)
 
     def _on_assigned(self) -> None:
         """Called on the loop when an assignment was taken."""

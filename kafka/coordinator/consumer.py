@@ -99,7 +99,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         )
         if self.auto_commit is not None:
             self.assignments.commit = self._commit_consumed
-            self.committer.on_stored = self.auto_commit.stored
+        self.committer.on_stored = self._stored
         self._committed: deque[tuple[OnCommitted | None, Offsets, object]] = deque()
         self._seen_version = -1
         if self.config["group_protocol"] != "classic":
@@ -140,7 +140,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
     async def _send_leave(self, leaving: Generation, reason: str, deadline: float | None = None) -> None:
         if self._kip848 is None:
             await super()._send_leave(leaving, reason, deadline)
-        elif leaving.is_member:
+        else:
             await self._kip848.leave(deadline)
 
     # Called by the application…
@@ -187,7 +187,9 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         version = self.subscription.subscription_version
         if self.subscription.is_automatic and version != self._seen_version:
             self._seen_version = version
-            if self._main is None:
+            if not self._is_active():
+                pass  # in asyncio another task serves: the member joins again when the application polls
+            elif self._main is None:
                 self.start()
             elif version != self.joined_version:
                 self.request_rejoin("the subscription changed")
@@ -235,7 +237,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
 
     def _committable(self) -> dict[TopicPartition, OffsetAndMetadata]:
         consumed = self.subscription.consumed()
-        if not self.subscription.is_automatic:
+        if not self._as_member:
             return dict(consumed)
         held = self.assignments.held()
         return {partition: offset for partition, offset in consumed.items() if partition in held}
@@ -252,16 +254,22 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
 
     # Offsets…
 
+    @property
+    def _as_member(self) -> bool:
+        """Whether offsets are committed by the member, and not for partitions that are assigned by hand."""
+        return self.subscription.is_automatic or bool(self.subscription.departing)
+
     def _ownership(self) -> Ownership | None:
-        return self.assignments.ownership if self.subscription.is_automatic else None
+        return self.assignments.ownership if self._as_member else None
 
     def _identity(self) -> Identity:
-        if not self.subscription.is_automatic:
+        if not self._as_member:
             return Identity(self.group_id)
         generation = self.generation
         if not generation.is_member:
+            why = f" ({self.left_because})" if self.left_because else ""
             raise CommitFailedError(
-                "this consumer is not in its group now, so it has nothing to commit; it joins again in poll()"
+                f"this consumer is not in its group now{why}, so it has nothing to commit; it joins again in poll()"
             )
         return Identity(self.group_id, generation.generation_id, generation.member_id, self.group_instance_id)
 
@@ -275,7 +283,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         if self._kip848 is not None:
             self.rejoin.set()  # the next heartbeat goes out at once; its response shows the cause
             return error
-        if not self.subscription.is_automatic:
+        if not self._as_member:
             return error
         if isinstance(error, IllegalGenerationError) and self._is_between_generations(who):
             return RebalanceInProgressError(f"the group took on a new generation meanwhile: {error}")
@@ -301,11 +309,33 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         if self.auto_commit is not None:
             self.auto_commit.reschedule()
 
+    def _stored(self, offsets: Mapping[TopicPartition, OffsetAndMetadata | None], ids: OwnershipIds | None) -> None:
+        self.subscription.note_answered(offsets)
+        if self.auto_commit is not None:
+            self.auto_commit.stored(offsets, ids)
+
+    def _to_commit(self, offsets: Offsets | None) -> tuple[Offsets, OwnershipIds | None]:
+        """Return the offsets of a commit, with None those behind all returned records, and the ids of the ownerships.
+
+        Records of a partition that was taken away before they were committed come again: without offsets the commit
+        fails, once, and names it.
+        """
+        chosen = dict(self.subscription.consumed() if offsets is None else offsets)
+        ids = self.committer.ownership_ids(chosen)
+        if offsets is None:
+            unstored = self.subscription.take_unstored()
+            if ids is not None:
+                ids.update(dict.fromkeys(unstored, 0))
+        return chosen, ids
+
     def commit_async(
-        self, offsets: Offsets, callback: OnCommitted | None = None
+        self, offsets: Offsets | None, callback: OnCommitted | None = None
     ) -> Future[OffsetCommitResponse | None]:
-        """Commit without waiting, in one attempt; `serve` calls `callback(offsets, response or error)`."""
-        return self._begin_commit(dict(offsets), self.committer.ownership_ids(offsets), callback)
+        """Commit without waiting, in one attempt; `serve` calls `callback(offsets, response or error)`.
+
+        With None commit the offsets behind all returned records.
+        """
+        return self._begin_commit(*self._to_commit(offsets), callback)
 
     def _begin_commit(
         self, offsets: Offsets, ids: OwnershipIds | None, callback: OnCommitted | None
@@ -313,6 +343,8 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         future: Future[OffsetCommitResponse | None] = Future()
 
         def ended(outcome: object) -> None:
+            if isinstance(outcome, CommitFailedError):
+                self.subscription.note_answered(offsets)
             if callback is not None:
                 self._committed.append((callback, offsets, outcome))
                 self._set_due()
@@ -336,16 +368,26 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
         deadline = self._deadline(timeout_ms)
         complete(self.application.run(self.commit(offsets, deadline), None, "the commit"))
 
-    async def commit(self, offsets: Offsets, deadline: float) -> None:
-        """Commit, and retry after retriable errors until the deadline; on the loop.
+    def commit(self, offsets: Offsets | None, deadline: float) -> Coro[None]:
+        """Commit, and retry after retriable errors until the deadline; with None behind all returned records.
+
+        The offsets are those of the call, in the application; the coroutine runs on the loop.
+        """
+        return self._commit(*self._to_commit(offsets), deadline)
+
+    async def _commit(self, offsets: Offsets, ids: OwnershipIds | None, deadline: float) -> None:
+        """Commit on the loop.
 
         The commit is a separate task: it continues when its caller is cancelled, and `close` waits for it.
         """
         # The coordinator refuses commits while members wait for their assignments. That ends, and cooperative members
         # keep partitions meanwhile.
-        ids = self.committer.ownership_ids(offsets)
-        work = self.committer.commit(dict(offsets), ids, deadline, also_retry=(RebalanceInProgressError,))
-        await self.loop.spawn(work, "commit")
+        work = self.committer.commit(offsets, ids, deadline, also_retry=(RebalanceInProgressError,))
+        try:
+            await self.loop.spawn(work, "commit")
+        except CommitFailedError:
+            self.subscription.note_answered(offsets)
+            raise
 
     async def committed(
         self, partitions: Collection[TopicPartition], deadline: float
@@ -401,8 +443,15 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
             "generation": self.generation.generation_id,
             "member_id": self.generation.member_id,
             "coordinator": self.coordinator_id,
-            "waiting_for": repr(self.rendezvous) if self.rendezvous else self.waiting_for,
+            "waiting_for": self._waits_for_application() or self.waiting_for,
         }
+
+    def _waits_for_application(self) -> str | None:
+        """Say that a rebalance waits for poll(), if it does: a member that is out of the group has its own reason."""
+        if not self.rendezvous or not self._is_active():
+            return None
+        seconds = self.heartbeat.poll_interval - self.heartbeat.poll_left()
+        return f"the application: a rebalance waits for its next poll(), the last one was {seconds:.0f} s ago"
 
     # Leaving…
 

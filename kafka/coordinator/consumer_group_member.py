@@ -20,7 +20,7 @@ from uuid import UUID, uuid4
 from kafka._runtime.tasks import Task
 from kafka._text import printable
 from kafka.cluster import GROUP
-from kafka.coordinator.base import NOT_CONFIRMED
+from kafka.coordinator.base import NOT_CONFIRMED, REMOVED
 from kafka.coordinator.lookup import COMMITS
 from kafka.coordinator.rebalance import CallKind, RebalanceCall
 from kafka.coordinator.states import Generation, MemberEvent, MemberState
@@ -57,6 +57,8 @@ class ConsumerGroupMember:
         self._owner = coordinator
         self._loop = coordinator.loop
         self._member_id = ""
+        self._may_be_member = False
+        """Whether the coordinator may have it as a member: a heartbeat was sent, and no response says otherwise."""
         self._interval = coordinator.heartbeat.interval
         self._target: dict[UUID, frozenset[int]] | None = None
         self._names: dict[UUID, str] = {}
@@ -82,6 +84,7 @@ class ConsumerGroupMember:
 
     def _unsupported(self, error: KafkaError) -> None:
         owner = self._owner
+        self._may_be_member = False
         if owner.config["group_protocol"] == "auto":
             log.info("Group %s: the brokers have the classic protocol only, so it is used: %s", owner.group_id, error)
             owner.move(MemberEvent.RETRY)
@@ -140,6 +143,7 @@ class ConsumerGroupMember:
             **{name: value for name, value in fields.items() if name not in self._sent or self._sent[name] != value},
         )
         sent = self._loop.time()
+        self._may_be_member = True
         response = await owner.ask(request, "heartbeat")
         owner.heartbeat_answered(self._loop.time() - sent)
         owner.heartbeat.received_heartbeat()
@@ -287,6 +291,8 @@ class ConsumerGroupMember:
         """Prepare another attempt; False after a fatal error."""
         owner = self._owner
         self._sent = {}  # the broker may not have received the fields
+        if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError, UnreleasedInstanceIdError)):
+            self._may_be_member = False
         if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError)):
             log.warning(
                 "Group %s: the coordinator removed member %s from the group, it joins again: %s",
@@ -295,12 +301,13 @@ class ConsumerGroupMember:
                 error,
             )
             self.stop()
-            owner.lose_generation(keep_id=True)
+            owner.lose_generation(keep_id=True, why=f"{REMOVED}: {error}")
             owner.move(MemberEvent.RETRY)
         elif isinstance(error, UnreleasedInstanceIdError) and not self._instance_id_conflict():
             owner.move(MemberEvent.RETRY)
         elif not error.retriable:
             self.stop()
+            self._may_be_member = False
             owner.fail_with(error)
             return False
         else:
@@ -334,7 +341,8 @@ class ConsumerGroupMember:
     async def leave(self, deadline: float | None) -> None:
         """Leave the group; a static member keeps its place."""
         owner = self._owner
-        if not self._member_id or owner.coordinator_id is None:
+        known, self._may_be_member = self._may_be_member, False
+        if not known or not self._member_id or owner.coordinator_id is None:
             return
         static = owner.group_instance_id is not None
         request = ConsumerGroupHeartbeatRequest(

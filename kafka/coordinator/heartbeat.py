@@ -31,6 +31,9 @@ ResponseT = TypeVar("ResponseT", bound="Response")
 # waits in poll() and is not stuck.
 _SHORTEST_WAIT: Final = 0.001
 _LIVENESS_GRACE: Final = 1.0
+# How often within the poll interval the timer looks whether the application takes records by iteration, which makes no
+# call for each of them. An application that is stuck is noticed that much of the interval later.
+_LOOKS: Final = 4
 _NEVER: Final = float("-inf")
 
 
@@ -133,7 +136,7 @@ class Heartbeat:
 
 
 class PollTimer:
-    """Notices that an application does not call poll() for max_poll_interval_ms."""
+    """Notices that an application neither calls poll() nor takes a record for max_poll_interval_ms."""
 
     def __init__(
         self,
@@ -142,20 +145,25 @@ class PollTimer:
         is_active: Callable[[], bool],
         notify: Callable[[], object],
         on_timeout: Callable[[], object],
+        last_taken: Callable[[], object] = lambda: None,
     ) -> None:
         self._loop = loop
         self._heartbeat = heartbeat
         self._is_active = is_active
         self._notify = notify
         self._on_timeout = on_timeout
+        self._last_taken = last_taken
+        self._seen_taken: object = None
         self._timer: Timer | None = None
         self.notified = False
         """Whether the application was notified and has not called poll() since."""
 
     def arm(self) -> None:
-        """Check when the interval ends, unless that is planned."""
+        """Check before the interval ends, unless that is planned."""
         if self._timer is None:
-            self._timer = self._loop.call_later(max(self._heartbeat.poll_left(), _SHORTEST_WAIT), self._check)
+            heartbeat = self._heartbeat
+            wait = min(heartbeat.poll_left(), heartbeat.poll_interval / _LOOKS)
+            self._timer = self._loop.call_later(max(wait, _SHORTEST_WAIT), self._check)
 
     def cancel(self) -> None:
         """Check no more."""
@@ -167,6 +175,10 @@ class PollTimer:
         self._timer = None
         if not self._is_active():
             return
+        taken = self._last_taken()
+        if taken is not None and taken != self._seen_taken:
+            self._seen_taken = taken
+            self._heartbeat.poll()
         if not self._heartbeat.poll_timeout_expired():
             self.notified = False
             self.arm()
@@ -241,6 +253,9 @@ class HeartbeatTask:
             self._coordinator.loop.spawn_logged(self._beat(), "heartbeat")
 
     async def _beat(self) -> None:
+        if not self._enabled:  # it became due in the pass in which the member left
+            self._under_way = False
+            return
         coordinator, heartbeat = self._coordinator, self._coordinator.heartbeat
         generation = coordinator.generation
         request = HeartbeatRequest(

@@ -114,7 +114,7 @@ class OffsetCommitter:
 
         It is retried after retriable errors except `never_retry`, and after those in `also_retry`.
         """
-        if not offsets:
+        if not offsets and not ids:
             return None
         earlier = tuple(self._under_way)
         ended: Future[OffsetCommitResponse | None] = Future()
@@ -186,6 +186,7 @@ class OffsetCommitter:
     ) -> OffsetCommitResponse | None:
         """Commit in one attempt; raises the error of a partition that was refused."""
         if not offsets:
+            self._check_held(ids)
             return None
         use, node_id, versions = await self._connected(deadline)
         version = versions.version_for(OffsetCommitRequest(group_id=self._group_id))
@@ -212,8 +213,10 @@ class OffsetCommitter:
         gone = ownership.ended(ids)
         if gone:
             names = ", ".join(f"{partition.topic}-{partition.partition}" for partition in gone)
+            reasons = "; ".join(ownership.reasons(gone))
             raise CommitFailedError(
-                f"offsets of partitions that are no longer assigned to this consumer cannot be committed: {names}"
+                "offsets of partitions that are no longer assigned to this consumer cannot be committed: "
+                f"{names}{f' ({reasons})' if reasons else ''}"
             )
 
     def _check_committed(self, response: OffsetCommitResponse, who: Identity) -> None:

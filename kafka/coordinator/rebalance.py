@@ -153,10 +153,14 @@ class Ownership:
     def __init__(self) -> None:
         self._numbers = count(1)
         self._ids: dict[TopicPartition, int] = {}
+        self._ended_because: dict[TopicPartition, str] = {}
 
-    def replace(self, partitions: Iterable[TopicPartition]) -> None:
-        """Own these partitions; one that was owned before keeps its id."""
-        self._ids = {partition: self._ids.get(partition) or next(self._numbers) for partition in sorted(partitions)}
+    def replace(self, partitions: Iterable[TopicPartition], why: str = "") -> None:
+        """Own these partitions; one that was owned before keeps its id. `why` others are not owned any more."""
+        before = self._ids
+        self._ids = {partition: before.get(partition) or next(self._numbers) for partition in sorted(partitions)}
+        for partition in before.keys() - self._ids.keys():
+            self._ended_because[partition] = why
 
     def held(self) -> set[TopicPartition]:
         """The partitions that the member owns."""
@@ -169,6 +173,11 @@ class Ownership:
     def ended(self, ids: OwnershipIds) -> list[TopicPartition]:
         """Return the partitions whose ownership with this id has ended."""
         return [partition for partition, number in ids.items() if not number or self._ids.get(partition) != number]
+
+    def reasons(self, partitions: Iterable[TopicPartition]) -> list[str]:
+        """Return why the last ownerships of these partitions have ended, each reason once."""
+        found = dict.fromkeys(self._ended_because.get(partition, "") for partition in partitions)
+        return [why for why in found if why]
 
 
 class Assignments:
@@ -210,7 +219,7 @@ class Assignments:
                 self._without(partitions),
             )
         )
-        self.ownership.replace(self.held() - set(partitions))
+        self.ownership.replace(self.held() - set(partitions), "the group rebalanced")
 
     async def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Own exactly these partitions; the listener gets the new ones."""
@@ -225,12 +234,12 @@ class Assignments:
 
         await self._rendezvous.ask(RebalanceCall(CallKind.ASSIGNED, added, call))
 
-    def mark_lost(self) -> None:
+    def mark_lost(self, why: str = "") -> None:
         """Own nothing any more, because the coordinator removed this member."""
         if not self.held():
             return
         lost = self.held()
-        self.ownership.replace(())
+        self.ownership.replace((), why)
         if self._lost_call is None:
             self._lost_call = self._rendezvous.post(
                 RebalanceCall(
@@ -248,18 +257,24 @@ class Assignments:
 
     async def revoke_all(self, application: Application) -> None:
         """Revoke everything, in the application's thread or task."""
-        partitions = self._subscription.assigned() if self._subscription.is_automatic else set()
+        subscription = self._subscription
+        listener = subscription.departing_listener if subscription.departing else subscription.listener
+        partitions = set(subscription.departing)
+        if not partitions and subscription.is_automatic:
+            partitions = subscription.assigned()
         kind = CallKind.REVOKED if self.held() else CallKind.LOST
         while (call := self._rendezvous.take()) is not None:
             call.done.try_success(None)  # this revocation replaces it
         self._lost_call = None
         try:
             if partitions:
-                await application.call(tell, self._subscription.listener, kind, partitions)
+                await application.call(tell, listener, kind, partitions)
         finally:
-            self.ownership.replace(())
-            if partitions:
-                self._subscription.assign_from_group(())
+            self.ownership.replace((), "this consumer left the group")
+            if subscription.departing:
+                subscription.departed()
+            elif partitions:
+                subscription.assign_from_group(())
 
     def _call_listener(self, kind: CallKind, partitions: Collection[TopicPartition]) -> object:
         here = self._subscription.assigned() & set(partitions)
@@ -294,6 +309,15 @@ class Subscription(Protocol):
     """The ConsumerRebalanceListener, or None."""
     subscription_version: int
     """Counts changes of the subscription."""
+    departing_listener: object
+    """The listener of a subscription that has ended, until it was called for `departing`."""
+
+    @property
+    def departing(self) -> Collection[TopicPartition]:
+        """The partitions of a subscription that has ended, until its listener was called for them."""
+
+    def departed(self) -> None:
+        """Forget `departing`."""
 
     @property
     def subscribed_topics(self) -> Collection[str]:
@@ -320,6 +344,15 @@ class Subscription(Protocol):
 
     def consumed(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """The offsets to commit: behind the records that were returned."""
+
+    def take_unstored(self) -> Collection[TopicPartition]:
+        """Return, once, the partitions that were taken away before the group had stored their positions."""
+
+    def note_answered(self, offsets: Mapping[TopicPartition, OffsetAndMetadata | None]) -> None:
+        """Record offsets that the group has stored, or whose commit has failed for good."""
+
+    def last_taken(self) -> tuple[TopicPartition, int] | None:
+        """The partition and the offset of the record that an iteration returned last; None without an iteration."""
 
     def without_position(self) -> Collection[TopicPartition]:
         """The partitions whose position is the committed offset, which is not known yet."""

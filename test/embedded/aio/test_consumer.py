@@ -772,6 +772,115 @@ def test_unsubscribe_and_subscribe_again(run_once, broker):
     run_once(main())
 
 
+class Committing(ConsumerRebalanceListener):
+    """Notes its calls, and commits what was returned when partitions are revoked."""
+
+    def __init__(self, reader):
+        self.reader = reader
+        self.calls = []
+
+    async def on_partitions_revoked(self, revoked):
+        self.calls.append(("revoked", sorted(revoked), {tp: await self.reader.position(tp) for tp in revoked}))
+        await self.reader.commit()
+
+    async def on_partitions_assigned(self, assigned):
+        self.calls.append(("assigned", sorted(assigned)))
+
+
+PROTOCOLS = {
+    "eager": {},
+    "cooperative": {"partition_assignment_strategy": ["cooperative-sticky"]},
+    "consumer": {"group_protocol": "consumer"},
+}
+
+
+@pytest.mark.parametrize("commits", ["automatic", "by the listener"])
+@pytest.mark.parametrize("then", ["subscribe at once", "subscribe later", "assign later", "stop"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_unsubscribe_commits_and_calls_the_listener_and_gives_the_partitions_up(
+    run_once, broker, protocol, then, commits
+):
+    fill(broker, 3)
+
+    async def main():
+        reader = consumer(broker, group_id="g", enable_auto_commit=commits == "automatic", **PROTOCOLS[protocol])
+        listener = Committing(reader)
+        reader.subscribe(["t"], listener=listener)
+        async with reader:
+            assert (await reader.getone(T0)).offset == 0
+            reader.unsubscribe()
+            assert reader.assignment() == set()
+            if then.endswith("later"):
+                await until(lambda: not broker.group_members("g"))
+            if then.startswith("subscribe"):
+                reader.subscribe(["t"], listener=listener)
+            if then == "assign later":
+                reader.assign([T0])
+            if then != "stop":
+                assert (await asyncio.wait_for(reader.getone(T0), 60)).offset == 1
+                await reader.commit()
+                assert broker.committed("g", "t") == 2
+        if then == "stop":
+            assert broker.committed("g", "t") == 1
+        revoked = ("revoked", [T0, T1], {T0: 1, T1: 0})
+        again = [("assigned", [T0, T1])] if then.startswith("subscribe") else []
+        assert listener.calls == [("assigned", [T0, T1]), revoked, *again]
+        assert not broker.group_members("g")
+
+    run_once(main())
+
+
+class Refusing(ConsumerRebalanceListener):
+    """Raises for the first assignment."""
+
+    def __init__(self):
+        self.assigned = []
+
+    def on_partitions_assigned(self, assigned):
+        self.assigned.append(sorted(assigned))
+        if len(self.assigned) == 1:
+            raise RuntimeError("of a listener")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("how", ["it fails", "it is cancelled", "stop"])
+def test_a_start_that_does_not_succeed_leaves_the_group(run_once, broker, protocol, how, caplog):
+    fill(broker, 3)
+    listener = Refusing()
+
+    async def main():
+        reader = consumer(broker, group_id="g", **PROTOCOLS[protocol])
+        reader.subscribe(["t"], listener=listener if how == "it fails" else None)
+        if how == "it fails":
+            with pytest.raises(RuntimeError, match="of a listener"):
+                await reader.start()
+        else:
+            joins = "ConsumerGroupHeartbeat" if protocol == "consumer" else "SyncGroup"
+            broker.delay(joins, 0.2, times=1)
+            starting = asyncio.ensure_future(reader.start())
+            await until(lambda: count(broker, joins))
+            if how == "stop":
+                await reader.stop()
+                with pytest.raises(ConsumerStoppedError):
+                    await starting
+            else:
+                starting.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await starting
+        await until(lambda: not broker.group_members("g"))
+        if how != "stop":
+            broker.clear_faults()
+            await reader.start()
+            assert reader.assignment() == {T0, T1}
+            assert (await asyncio.wait_for(reader.getone(), 60)).offset == 0
+            await reader.stop()
+        assert not broker.group_members("g")
+
+    run_once(main())
+    internal = [record for record in caplog.records if record.exc_info and record.name != "kafka.aio.consumer_engine"]
+    assert not internal, "only the error of the listener is logged with a traceback"
+
+
 # Memory (A11)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from itertools import pairwise
 
@@ -28,6 +29,48 @@ def test_without_a_committed_offset_auto_offset_reset_decides(
     consumer = make(group_id="g", auto_offset_reset=policy)
     consumer.assign([T0])
     assert consumer.position(T0) == position
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (
+            {"group_id": "g", "auto_offset_reset": "latest"},
+            (
+                "Reading starts at the end, with records that are written from now on, as the group has no committed "
+                "offsets of them and auto_offset_reset is 'latest': t-1"
+            ),
+        ),
+        (
+            {"auto_offset_reset": "earliest"},
+            "Reading starts at the beginning, as there is no group_id and auto_offset_reset is 'earliest': t-0, t-1",
+        ),
+    ],
+)
+def test_the_log_says_once_where_reading_starts_and_why(
+    cluster: Cluster, make: MakeConsumer, options: dict[str, str], line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "kafka.consumer")
+    cluster.committed[T0] = 6
+    consumer = make("t", **options)
+    consumer.poll(timeout_ms=1000)
+    consumer.poll(timeout_ms=1000)
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines == (["Reading starts at committed offsets: t-0 at 6"] if "group_id" in options else []) + [line]
+
+
+@pytest.mark.parametrize("options", [{}, {"group_id": "g"}])
+def test_a_consumer_that_never_polled_is_not_healthy(
+    cluster: Cluster, make: MakeConsumer, options: dict[str, str]
+) -> None:
+    consumer = make(**options)
+    assert consumer.health()["ok"]
+    consumer.subscribe(["t"])
+    health = consumer.health()
+    assert not health["ok"]
+    assert health["problems"] == ["the application has not called poll() since it chose topics or partitions"]
+    consumer.poll(timeout_ms=1000)
+    assert consumer.health()["ok"]
 
 
 def test_with_the_policy_none_poll_raises_until_the_application_seeks(cluster: Cluster, make: MakeConsumer) -> None:

@@ -110,6 +110,31 @@ def test_a_member_whose_application_does_not_poll_leaves(cluster: Cluster, make:
     assert state(consumer) is MemberState.STABLE
 
 
+def test_an_application_that_takes_a_record_within_each_max_poll_interval_is_not_stuck(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    cluster.fill(100)
+    consumer = make("t", group_id="g", max_poll_interval_ms=5000, session_timeout_ms=4000, heartbeat_interval_ms=1000)
+    for offset, record in zip(range(20), consumer, strict=False):
+        assert record.offset == offset
+        rest(consumer, 4)
+    assert state(consumer) is MemberState.STABLE
+    assert len(cluster.asked("JoinGroup")) == 1
+    rest(consumer, 10)
+    assert state(consumer) is MemberState.LEFT, "it takes no records any more"
+
+
+def test_a_member_that_has_left_is_not_stuck(
+    cluster: Cluster, make: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    consumer = make("t", group_id="g", max_poll_interval_ms=5000, session_timeout_ms=4000, heartbeat_interval_ms=1000)
+    consumer.poll(timeout_ms=1000)
+    consumer.unsubscribe()
+    rest(consumer, 60)
+    assert state(consumer) is MemberState.UNJOINED
+    assert "max_poll_interval_ms" not in caplog.text
+
+
 def test_a_poll_that_waits_longer_than_the_interval_is_not_stuck(cluster: Cluster, make: MakeConsumer) -> None:
     consumer = make("t", group_id="g", max_poll_interval_ms=5000, session_timeout_ms=4000, heartbeat_interval_ms=1000)
     consumer.poll(timeout_ms=30_000)

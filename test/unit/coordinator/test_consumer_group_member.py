@@ -13,6 +13,7 @@ from kafka.coordinator.states import MemberState
 from kafka.errors import GroupAuthorizationFailedError, UnsupportedVersionError
 from kafka.protocol.group import ConsumerGroupHeartbeatResponse
 from kafka.protocol.metadata import MetadataResponse
+from kafka.testing import SILENCE
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
 
 FENCED_EPOCH, UNKNOWN_MEMBER, UNRELEASED = 110, 25, 111
@@ -106,6 +107,25 @@ def test_a_smaller_target_is_reported_after_the_revocation(group: Group, consume
         consumer.poll(timeout_ms=500)
     assert consumer.assignment() == {T1}
     assert [1] in [group.owned(at) for at in range(2, len(group.heartbeats))]
+
+
+def test_a_member_that_is_closed_before_the_first_heartbeat_is_answered_leaves(
+    group: Group, consumer: KafkaConsumer
+) -> None:
+    group.cluster.broker.on("ConsumerGroupHeartbeat", lambda _request, _session: SILENCE)
+    consumer.poll(timeout_ms=1000)
+    group.cluster.broker.on("ConsumerGroupHeartbeat", group.answer)
+    consumer.close(timeout_ms=1000)
+    joined, left = group.heartbeats
+    assert (joined.member_epoch, left.member_epoch) == (0, -1)
+    assert joined.member_id == left.member_id
+
+
+def test_a_consumer_that_the_coordinator_does_not_know_does_not_leave(group: Group, consumer: KafkaConsumer) -> None:
+    group.script.extend([UNKNOWN_MEMBER] * 50)
+    consumer.poll(timeout_ms=50)
+    consumer.close()
+    assert {each.member_epoch for each in group.heartbeats} == {0}
 
 
 @pytest.mark.parametrize("code", [FENCED_EPOCH, UNKNOWN_MEMBER])

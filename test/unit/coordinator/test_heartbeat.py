@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from kafka.coordinator.heartbeat import Heartbeat, PollTimer
+from kafka.coordinator.heartbeat import Heartbeat, HeartbeatTask, PollTimer
+from kafka.coordinator.states import Generation
 from kafka.errors import KafkaConfigurationError
+from kafka.protocol.group import HeartbeatResponse
 from kafka.testing import FakeClock, MemoryNetwork
 
 
@@ -80,8 +83,14 @@ class Polled:
         self.is_active = True
         self.seen: list[tuple[str, float]] = []
         self.began = self.clock.monotonic()
+        self.taken: object = None
         self.timer = PollTimer(
-            self.loop, self.heartbeat, lambda: self.is_active, lambda: self.note("notify"), lambda: self.note("stuck")
+            self.loop,
+            self.heartbeat,
+            lambda: self.is_active,
+            lambda: self.note("notify"),
+            lambda: self.note("stuck"),
+            lambda: self.taken,
         )
 
     def note(self, what: str) -> None:
@@ -117,6 +126,17 @@ def test_an_application_that_polls_after_the_notification_is_not_stuck(polled: P
     assert polled.seen == [("notify", 60.0), ("notify", 120.5), ("stuck", 121.5)]
 
 
+def test_an_application_that_takes_records_without_a_call_of_poll_is_not_stuck(polled: Polled) -> None:
+    polled.timer.arm()
+    for minute in range(5):
+        polled.taken = minute
+        polled.run(until=60 * (minute + 1))
+    assert polled.seen == []
+    polled.run(until=400)
+    # The last record was taken after four minutes; the next look, a quarter of the interval later, has seen that.
+    assert polled.seen == [("notify", 315.0), ("stuck", 316.0)]
+
+
 @pytest.mark.parametrize("how", ["cancelled", "left"])
 def test_a_member_that_has_left_is_not_notified(polled: Polled, how: str) -> None:
     polled.timer.arm()
@@ -127,3 +147,39 @@ def test_a_member_that_has_left_is_not_notified(polled: Polled, how: str) -> Non
         polled.is_active = False
     polled.run(until=200)
     assert polled.seen == []
+
+
+class Member:
+    """A member of a group, as its heartbeats see it; it leaves in the pass in which a heartbeat becomes due."""
+
+    group_id, group_instance_id, retry_backoff = "g", None, 0.1
+
+    def __init__(self) -> None:
+        network = MemoryNetwork()
+        self.loop = network.environment().make_loop()
+        self.heartbeat = Heartbeat(heartbeat_interval_ms=3000, session_timeout_ms=10_000, clock=network.clock)
+        self.generation = Generation(1, "m")
+        self.sent: list[Any] = []
+        self.task = HeartbeatTask(self)
+
+    async def ask(self, request: Any, use: str, timeout: float | None = None) -> Any:
+        self.sent.append(request)
+        return HeartbeatResponse(error_code=0)
+
+    def heartbeat_answered(self, seconds: float) -> None: ...
+
+    def heartbeat_refused(self, error: object, generation: Generation) -> None: ...
+
+    def coordinator_dead(self, error: object) -> None: ...
+
+
+def test_a_heartbeat_that_is_due_when_the_member_leaves_is_not_sent() -> None:
+    member = Member()
+    member.task.reset()
+    member.loop.call_later(3.0, member.task.disable)
+    member.loop.run_until(member.loop.spawn(member.loop.sleep(4)))
+    assert not member.sent
+    member.task.reset()
+    member.loop.run_until(member.loop.spawn(member.loop.sleep(4)))
+    assert len(member.sent) == 1
+    member.loop.close()
