@@ -1,10 +1,13 @@
 """A Kafka client in pure Python.
 
-The names below are loaded when they are first used (PEP 562), so that ``import kafka`` costs next to nothing.
+The names below, and the modules of the package, are loaded when they are first used (PEP 562), so that
+``import kafka`` costs next to nothing.
 
 >>> import kafka
 >>> kafka.TopicPartition("events", 0)
 TopicPartition(topic='events', partition=0)
+>>> kafka.errors.KafkaTimeoutError.retriable
+True
 """
 
 from __future__ import annotations
@@ -14,6 +17,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    # Type checkers do not see what __getattr__ finds.
+    from kafka import admin as admin
+    from kafka import client as client
+    from kafka import client_async as client_async
+    from kafka import cluster as cluster
+    from kafka import codec as codec
+    from kafka import conn as conn
+    from kafka import consumer as consumer
+    from kafka import coordinator as coordinator
+    from kafka import errors as errors
+    from kafka import future as future
+    from kafka import metrics as metrics
+    from kafka import oauth as oauth
+    from kafka import partitioner as partitioner
+    from kafka import producer as producer
+    from kafka import protocol as protocol
+    from kafka import record as record
+    from kafka import sasl as sasl
+    from kafka import serializer as serializer
+    from kafka import structs as structs
+    from kafka import util as util
+    from kafka import vendor as vendor
+    from kafka import version as version
     from kafka.admin import IsolationLevel as IsolationLevel
     from kafka.admin import KafkaAdminClient as KafkaAdminClient
     from kafka.admin import OffsetSpec as OffsetSpec
@@ -149,7 +175,9 @@ def __getattr__(name: str) -> Any:
         use = _ELSEWHERE.get(name)
         if use is not None:  # the text of an AttributeError does not come out of `from kafka import ...`
             raise ImportError(f"cannot import name {name!r} from {__name__!r}: use {use}", name=__name__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from kafka._lazy import module_in
+
+        return module_in(__name__, name)
     value = getattr(import_module(_EXPORTS[name]), name)
     globals()[name] = value
     return value

@@ -4,6 +4,9 @@ A package must not import its own modules while it is imported itself. A thread 
 holds the import lock of that module while it waits for ``kafka.metrics``; a thread that is importing
 ``kafka.metrics`` and then wants ``kafka.metrics.stats`` waits for the first one. Python ends such a deadlock with an
 exception in one of the two threads. A package that loads nothing while it is imported cannot be part of it.
+
+The modules of a package are attributes of it as well, as in kafka-python, which loads them all: tracers patch
+``kafka.producer.kafka.KafkaProducer.send`` after ``import kafka``, and programs catch ``kafka.errors.KafkaError``.
 """
 
 from __future__ import annotations
@@ -11,15 +14,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
-__all__ = ["lazy_names"]
+__all__ = ["lazy_names", "module_in"]
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and the ``__dir__`` of a package; `homes` has for each name the module that it is in.
-
-    A module that is exported itself has its own name as its home.
 
     >>> find, names = lazy_names("kafka.serializer", {"JsonSerializer": "default"})
     >>> find("JsonSerializer")
@@ -29,9 +31,8 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
     def find(name: str) -> Any:
         home = homes.get(name)
         if home is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f"{package}.{home}")
-        value = module if name == home else getattr(module, name)
+            return module_in(package, name)
+        value = getattr(import_module(f"{package}.{home}"), name)
         setattr(sys.modules[package], name, value)
         return value
 
@@ -39,3 +40,22 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
         return sorted({*vars(sys.modules[package]), *homes})
 
     return find, names
+
+
+def module_in(package: str, name: str) -> ModuleType:
+    """Load and return a module of a package; AttributeError if the package has no such module.
+
+    >>> module_in("kafka", "errors")
+    <module 'kafka.errors' from ...>
+    >>> module_in("kafka", "nothing")
+    Traceback (most recent call last):
+    AttributeError: module 'kafka' has no attribute 'nothing'
+    """
+    full = f"{package}.{name}"
+    if not name.startswith("_"):
+        try:
+            return import_module(full)
+        except ModuleNotFoundError as error:
+            if error.name != full:  # the module is there and needs one that is not
+                raise
+    raise AttributeError(f"module {package!r} has no attribute {name!r}")

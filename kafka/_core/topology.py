@@ -4,7 +4,8 @@ A snapshot is immutable; a response makes a new one. So any thread may read and 
 
 Rules of merging: the response replaces the old state, except that a leader epoch never goes back for the same topic id
 (KIP-320: brokers learn of a change one after another, and a broker that is behind must not send the client back to the
-old leader). A topic with an error keeps its old state; a topic that is unknown twice in a row is removed.
+old leader). Leader epochs count from version 9 of the response on. A topic with an error keeps its old state; a topic
+that is unknown twice in a row is removed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ __all__ = ["Topology", "merged"]
 
 _NO_ID: Final = UUID(int=0)
 _NONE: Final[Mapping[Any, Any]] = {}
+# KAFKA-9212: brokers before 2.4, whose newest Metadata is version 8, may report an old leader epoch for as long as a
+# reassignment runs. A fetch or a lookup with that epoch is fenced, so their epochs are not used.
+_EPOCHS_SINCE: Final = 9
 
 Partitions = Mapping[int, PartitionMetadata]
 
@@ -52,13 +56,16 @@ class Topology:
         internal_topics: frozenset[str] = frozenset(),
         controller_id: int = -1,
         cluster_id: str | None = None,
+        names_by_id: Mapping[UUID, str] | None = None,
     ) -> None:
         self.brokers = brokers
         self.topics = topics
         self.errors = errors
         """Topics whose last answer was an error, with its code."""
         self.topic_ids = topic_ids
-        self.names_by_id: Mapping[UUID, str] = {topic_id: name for name, topic_id in topic_ids.items()}
+        if names_by_id is None:
+            names_by_id = {topic_id: name for name, topic_id in topic_ids.items()}
+        self.names_by_id = names_by_id
         self.internal_topics = internal_topics
         self.controller_id = controller_id
         self.cluster_id = cluster_id
@@ -70,6 +77,8 @@ class Topology:
             name: getattr(self, name)
             for name in ("brokers", "topics", "errors", "topic_ids", "internal_topics", "controller_id", "cluster_id")
         }
+        if "topic_ids" not in changes:  # the index of the ids stays as it is: it costs more than all the rest
+            parts["names_by_id"] = self.names_by_id
         return Topology(**{**parts, **changes})
 
     def led_by(self, broker_id: int) -> frozenset[TopicPartition]:
@@ -105,6 +114,8 @@ def merged(old: Topology, response: MetadataResponse, *, whole: bool) -> Topolog
     errors: dict[str, int] = {} if whole else dict(old.errors)
     ids: dict[str, UUID] = {} if whole else dict(old.topic_ids)
     internal: set[str] = set() if whole else set(old.internal_topics)
+    # A response without a version is not from the wire.
+    epochs = getattr(type(response), "API_VERSION", _EPOCHS_SINCE) >= _EPOCHS_SINCE
     for topic in response.topics:
         name = topic.name or old.names_by_id.get(topic.topic_id)
         if name is None:
@@ -115,7 +126,8 @@ def merged(old: Topology, response: MetadataResponse, *, whole: bool) -> Topolog
         errors.pop(name, None)
         topic_id = getattr(topic, "topic_id", None) or _NO_ID
         same = old.topic_ids.get(name, topic_id) == topic_id
-        topics[name] = _partitions(name, topic.partitions, old.topics.get(name, _NONE) if same else _NONE)
+        known = old.topics.get(name, _NONE) if same and epochs else _NONE
+        topics[name] = _partitions(name, topic.partitions, known, epochs=epochs)
         if topic_id != _NO_ID:
             ids[name] = topic_id
         if topic.is_internal:
@@ -155,7 +167,7 @@ def _keep_known(
 
 
 def _partitions(
-    topic: str, said: Iterable[MetadataResponse.MetadataResponsePartition], known: Partitions
+    topic: str, said: Iterable[MetadataResponse.MetadataResponsePartition], known: Partitions, *, epochs: bool
 ) -> Partitions:
     partitions: dict[int, PartitionMetadata] = {}
     for entry in said:
@@ -171,7 +183,7 @@ def _partitions(
             list(entry.replica_nodes),
             list(entry.isr_nodes),
             for_code(entry.error_code) if entry.error_code else None,
-            entry.leader_epoch,
+            entry.leader_epoch if epochs else -1,
             list(entry.offline_replicas or ()),
         )
     return partitions

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.acl import ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourceType
 from kafka.admin.calls import Calls
-from kafka.admin.results import error_of, raise_first
+from kafka.admin.results import error_of, raise_first, raise_refused
 from kafka.errors import IllegalArgumentError, KafkaError, NoError, for_code
 from kafka.protocol.acl import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 
@@ -325,13 +325,18 @@ class Acls(Calls):
         ]
         return found, NoError
 
-    async def create_acls(self, acls: Iterable[ACL], timeout_ms: float | None = None) -> CreateAclsResult:
-        """Create ACLs; nothing is raised for an ACL that is refused (see `CreateAclsResult`)."""
+    async def create_acls(
+        self, acls: Iterable[ACL], timeout_ms: float | None = None, *, raise_errors: bool = True
+    ) -> CreateAclsResult:
+        """Create ACLs. The first error of an ACL is raised; with ``raise_errors=False`` the result has the errors."""
         wanted = list(acls)
         for acl in wanted:
             if not isinstance(acl, ACL):
                 raise IllegalArgumentError(f"acls must be ACL objects, not {acl!r}")
-        return await self._run(timeout_ms, self._create_acls, wanted)
+        found = await self._run(timeout_ms, self._create_acls, wanted)
+        if raise_errors:
+            found.raise_for_error()
+        return found
 
     async def _create_acls(self, deadline: float, acls: list[ACL]) -> CreateAclsResult:
         version = await self._acl_version(deadline, CreateAclsRequest(), acls)
@@ -350,20 +355,27 @@ class Acls(Calls):
         response = await self._core.ask(CreateAclsRequest(creations=creations), deadline, "create_acls()")
         return CreateAclsResult(
             [
-                (acl, error_of(entry.error_code, f"{acl!r}", entry.error_message))
+                (acl, error_of(entry.error_code, f"create_acls(): {acl!r}", entry.error_message))
                 for acl, entry in zip(acls, response.results, strict=True)
             ]
         )
 
     async def delete_acls(
-        self, acl_filters: Iterable[ACLFilter], timeout_ms: float | None = None
+        self, acl_filters: Iterable[ACLFilter], timeout_ms: float | None = None, *, raise_errors: bool = True
     ) -> list[tuple[ACLFilter, list[tuple[ACL, type[KafkaError]]], type[KafkaError]]]:
-        """Delete the ACLs that filters mean; return for each filter the ACLs with an error class each, and its own."""
+        """Delete the ACLs that filters mean; return for each filter the ACLs with an error class each, and its own.
+
+        The first error of a filter or an ACL is raised; with ``raise_errors=False`` the classes are returned.
+        """
         wanted = list(acl_filters)
         for one in wanted:
             if not isinstance(one, ACLFilter):
                 raise IllegalArgumentError(f"acl_filters must be ACLFilter objects, not {one!r}")
-        return await self._run(timeout_ms, self._delete_acls, wanted)
+        found = await self._run(timeout_ms, self._delete_acls, wanted)
+        if raise_errors:
+            outcomes = (outcome for one, deleted, kind in found for outcome in ((repr(one), kind), *_named(deleted)))
+            raise_refused("delete_acls()", outcomes, found)
+        return found
 
     async def _delete_acls(
         self, deadline: float, filters: list[ACLFilter]
@@ -409,6 +421,10 @@ class Acls(Calls):
             if version < _USERS_SINCE and pattern.resource_type is ResourceType.USER:
                 raise self._core.unsupported("the resource type USER", "3.2")
         return version
+
+
+def _named(deleted: Iterable[tuple[ACL, type[KafkaError]]]) -> Iterable[tuple[str, type[KafkaError]]]:
+    return ((repr(acl), kind) for acl, kind in deleted)
 
 
 def _pattern_field(name: str, wanted: ACLFilter, version: int) -> dict[str, int]:

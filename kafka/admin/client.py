@@ -106,6 +106,8 @@ class KafkaAdminClient:
     Each call ends by `timeout_ms` (``default_api_timeout_ms`` by default), which covers all attempts: a controller or a
     leader that moves meanwhile is looked up again. A call about several items raises the first error of an item;
     ``error.results`` has the outcome of each. With ``raise_errors=False`` it returns the outcomes, errors among them.
+    Calls that describe topics, groups or users return the error of an item in its description, and
+    `delete_consumer_groups` returns the pairs of kafka-python 2.
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("admin")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -56,6 +57,8 @@ _LISTED_ONCE_SET: Final = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
     }
 )
+
+_LISTENER: Final = re.compile(r"listener\.name\.[^.]+\.")
 
 ResourceKey = tuple[ConfigResourceType, str]
 ResponseT = TypeVar("ResponseT", bound="Response")
@@ -430,11 +433,15 @@ class Configs(Calls):
         found = await self._describe_configs(deadline, plain, config_filter=ConfigFilterType.ALL)
         known = {(item.resource_type, item.resource_name): item.configs for item in found.resources}
         for resource in brokers:
+            has = known[resource.key]
             for name in resource.configs or ():
-                if name not in known[resource.key] and name not in _LISTED_ONCE_SET:
-                    near = get_close_matches(name, known[resource.key], n=1)
-                    hint = f": did you mean {near[0]!r}?" if near else ""
-                    raise InvalidConfigurationError(f"broker {resource.name} has no setting {name!r}{hint}")
+                listener, plain = _split_listener(name)
+                # A setting of one mechanism has the mechanism's name between the listener's and its own.
+                if not has.keys().isdisjoint({name, plain, plain.partition(".")[2]}) or name in _LISTED_ONCE_SET:
+                    continue
+                near = get_close_matches(plain, has, n=1)
+                hint = f": did you mean {listener + near[0]!r}?" if near else ""
+                raise InvalidConfigurationError(f"broker {resource.name} has no setting {name!r}{hint}")
 
     async def _own_configs(
         self, resources: list[ConfigResource], deadline: float
@@ -470,3 +477,15 @@ class Configs(Calls):
                 )
             merged[key] = {name: (AlterConfigOp.SET, value) for name, value in values.items()}
         return merged
+
+
+def _split_listener(name: str) -> tuple[str, str]:
+    """Return the prefix of one listener, which brokers list only where it is set, and the setting itself.
+
+    >>> _split_listener("listener.name.internal.ssl.keystore.location")
+    ('listener.name.internal.', 'ssl.keystore.location')
+    >>> _split_listener("log.retention.ms")
+    ('', 'log.retention.ms')
+    """
+    found = _LISTENER.match(name)
+    return (found[0], name[found.end() :]) if found else ("", name)

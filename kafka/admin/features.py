@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka.acl import Named
 from kafka.admin.calls import Calls
-from kafka.admin.results import Outcome, Result, error_of
+from kafka.admin.results import Outcome, Result, error_of, raise_first
 from kafka.errors import IllegalArgumentError
 from kafka.protocol.admin import ApiVersionsRequest, UpdateFeaturesRequest, UpdateFeaturesResponse
 from kafka.protocol.negotiation import ApiVersions
@@ -86,14 +86,22 @@ class Features(Calls):
         updates: Mapping[str, int | tuple[UpdateFeatureType | str, int]],
         validate_only: bool = False,
         timeout_ms: float | None = 60_000,
+        *,
+        raise_errors: bool = True,
     ) -> dict[str, Outcome]:
-        """Change the levels of features (Kafka 2.7); return ``OK`` or the text of the error for each.
+        """Change the levels of features (Kafka 2.7).
+
+        The first error of a feature is raised; with ``raise_errors=False`` the result has ``OK`` or the text of the
+        error for each, which is a `str` with the exception in its ``error``.
 
         A value is the new level, 0 to stop using the feature, or a pair of an `UpdateFeatureType` and the level. Since
         Kafka 4.0 all are changed or none.
         """
         wanted = {str(name): _update(name, update) for name, update in updates.items()}
-        return await self._run(timeout_ms, self._update_features, wanted, validate_only)
+        found = await self._run(timeout_ms, self._update_features, wanted, validate_only)
+        if raise_errors:
+            raise_first((outcome.error for outcome in found.values()), found)
+        return found
 
     async def _update_features(
         self, deadline: float, wanted: dict[str, tuple[UpdateFeatureType, int]], validate_only: bool

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 from kafka.admin.calls import Calls
 from kafka.admin.groups import MemberToRemove, as_group, as_groups
 from kafka.admin.resources import operations
-from kafka.admin.results import ItemResult, Result, error_of
+from kafka.admin.results import ItemResult, Result, error_of, raise_refused
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 from kafka.errors import (
     GroupIdNotFoundError,
@@ -338,25 +338,38 @@ class GroupDescriptions(Calls):
         members: Iterable[MemberToRemove | str] | None = None,
         group_coordinator_id: int | None = None,
         timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> dict[str, type[KafkaError]]:
-        """Remove members from a group, all of them for None (Kafka 2.4); return the error class of each.
+        """Remove members from a group, all of them for None (Kafka 2.4).
 
-        A static member is named by its ``group_instance_id``, and is in the result by that name.
+        A static member is named by its ``group_instance_id``, and is in the result by that name. The first error of a
+        member is raised; with ``raise_errors=False`` the class of each error is returned.
 
         >>> from kafka import KafkaAdminClient
         >>> from kafka.broker import Broker
         >>> with Broker() as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
-        ...     admin.remove_group_members("readers", ["consumer-1"])
+        ...     admin.remove_group_members("readers", ["consumer-1"], raise_errors=False)
         {'consumer-1': <class 'kafka.errors.UnknownMemberIdError'>}
         """
         wanted = None if members is None else [_member(member) for member in members]
-        return await self._run(timeout_ms, self._remove_group_members, as_group(group_id), wanted, group_coordinator_id)
+        found = await self._run(
+            timeout_ms, self._remove_group_members, as_group(group_id), wanted, group_coordinator_id
+        )
+        if raise_errors:
+            raise_refused(f"remove_group_members(): group {group_id!r}", found.items(), found)
+        return found
 
     async def remove_members_from_consumer_group(
-        self, group_id: str, members: Iterable[MemberToRemove | str] | None = None, timeout_ms: float | None = None
+        self,
+        group_id: str,
+        members: Iterable[MemberToRemove | str] | None = None,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> dict[str, type[KafkaError]]:
         """Remove members: `remove_group_members` by the name that it has in Java."""
-        return await self.remove_group_members(group_id, members, timeout_ms=timeout_ms)
+        return await self.remove_group_members(group_id, members, timeout_ms=timeout_ms, raise_errors=raise_errors)
 
     async def _remove_group_members(
         self, deadline: float, group: str, members: list[MemberToRemove] | None, node_id: int | None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafka.admin.groups import as_group, as_groups
 from kafka.admin.offsets import IsolationLevel, Offsets, OffsetSpec, OffsetTimestamp, as_timestamp
 from kafka.admin.partitions import as_offsets, as_partition, as_partitions, by_topic
-from kafka.admin.results import Result, error_of, raise_first
+from kafka.admin.results import Result, error_of, raise_first, raise_refused
 from kafka.errors import (
     CoordinatorLoadInProgressError,
     IllegalArgumentError,
@@ -207,11 +207,19 @@ class GroupOffsets(Offsets):
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | Mapping[tuple[str, int], OffsetAndMetadata | int],
         group_coordinator_id: int | None = None,
         timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> dict[TopicPartition, type[KafkaError]]:
-        """Commit offsets for a group without members; return the error class of each partition."""
-        return await self._run(
+        """Commit offsets for a group without members.
+
+        The first error of a partition is raised; with ``raise_errors=False`` the class of each error is returned.
+        """
+        found = await self._run(
             timeout_ms, self._alter_group_offsets, as_group(group_id), as_offsets(offsets), group_coordinator_id
         )
+        if raise_errors:
+            raise_refused(f"alter_group_offsets(): group {group_id!r}", found.items(), found)
+        return found
 
     async def _alter_group_offsets(
         self, deadline: float, group: str, offsets: Commits, node_id: int | None
@@ -256,11 +264,19 @@ class GroupOffsets(Offsets):
         partitions: Iterable[TopicPartition],
         group_coordinator_id: int | None = None,
         timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> dict[TopicPartition, type[KafkaError]]:
-        """Delete committed offsets of topics that no member is subscribed to; return each partition's error class."""
-        return await self._run(
+        """Delete committed offsets of topics that no member is subscribed to.
+
+        The first error of a partition is raised; with ``raise_errors=False`` the class of each error is returned.
+        """
+        found = await self._run(
             timeout_ms, self._delete_group_offsets, as_group(group_id), as_partitions(partitions), group_coordinator_id
         )
+        if raise_errors:
+            raise_refused(f"delete_group_offsets(): group {group_id!r}", found.items(), found)
+        return found
 
     async def _delete_group_offsets(
         self, deadline: float, group: str, partitions: list[TopicPartition], node_id: int | None
@@ -285,15 +301,22 @@ class GroupOffsets(Offsets):
         group_id: str,
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
         timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> dict[TopicPartition, type[KafkaError]]:
         """Commit offsets: `alter_group_offsets` by the name that it has in Java."""
-        return await self.alter_group_offsets(group_id, offsets, timeout_ms=timeout_ms)
+        return await self.alter_group_offsets(group_id, offsets, timeout_ms=timeout_ms, raise_errors=raise_errors)
 
     async def delete_consumer_group_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+        self,
+        group_id: str,
+        partitions: Iterable[TopicPartition],
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> dict[TopicPartition, type[KafkaError]]:
         """Delete committed offsets: `delete_group_offsets` by the name that it has in Java."""
-        return await self.delete_group_offsets(group_id, partitions, timeout_ms=timeout_ms)
+        return await self.delete_group_offsets(group_id, partitions, timeout_ms=timeout_ms, raise_errors=raise_errors)
 
     async def reset_group_offsets(
         self,
@@ -303,14 +326,18 @@ class GroupOffsets(Offsets):
         timeout_ms: float | None = None,
         *,
         dry_run: bool = False,
+        raise_errors: bool = True,
     ) -> dict[TopicPartition, ResetOffset]:
         """Move the committed offsets of a group without members; return the new offset of each partition.
 
+        The first error of a partition is raised, after the others were moved; with ``raise_errors=False`` the outcome
+        has its class.
+
         `offset_specs` is a dict from partitions, or from topics for all of their partitions, to places; or one place
-        for all partitions for which the group has committed an offset. A place is an `OffsetSpec` or its name, an
-        offset, an `OffsetTimestamp` or a datetime (the first record at or after it), a timedelta before now, a `Shift`,
-        or ``"current"``. Offsets outside of the log become its beginning or its end, and so does a time
-        after the last record. With `dry_run` nothing is committed.
+        for all partitions for which the group has committed an offset; there must be one then. A place is an
+        `OffsetSpec` or its name, an offset, an `OffsetTimestamp` or a datetime (the first record at or after it), a
+        timedelta before now, a `Shift`, or ``"current"``. Offsets outside of the log become its beginning or its end,
+        and so does a time after the last record. With `dry_run` nothing is committed.
 
         >>> from kafka import KafkaAdminClient
         >>> from kafka.broker import Broker
@@ -319,7 +346,7 @@ class GroupOffsets(Offsets):
         ...         admin.reset_group_offsets("readers", {"events": "earliest"})
         {TopicPartition(topic='events', partition=0): ResetOffset(error=<class 'kafka.errors.NoError'>, offset=0)}
         """
-        return await self._run(
+        found = await self._run(
             timeout_ms,
             self._reset_group_offsets,
             as_group(group_id),
@@ -327,6 +354,10 @@ class GroupOffsets(Offsets):
             group_coordinator_id,
             dry_run=dry_run,
         )
+        if raise_errors:
+            outcomes = ((partition, outcome.error) for partition, outcome in found.items())
+            raise_refused(f"reset_group_offsets(): group {group_id!r}", outcomes, found)
+        return found
 
     async def _reset_group_offsets(
         self, deadline: float, group: str, places: object, node_id: int | None, *, dry_run: bool
@@ -334,6 +365,11 @@ class GroupOffsets(Offsets):
         listed = await self._list_group_offsets(deadline, {group: None}, node_id)
         listed.raise_for_error()
         committed = {partition: commit.offset for partition, commit in listed[group].items() if commit.offset >= 0}
+        if not committed and not isinstance(places, Mapping):
+            raise IllegalArgumentError(
+                f"reset_group_offsets(): group {group!r} has no committed offsets to move: name topics or partitions, "
+                'as in {"events": "earliest"}'
+            )
         wanted = await self._places_by_partition(deadline, places, committed)
         level = IsolationLevel.READ_UNCOMMITTED
         # A timestamp for each partition whose place is one; the ends of the log bound all of them.

@@ -179,30 +179,44 @@ class Groups(Calls):
         return found
 
     async def delete_groups(
-        self, group_ids: Iterable[str], group_coordinator_id: int | None = None, timeout_ms: float | None = None
+        self,
+        group_ids: Iterable[str],
+        group_coordinator_id: int | None = None,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> dict[str, Outcome]:
-        """Delete groups without members; return ``OK`` or the text of the error for each.
+        """Delete groups without members.
+
+        The first error of a group is raised; with ``raise_errors=False`` the result has ``OK`` or the text of the error
+        for each, which is a `str` with the exception in its ``error``.
 
         >>> from kafka import KafkaAdminClient
         >>> from kafka.broker import Broker
         >>> with Broker() as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
-        ...     admin.delete_groups(["readers"])["readers"].error.message
+        ...     admin.delete_groups(["readers"], raise_errors=False)["readers"].error.message
         'GROUP_ID_NOT_FOUND'
         """
-        return await self._run(timeout_ms, self._delete_groups, as_groups(group_ids), group_coordinator_id)
+        found = await self._run(timeout_ms, self._delete_groups, as_groups(group_ids), group_coordinator_id)
+        if raise_errors:
+            raise_first((outcome.error for outcome in found.values()), found)
+        return found
 
     async def delete_consumer_groups(
         self, group_ids: Iterable[str], group_coordinator_id: int | None = None, timeout_ms: float | None = None
     ) -> list[tuple[str, type[KafkaError]]]:
         """Delete groups without members; return pairs of name and error class, as kafka-python 2 does."""
-        found = await self.delete_groups(group_ids, group_coordinator_id, timeout_ms)
+        found = await self.delete_groups(group_ids, group_coordinator_id, timeout_ms, raise_errors=False)
         return [(group, type(outcome.error) if outcome.error else NoError) for group, outcome in found.items()]
 
     async def _delete_groups(self, deadline: float, groups: list[str], node_id: int | None) -> dict[str, Outcome]:
         await self._core.require(deadline, DeleteGroupsRequest.API_KEY, 0, "delete_groups()", "1.1")
 
         def read(response: DeleteGroupsResponse) -> dict[str, KafkaError | bool]:
-            return {entry.group_id: error_of(entry.error_code, entry.group_id) or True for entry in response.results}
+            return {
+                entry.group_id: error_of(entry.error_code, f"delete_groups(): {entry.group_id!r}") or True
+                for entry in response.results
+            }
 
         found = await self._core.ask_coordinators(
             groups,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partitions, by_topic
-from kafka.admin.results import ItemResult, Result, error_of, raise_first
+from kafka.admin.results import ItemResult, Result, error_of, raise_first, raise_refused
 from kafka.errors import KafkaError, NoError
 from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafka.structs import TopicPartition, TopicPartitionReplica
@@ -172,11 +172,21 @@ class LogDirs(Calls):
         return found
 
     async def alter_replica_log_dirs(
-        self, assignments: Mapping[TopicPartitionReplica, str], timeout_ms: float | None = None
+        self,
+        assignments: Mapping[TopicPartitionReplica, str],
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> dict[TopicPartitionReplica, type[KafkaError]]:
-        """Move replicas to other log directories of their brokers (Kafka 1.1); return the error class of each."""
+        """Move replicas to other log directories of their brokers (Kafka 1.1).
+
+        The first error of a replica is raised; with ``raise_errors=False`` the class of each error is returned.
+        """
         wanted = {_replica(replica): path for replica, path in assignments.items()}
-        return await self._run(timeout_ms, self._alter_replica_log_dirs, wanted)
+        found = await self._run(timeout_ms, self._alter_replica_log_dirs, wanted)
+        if raise_errors:
+            raise_refused("alter_replica_log_dirs()", found.items(), found)
+        return found
 
     async def _alter_replica_log_dirs(
         self, deadline: float, wanted: dict[TopicPartitionReplica, str]

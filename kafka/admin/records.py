@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partition, by_topic
 from kafka.admin.results import ItemResult
-from kafka.errors import BrokerResponseError, IllegalArgumentError, KafkaError
+from kafka.errors import BrokerResponseError, Code, IllegalArgumentError, KafkaError
 from kafka.protocol.admin import DeleteRecordsRequest, DeleteRecordsResponse
 from kafka.structs import TopicPartition
 
 __all__ = ["DeletedRecords", "Records", "RecordsToDelete"]
+
+_COMPACTED: Final = "the topic's cleanup.policy is compact; records can be deleted where it has 'delete' too"
 
 
 class RecordsToDelete(NamedTuple):
@@ -93,7 +95,8 @@ class Records(Calls):
                     outcome = DeletedRecords(
                         low_watermark=entry.low_watermark,
                         error_code=entry.error_code,
-                        error_message=None,
+                        # Brokers do not say more, and for records there is no other policy.
+                        error_message=_COMPACTED if entry.error_code == Code.POLICY_VIOLATION else None,
                         partition_index=entry.partition_index,
                     )
                     partition = outcome.partition = TopicPartition(topic.name, entry.partition_index)

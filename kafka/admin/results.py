@@ -7,15 +7,15 @@ attributes, but are not among the keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
-from kafka.errors import KafkaError, for_code
+from kafka.errors import KafkaError, NoError, for_code
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["ItemResult", "Outcome", "Result", "Results", "error_of", "raise_failed", "raise_first"]
+__all__ = ["ItemResult", "Outcome", "Result", "Results", "error_of", "raise_failed", "raise_first", "raise_refused"]
 
 
 class Result(dict[str, Any]):
@@ -167,14 +167,24 @@ def raise_first(answers: Iterable[object], results: object) -> None:
 
 def raise_failed(items: Iterable[ItemResult], results: object) -> None:
     """Raise the first error of the items, with the results of the whole call in ``error.results``."""
-    failed = [item for item in items if not item.ok]
+    failed = [item.error for item in items if item.error is not None]
     if failed:
         _raise(failed, results)
 
 
-def _raise(failed: list[ItemResult], results: object) -> NoReturn:
-    error = failed[0].error
-    assert error is not None
+def raise_refused(what: str, outcomes: Iterable[tuple[object, type[KafkaError]]], results: object) -> None:
+    """Raise the first error of the items, whose outcomes are classes, with all outcomes in ``error.results``."""
+    failed = [
+        kind(f"{what}: {'-'.join(map(str, item)) if isinstance(item, tuple) else item}: {kind.description}")
+        for item, kind in outcomes
+        if kind is not NoError
+    ]
+    if failed:
+        _raise(failed, results)
+
+
+def _raise(failed: Sequence[KafkaError], results: object) -> NoReturn:
+    error = failed[0]
     if len(failed) > 1:
         text = f"{error.args[0]} ({len(failed)} items failed; error.results has the outcome of each)"
         error = type(error)(text)

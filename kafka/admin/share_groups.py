@@ -10,7 +10,7 @@ from kafka.admin.group_offsets import as_group_specs
 from kafka.admin.groups import Groups, as_group, as_groups
 from kafka.admin.partitions import as_offsets, by_topic
 from kafka.admin.resources import as_topics
-from kafka.admin.results import Outcome, Result, error_of, raise_first
+from kafka.admin.results import Outcome, Result, error_of, raise_first, raise_refused
 from kafka.errors import KafkaError, for_code
 from kafka.protocol.share import (
     AlterShareGroupOffsetsRequest,
@@ -143,10 +143,21 @@ class ShareGroups(GroupDescriptions, Groups):
         return await self._core.ask_coordinators(list(wanted), request, read, deadline, "list_share_group_offsets()")
 
     async def alter_share_group_offsets(
-        self, group_id: str, offsets: Mapping[TopicPartition, int], timeout_ms: float | None = None
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int],
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> dict[TopicPartition, type[KafkaError]]:
-        """Set the start offsets of a share group without members (Kafka 4.1); return each partition's error class."""
-        return await self._run(timeout_ms, self._alter_share_group_offsets, as_group(group_id), as_offsets(offsets))
+        """Set the start offsets of a share group without members (Kafka 4.1).
+
+        The first error of a partition is raised; with ``raise_errors=False`` the class of each error is returned.
+        """
+        found = await self._run(timeout_ms, self._alter_share_group_offsets, as_group(group_id), as_offsets(offsets))
+        if raise_errors:
+            raise_refused(f"alter_share_group_offsets(): group {group_id!r}", found.items(), found)
+        return found
 
     async def _alter_share_group_offsets(
         self, deadline: float, group: str, offsets: dict[TopicPartition, OffsetAndMetadata]
@@ -177,11 +188,17 @@ class ShareGroups(GroupDescriptions, Groups):
         }
 
     async def delete_share_group_offsets(
-        self, group_id: str, topics: Iterable[str], timeout_ms: float | None = None
+        self, group_id: str, topics: Iterable[str], timeout_ms: float | None = None, *, raise_errors: bool = True
     ) -> dict[str, type[KafkaError]]:
-        """Delete the offsets of topics of a share group without members (Kafka 4.1); return the error class of each."""
+        """Delete the offsets of topics of a share group without members (Kafka 4.1).
+
+        The first error of a topic is raised; with ``raise_errors=False`` the class of each error is returned.
+        """
         names = [str(topic) for topic in as_topics(topics)]
-        return await self._run(timeout_ms, self._delete_share_group_offsets, as_group(group_id), names)
+        found = await self._run(timeout_ms, self._delete_share_group_offsets, as_group(group_id), names)
+        if raise_errors:
+            raise_refused(f"delete_share_group_offsets(): group {group_id!r}", found.items(), found)
+        return found
 
     async def _delete_share_group_offsets(
         self, deadline: float, group: str, topics: list[str]
@@ -198,10 +215,10 @@ class ShareGroups(GroupDescriptions, Groups):
     # Deleting…
 
     async def delete_share_groups(
-        self, group_ids: Iterable[str], timeout_ms: float | None = None
+        self, group_ids: Iterable[str], timeout_ms: float | None = None, *, raise_errors: bool = True
     ) -> dict[str, Outcome]:
         """Delete share groups without members: `delete_groups` by the name that it has in Java."""
-        return await self.delete_groups(group_ids, timeout_ms=timeout_ms)
+        return await self.delete_groups(group_ids, timeout_ms=timeout_ms, raise_errors=raise_errors)
 
 
 def _share_group(group: ShareGroupDescribeResponse.DescribedGroup) -> ShareGroupDescription:

@@ -122,10 +122,10 @@ class StreamsGroups(GroupDescriptions, GroupOffsets, Groups):
     # Calls that are the same for groups of every kind, by the names of Java…
 
     async def delete_streams_groups(
-        self, group_ids: Iterable[str], timeout_ms: float | None = None
+        self, group_ids: Iterable[str], timeout_ms: float | None = None, *, raise_errors: bool = True
     ) -> dict[str, Outcome]:
         """Delete streams groups without members: `delete_groups` by the name that it has in Java."""
-        return await self.delete_groups(group_ids, timeout_ms=timeout_ms)
+        return await self.delete_groups(group_ids, timeout_ms=timeout_ms, raise_errors=raise_errors)
 
     async def list_streams_group_offsets(
         self,
@@ -140,15 +140,22 @@ class StreamsGroups(GroupDescriptions, GroupOffsets, Groups):
         group_id: str,
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
         timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> dict[TopicPartition, type[KafkaError]]:
         """Commit offsets for a streams group without members: `alter_group_offsets`."""
-        return await self.alter_group_offsets(group_id, offsets, timeout_ms=timeout_ms)
+        return await self.alter_group_offsets(group_id, offsets, timeout_ms=timeout_ms, raise_errors=raise_errors)
 
     async def delete_streams_group_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+        self,
+        group_id: str,
+        partitions: Iterable[TopicPartition],
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> dict[TopicPartition, type[KafkaError]]:
         """Delete committed offsets of a streams group: `delete_group_offsets`."""
-        return await self.delete_group_offsets(group_id, partitions, timeout_ms=timeout_ms)
+        return await self.delete_group_offsets(group_id, partitions, timeout_ms=timeout_ms, raise_errors=raise_errors)
 
 
 def _streams_group(group: StreamsGroupDescribeResponse.DescribedGroup) -> StreamsGroupDescription:

@@ -10,7 +10,7 @@ from typing import Final
 
 from kafka.acl import Named
 from kafka.admin.calls import Calls
-from kafka.admin.results import Outcome, Result, error_of
+from kafka.admin.results import Outcome, Result, error_of, raise_first
 from kafka.errors import IllegalArgumentError, KafkaError
 from kafka.protocol.users import (
     AlterUserScramCredentialsRequest,
@@ -163,10 +163,13 @@ class Users(Calls):
         self,
         alterations: Iterable[UserScramCredentialDeletion],
         timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> dict[str, Outcome | None]:
-        """Set or delete credentials of users (Kafka 2.7); return None or the text of the error for each user.
+        """Set or delete credentials of users (Kafka 2.7).
 
-        The text is a `str` with the exception in its ``error``.
+        The first error of a user is raised; with ``raise_errors=False`` the result has None or the text of the error
+        for each, which is a `str` with the exception in its ``error``.
         """
         wanted = list(alterations)
         for one in wanted:
@@ -175,7 +178,10 @@ class Users(Calls):
                     "alterations must be UserScramCredentialUpsertion or UserScramCredentialDeletion objects, "
                     f"not {type(one).__name__}"
                 )
-        return await self._run(timeout_ms, self._alter_user_scram_credentials, wanted)
+        found = await self._run(timeout_ms, self._alter_user_scram_credentials, wanted)
+        if raise_errors:
+            raise_first((outcome.error for outcome in found.values() if outcome is not None), found)
+        return found
 
     async def _alter_user_scram_credentials(
         self, deadline: float, alterations: list[UserScramCredentialDeletion]

@@ -61,7 +61,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from kafka._lazy import module_in
+
+        return module_in(__name__, name)
     value = getattr(import_module(_EXPORTS[name]), name)
     globals()[name] = value
     return value

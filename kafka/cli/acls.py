@@ -107,7 +107,7 @@ def _add_acls(permission: str) -> Callable[[Namespace], int]:
             complain(arguments, "nothing was changed (--dry-run)")
             return 0
         with Connection(arguments) as connection:
-            result = connection.admin().create_acls(acls)
+            result = connection.admin().create_acls(acls, raise_errors=False)
         return report(arguments, (("ACL", error, "") for error in result.errors.values()))
 
     return run
@@ -129,7 +129,7 @@ def _delete_acls(arguments: Namespace) -> int:
             arguments,
             (
                 ("ACL", error, "")
-                for _, deleted, failure in admin.delete_acls(filters)
+                for _, deleted, failure in admin.delete_acls(filters, raise_errors=False)
                 for error in (*(error for _, error in deleted), failure)
             ),
         )

@@ -86,7 +86,8 @@ def _apply_users(
     done: str,
 ) -> int:
     for change in changes:  # brokers refuse two changes of a user in one request
-        for outcome in connection.admin().alter_user_scram_credentials([change]).values():
+        outcomes = connection.admin().alter_user_scram_credentials([change], raise_errors=False)
+        for outcome in outcomes.values():
             if outcome is not None and outcome.error is not None:
                 raise CommandError(reason(outcome.error))
     print(f"{arguments.user}: {done}")

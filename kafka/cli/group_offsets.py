@@ -172,7 +172,7 @@ def _apply(
         raise CommandError(f"group {group!r} has {members}, which would commit over it: stop them first")
     if not agreed(arguments, f"Change {counted(len(rows), 'offset')} of group {group}?"):
         return 0
-    answers = admin.alter_group_offsets(group, new)
+    answers = admin.alter_group_offsets(group, new, raise_errors=False)
     return report(arguments, _outcomes(answers))
 
 
@@ -199,7 +199,8 @@ def _delete_offsets(arguments: Namespace) -> int:
         if not agreed(arguments, f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?"):
             return 0
         partitions = [TopicPartition(str(row["topic"]), int(str(row["partition"]))) for row in rows]
-        return report(arguments, _outcomes(admin.delete_group_offsets(arguments.group, partitions)))
+        answers = admin.delete_group_offsets(arguments.group, partitions, raise_errors=False)
+        return report(arguments, _outcomes(answers))
 
 
 def _edges(admin: KafkaAdminClient, partitions: Iterable[TopicPartition], place: str) -> Offsets:

@@ -123,7 +123,7 @@ def _delete(arguments: Namespace) -> int:
         print_table(arguments, rows, [Column("group_id", "GROUP"), *Column.of("state", "members")])
         if not agreed(arguments, f"Delete {counted(len(known), 'group')} with all offsets?"):
             return code
-        outcomes = admin.delete_groups(list(known)).items()
+        outcomes = admin.delete_groups(list(known), raise_errors=False).items()
         return code | report(arguments, ((name, outcome.error, "deleted") for name, outcome in outcomes))
 
 
@@ -141,7 +141,8 @@ def _remove_members(arguments: Namespace) -> int:
         print_table(arguments, members, [*_MEMBER_COLUMNS[:2], _MEMBER_COLUMNS[3]])
         if not agreed(arguments, f"Remove {counted(len(members), 'member')} of group {arguments.group}?"):
             return 0
-        answers = admin.remove_group_members(arguments.group, [one["member_id"] for one in members])
+        names = [one["member_id"] for one in members]
+        answers = admin.remove_group_members(arguments.group, names, raise_errors=False)
         return report(arguments, ((f"member {member}", error, "") for member, error in answers.items()))
 
 

@@ -251,7 +251,7 @@ def _move_dir(arguments: Namespace) -> int:
         print_table(arguments, rows, Column.of("topic", "partition", "broker", "directory"))
         if not agreed(arguments, f"Move {counted(len(chosen), 'replica')}?"):
             return 0
-        return report(arguments, _outcomes(admin.alter_replica_log_dirs(wanted)))
+        return report(arguments, _outcomes(admin.alter_replica_log_dirs(wanted, raise_errors=False)))
 
 
 _CHOSEN: Final = Argument(

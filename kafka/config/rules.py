@@ -1,7 +1,8 @@
 """Constraints between options. Each rule gets a whole configuration, and the names of the options that were given.
 
-A rule raises an error if two given options contradict each other. If a given option contradicts a default, the rule
-changes the default: acks=1 switches idempotence off, and a request_timeout_ms of an hour raises default_api_timeout_ms.
+A rule raises an error if two given options contradict each other, or if a given option is too low for the default of
+another one. If the default of an option is too low for a given one, the rule changes the default: acks=1 switches
+idempotence off, and a request_timeout_ms of an hour raises default_api_timeout_ms.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import IllegalArgumentError, KafkaConfigurationError
 
 __all__ = ["RULES"]
 
@@ -26,19 +27,21 @@ def _refuse(option: str, sentence: str) -> KafkaConfigurationError:
     return KafkaConfigurationError(sentence, option=option)
 
 
-def _at_least(values: Values, given: Collection[str], name: str, floor: float, reason: str) -> None:
-    """Refuse an option that is too low if it was given, otherwise raise it to the floor."""
+def _at_least(values: Values, given: Collection[str], name: str, parts: tuple[str, ...], more: int = 0) -> None:
+    """Refuse an option that is below the sum of others if it was given, otherwise raise it to the sum."""
+    floor = sum(values[part] for part in parts) + more
     if name not in values or values[name] is None or values[name] >= floor:
         return
     if name in given:
-        raise _refuse(name, f"{name} must be at least {reason}, which is {floor:g}, not {values[name]!r}")
+        least = " plus ".join([*(f"{part} ({values[part]:.15g})" for part in parts), *([str(more)] if more else [])])
+        raise _refuse(name, f"{name} must be at least {least}, not {values[name]:.15g}: lower {parts[-1]} too")
     values[name] = floor
 
 
 def _ordered(low: str, high: str) -> Rule:
     def rule(values: Values, given: Collection[str]) -> None:
         if high in values and low in values:
-            _at_least(values, given, high, values[low], low)
+            _at_least(values, given, high, (low,))
 
     return rule
 
@@ -128,22 +131,19 @@ def _idempotence(values: Values, given: Collection[str]) -> None:
 
 def _delivery(values: Values, given: Collection[str]) -> None:
     if "delivery_timeout_ms" in values:
-        floor = values["linger_ms"] + values["request_timeout_ms"]
-        _at_least(values, given, "delivery_timeout_ms", floor, "linger_ms plus request_timeout_ms")
+        _at_least(values, given, "delivery_timeout_ms", ("linger_ms", "request_timeout_ms"))
 
 
 def _compression(values: Values, _given: Collection[str]) -> None:
     level, codec = values.get("compression_level"), values.get("compression_type")
     if level is None or codec is None:
         return
-    # zstd has negative levels, for speed; lz4's negative ones accelerate likewise.
-    least, most = {"gzip": (-1, 9), "lz4": (-65537, 16), "zstd": (-131072, 22)}.get(codec, (None, None))
-    if least is None or most is None:
-        raise _refuse("compression_level", f"compression_type={codec!r} has no levels; leave compression_level unset")
-    if not least <= level <= most:
-        raise _refuse(
-            "compression_level", f"compression_level for {codec!r} must be from {least} to {most}, not {level}"
-        )
+    from kafka.codec import check_level, codec_id
+
+    try:
+        check_level(codec_id(codec), level)
+    except IllegalArgumentError as error:
+        raise _refuse("compression_level", f"compression_level={level}: {error.args[0]}") from None
 
 
 def _membership(values: Values, given: Collection[str]) -> None:
@@ -177,7 +177,7 @@ def _fetching(values: Values, given: Collection[str]) -> None:
     if "fetch_max_wait_ms" not in values:
         return
     # 512 bytes, as librdkafka has it: the reply's own framing.
-    _at_least(values, given, "receive_message_max_bytes", values["fetch_max_bytes"] + 512, "fetch_max_bytes plus 512")
+    _at_least(values, given, "receive_message_max_bytes", ("fetch_max_bytes",), 512)
     if values["consumer_timeout_ms"] < 0:
         values["consumer_timeout_ms"] = math.inf
 

@@ -60,7 +60,6 @@ _HOMES = {
     "NamedMeasurable": "metric",
     "Quota": "metric",
     "Sensor": "sensor",
-    "stats": "stats",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

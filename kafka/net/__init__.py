@@ -5,3 +5,9 @@ Clients use `connection`, which opens when it is first needed, and again after a
 with requests. `states` is the table of its states, `diagnosis` explains a refusal, `settings` and `environment` hold
 what the connections of a client share and how they reach the outside world.
 """
+
+from __future__ import annotations
+
+from kafka._lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names(__name__, {})

@@ -408,9 +408,9 @@ async def authenticate(
         while not mechanism.is_done():
             token = await _run(workers, mechanism, mechanism.auth_bytes)
             if framed:
-                reply, lifetime = await _step(exchange, token, versions)
+                reply, lifetime = await _step(exchange, token, versions, mechanism)
             else:
-                reply = await _bare_step(exchange, token, name)
+                reply = await _bare_step(exchange, token, mechanism)
             await _run(workers, mechanism, mechanism.receive, reply)
     except KafkaError:
         raise
@@ -441,24 +441,26 @@ async def _choose(exchange: Exchange, name: str, version: int) -> None:
         raise for_code(code)(f"the broker refused the SASL handshake for {name}")
 
 
-async def _step(exchange: Exchange, token: bytes, versions: ApiVersions) -> tuple[bytes, int]:
+async def _step(exchange: Exchange, token: bytes, versions: ApiVersions, mechanism: SaslMechanism) -> tuple[bytes, int]:
     from kafka.protocol.sasl import SaslAuthenticateRequest
 
     request = SaslAuthenticateRequest(auth_bytes=token)
     response = await exchange.ask(request, versions.version_for(request))
     if response.error_code:
-        error = for_code(response.error_code)(response.error_message or "the broker refused the credentials")
+        text = response.error_message or "the broker refused the credentials"
+        error = for_code(response.error_code)(f"{text} ({mechanism.auth_details()})")
         if isinstance(error, AuthenticationError) or error.retriable:
             raise error
         raise SaslAuthenticationFailedError(str(error)) from error
     return bytes(response.auth_bytes), response.session_lifetime_ms
 
 
-async def _bare_step(exchange: Exchange, token: bytes, name: str) -> bytes:
+async def _bare_step(exchange: Exchange, token: bytes, mechanism: SaslMechanism) -> bytes:
     try:
         return await exchange.ask_raw(token)
     except KafkaConnectionError as error:
         # Before KIP-152 (1.0) brokers refuse credentials by closing the connection.
         raise SaslAuthenticationFailedError(
-            f"the broker closed the connection during SASL {name}, which is how brokers before 1.0 refuse credentials"
+            f"the broker closed the connection while authenticating {mechanism.auth_details()}, which is how brokers "
+            "before 1.0 refuse credentials"
         ) from error

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from kafka.sasl.oauth import AbstractTokenProvider
+from typing import TYPE_CHECKING
+
+from kafka._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kafka.oauth.abstract import AbstractTokenProvider as AbstractTokenProvider
 
 __all__ = ["AbstractTokenProvider"]
+
+__getattr__, __dir__ = lazy_names(__name__, {"AbstractTokenProvider": "abstract"})

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._core.client import PRODUCE
-from kafka.errors import KafkaError, KafkaProtocolError, UnknownBrokerIdError, UnsupportedVersionError, for_code
+from kafka.errors import Code, KafkaError, KafkaProtocolError, UnknownBrokerIdError, UnsupportedVersionError, for_code
 from kafka.producer.produce_request import OLDEST, Written, read_reply, request_type
 from kafka.producer.producer_batch import Delivered, ProduceOutcome, ProducerBatch, classify
 from kafka.protocol.produce import ProduceRequest
@@ -302,6 +302,11 @@ class Sink:
         text = result.error_message or ""
         for culprit in result.record_errors or ():
             text += f" (record {culprit.batch_index}: {culprit.batch_index_error_message or 'not accepted'})"
+        if result.error_code == Code.MESSAGE_TOO_LARGE and not text and batch.sealed is not None:
+            text = (
+                f"a batch of {batch.sealed.size} bytes is larger than the topic or the broker accepts "
+                "(max.message.bytes)"
+            )
         error = for_code(result.error_code)(*filter(None, [text.strip()]), topic_partition=partition.tp)
         known = False
         if error.invalid_metadata:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Final
 
+from kafka._lazy import module_in
 from kafka.protocol.aliases import CLASS_ALIASES, HISTORIC_APIS, MOVED_NAMES
 
 _MESSAGE: Final = re.compile(r"(\w+?)(Request|Response)(?:_v(\d+))?")
@@ -51,6 +52,8 @@ def _message(module: str, name: str) -> Any:
             if int(version) in cls._versions:
                 return cls[int(version)]
             raise AttributeError(f"module {module!r} has no {name}: {cls.__name__} has versions {cls._versions}")
+    if module == "kafka.protocol":  # the package; the others are modules
+        return module_in(module, name)
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 

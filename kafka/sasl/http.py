@@ -34,6 +34,11 @@ class HttpAnswer:
     reason: str
     body: bytes
 
+    @property
+    def is_temporary(self) -> bool:
+        """Whether another attempt may succeed: the server is overloaded, or broken (408, 429, 5xx)."""
+        return self.status in {408, 429} or self.status >= 500
+
     def __repr__(self) -> str:
         return f"<HttpAnswer {self.status} {self.reason}, {len(self.body)} bytes>"
 

@@ -11,6 +11,7 @@ import configparser
 import hashlib
 import hmac
 import json
+import logging
 import os
 import re
 from collections.abc import Callable, Generator, Mapping
@@ -27,12 +28,15 @@ from kafka.errors import (
     AuthenticationError,
     KafkaConfigurationError,
     KafkaConnectionError,
+    KafkaError,
     SaslAuthenticationFailedError,
 )
 from kafka.sasl.abc import ExchangeMechanism
 from kafka.sasl.http import HttpAnswer, http_request
 
 __all__ = ["AwsCredentials", "CredentialChain", "SaslMechanismAwsMskIam", "find_credentials", "presign"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +88,12 @@ def presign(
 
 _CONTAINER_HOST: Final = "http://169.254.170.2"
 _INSTANCE_HOST: Final = "http://169.254.169.254"
-# Temporary credentials are renewed this long before they end, in seconds.
+# Temporary credentials are renewed this long before they end, in seconds; while that fails, they serve until this
+# close to their end (clocks differ).
 _EARLY: Final = 300.0
+_LAST_USE: Final = 10.0
+# What STS says with status 400, and what another attempt may cure: it throttles, or cannot reach the identity provider.
+_TEMPORARY: Final = frozenset({"IDPCommunicationError", "RequestLimitExceeded", "Throttling", "ThrottlingException"})
 # Options of a profile that say where its credentials are instead of naming them.
 _ELSEWHERE: Final = ("role_arn", "sso_session", "sso_start_url", "credential_process", "login_session")
 # The services of the machine answer at once or not at all.
@@ -93,7 +101,7 @@ _LOCAL_TIMEOUT: Final = 1.0
 
 
 class CredentialChain:
-    """Asks each source in turn and keeps temporary credentials until shortly before they end."""
+    """Asks each source in turn. Temporary credentials are kept, and renewed shortly before they end."""
 
     def __init__(
         self,
@@ -109,11 +117,23 @@ class CredentialChain:
         self._kept: AwsCredentials | None = None
 
     def __call__(self) -> AwsCredentials:
-        """Return credentials that are valid now; AuthenticationError if no source has any."""
+        """Return credentials that are valid now.
+
+        AuthenticationError if no source has any; KafkaConnectionError if a source has an outage, which passes.
+        """
         kept = self._kept
-        if kept is not None and kept.expires_at is not None and self._clock.time() < kept.expires_at - _EARLY:
+        left = kept.expires_at - self._clock.time() if kept is not None and kept.expires_at is not None else 0.0
+        if kept is not None and left > _EARLY:
             return kept
-        return self._search.run(self._find)
+        if kept is not None and left > _LAST_USE and self._search.under_way:
+            return kept
+        try:
+            return self._search.run(self._find)
+        except KafkaError as error:
+            if kept is None or left <= _LAST_USE:
+                raise
+            log.warning("Could not renew the AWS credentials, the present ones stay in use: %s", error)
+            return kept
 
     def _find(self) -> AwsCredentials:
         for source in (
@@ -147,7 +167,7 @@ class CredentialChain:
             "Version": "2011-06-15",
             "RoleArn": role,
             "RoleSessionName": self._environ.get("AWS_ROLE_SESSION_NAME", "purekafka"),
-            "WebIdentityToken": Path(file).read_text(encoding="utf-8").strip(),
+            "WebIdentityToken": _token_in(file, "AWS_WEB_IDENTITY_TOKEN_FILE"),
         }
         host = f"sts.{region}.{domain}" if region else f"sts.{domain}"
         answer = self._fetch(
@@ -157,12 +177,17 @@ class CredentialChain:
             headers={"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"},
         )
         if answer.status != 200:
-            raise AuthenticationError(f"AWS STS refused the web identity for {role}: {answer.status} {answer.reason}")
-        reply = json.loads(answer.body)["AssumeRoleWithWebIdentityResponse"]["AssumeRoleWithWebIdentityResult"]
-        found = reply["Credentials"]
-        return AwsCredentials(
-            found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"], float(found["Expiration"])
-        )
+            raise _refusal(answer, f"AWS STS refused the web identity for {role}")
+        try:
+            reply = json.loads(answer.body)["AssumeRoleWithWebIdentityResponse"]["AssumeRoleWithWebIdentityResult"]
+            found = reply["Credentials"]
+            return AwsCredentials(
+                found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"], float(found["Expiration"])
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise AuthenticationError(
+                f"AWS STS answered without credentials for {role}: {type(error).__name__} {error}"
+            ) from error
 
     def _from_files(self) -> AwsCredentials | None:
         profile = self._environ.get("AWS_PROFILE") or self._environ.get("AWS_DEFAULT_PROFILE") or "default"
@@ -205,7 +230,7 @@ class CredentialChain:
         token = self._environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN")
         token_file = self._environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
         if token_file:
-            token = Path(token_file).read_text(encoding="utf-8").strip()
+            token = _token_in(token_file, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
         if token and urlsplit(url).scheme == "http" and "\n" in token:
             raise KafkaConfigurationError("The container's authorization token has more than one line")
         answer = self._local("GET", url, {"Authorization": token} if token else {})
@@ -218,10 +243,16 @@ class CredentialChain:
         try:
             session = self._local("PUT", f"{host}/latest/api/token", {"X-aws-ec2-metadata-token-ttl-seconds": "21600"})
         except KafkaConnectionError:
+            if self._kept is not None:
+                raise  # it has answered before
             return None  # not on EC2
+        if session.is_temporary:
+            raise _refusal(session, "No session of the AWS instance service")
         headers = {"X-aws-ec2-metadata-token": session.body.decode()} if session.status == 200 else {}
         base = f"{host}/latest/meta-data/iam/security-credentials/"
         roles = self._local("GET", base, headers)
+        if roles.is_temporary:
+            raise _refusal(roles, "No role from the AWS instance service")
         if roles.status != 200 or not roles.body.strip():
             return None  # no role is attached to the instance
         url = base + roles.body.decode().split()[0]
@@ -232,9 +263,9 @@ class CredentialChain:
 
     @staticmethod
     def _from_json(answer: HttpAnswer, url: str) -> AwsCredentials:
+        if answer.status != 200:
+            raise _refusal(answer, f"No AWS credentials from {without_passwords(url)}")
         try:
-            if answer.status != 200:
-                raise ValueError(f"{answer.status} {answer.reason}")
             fields = json.loads(answer.body)
             expires = datetime.fromisoformat(fields["Expiration"].replace("Z", "+00:00")).timestamp()
             return AwsCredentials(fields["AccessKeyId"], fields["SecretAccessKey"], fields["Token"], expires)
@@ -242,6 +273,25 @@ class CredentialChain:
             raise AuthenticationError(
                 f"No AWS credentials from {without_passwords(url)}: {type(error).__name__} {error}"
             ) from error
+
+
+def _refusal(answer: HttpAnswer, what: str) -> KafkaError:
+    """Return the error of an answer that is not credentials: one that is retried if another attempt may succeed."""
+    text = f"{what}: {answer.status} {answer.reason}"
+    try:
+        code = json.loads(answer.body)["Error"]["Code"]
+    except (ValueError, KeyError, TypeError):
+        code = None
+    if isinstance(code, str):
+        text = f"{text} ({code[:100]})"
+    return KafkaConnectionError(text) if answer.is_temporary or code in _TEMPORARY else AuthenticationError(text)
+
+
+def _token_in(file: str, option: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise KafkaConfigurationError(f"The file of {option} cannot be read: {error}") from error
 
 
 find_credentials: Final = CredentialChain()

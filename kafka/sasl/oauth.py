@@ -278,8 +278,7 @@ class OidcTokenProvider:
         if answer.status != 200:
             why = " ".join(str(fields[key]) for key in ("error", "error_description") if key in fields)
             text = f"The token endpoint {self._shown} answered {answer.status} {why or answer.reason}"
-            # 4xx concerns this client, and another attempt does not help; 429 and 5xx are temporary.
-            if 400 <= answer.status < 500 and answer.status != 429:
+            if 400 <= answer.status < 500 and not answer.is_temporary:
                 raise AuthenticationError(f"{text}: check the client id, the secret and the scope")
             raise KafkaConnectionError(text)
         token = fields.get("access_token")

@@ -432,14 +432,7 @@ class _Compiler:
             value, at = parts[number].read(data, at)
             return (value if not tagged or value is None else {tags[number]: value}), at
 
-        def chosen(value: object) -> tuple[int, object] | None:
-            """Return the branch of a value; an object with the name of a branch chooses it."""
-            if isinstance(value, Mapping) and len(value) == 1:
-                (name,) = value
-                for number, part in enumerate(parts):
-                    if name in {part.name, tags[number]} and part.accepts(value[name]):
-                        return number, value[name]
-            return next(((number, value) for number, part in enumerate(parts) if part.accepts(value)), None)
+        chosen = _branch_finder(parts, tags, tagged=tagged)
 
         def write(value: object, out: bytearray) -> None:
             found = chosen(value)
@@ -451,6 +444,28 @@ class _Compiler:
         codec.read, codec.write = read, write
         codec.accepts = lambda value: chosen(value) is not None
         return codec
+
+
+def _branch_finder(
+    parts: list[AvroCodec], tags: list[str], *, tagged: bool
+) -> Callable[[object], tuple[int, object] | None]:
+    """Return what finds the branch of a union for a value: the branch's number, and its own value."""
+
+    def plain(value: object) -> tuple[int, object] | None:
+        return next(((number, value) for number, part in enumerate(parts) if part.accepts(value)), None)
+
+    def named(value: object) -> tuple[int, object] | None:
+        if isinstance(value, Mapping) and len(value) == 1:
+            (name,) = value
+            for number, part in enumerate(parts):
+                if name in {part.name, tags[number]} and part.accepts(value[name]):
+                    return number, value[name]
+        return None
+
+    # A map or a record may look like an object with the name of a branch. It is such an object where a union is read as
+    # one, and else only if no branch takes it as it is.
+    first, second = (named, plain) if tagged else (plain, named)
+    return lambda value: first(value) or second(value)
 
 
 class _Field(NamedTuple):

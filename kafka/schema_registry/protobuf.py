@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from collections.abc import Callable
 from typing import Any, Final
 
 from kafka.schema_registry.avro import read_long, write_long
@@ -14,6 +15,8 @@ __all__ = ["protobuf_codec"]
 
 #: Messages are nested a few levels deep; bytes that are no schema's may announce any number of indexes.
 _DEEPEST: Final = 100
+#: Files of Google's whose messages may stand in an Any without being imported.
+_STANDARD: Final = ("any", "duration", "empty", "field_mask", "struct", "timestamp", "wrappers")
 
 
 def protobuf_codec(registry: SchemaRegistry, schema: Schema, message: str | None) -> ProtobufCodec:
@@ -43,7 +46,10 @@ def protobuf_codec(registry: SchemaRegistry, schema: Schema, message: str | None
 
     for used in used_by(registry, schema):
         add(used.schema, used.name)
-    return ProtobufCodec(add(schema, f"schema-{schema.id}.proto"), message)
+    file = add(schema, f"schema-{schema.id}.proto")
+    for standard in _STANDARD:
+        _add_standard(pool, f"google/protobuf/{standard}.proto", known)
+    return ProtobufCodec(file, message, pool)
 
 
 def _descriptor(text: str) -> Any:
@@ -92,13 +98,15 @@ def _forget_missing(file: Any, known: set[str]) -> None:
 class ProtobufCodec:
     """Reads and writes the messages of one file, as dicts in the JSON of Protobuf with the names of the file."""
 
-    def __init__(self, file: Any, message: str | None) -> None:
+    def __init__(self, file: Any, message: str | None, pool: Any) -> None:
         self._file = file
         self._classes: dict[tuple[int, ...], Any] = {}
         self._message = message
+        self._pool = pool
+        self._to_dict = _to_dict(pool)
+        self._integers = _Integers()
 
     def decode(self, data: bytes, at: int) -> Any:
-        from google.protobuf import json_format
         from google.protobuf.message import DecodeError
 
         try:
@@ -110,7 +118,11 @@ class ProtobufCodec:
             found.ParseFromString(data[at:])
         except DecodeError as error:
             raise ValueError(f"the bytes are not a message {found.DESCRIPTOR.full_name}: {error}") from None
-        return json_format.MessageToDict(found, preserving_proto_field_name=True)
+        try:
+            value = self._to_dict(found)
+        except (TypeError, DecodeError) as error:  # an Any of a type that the schema does not have, or with other bytes
+            raise ValueError(f"a message {found.DESCRIPTOR.full_name} cannot be read: {error}") from None
+        return self._integers.in_message(found.DESCRIPTOR, value)
 
     def encode(self, value: Any, prefix: bytes) -> bytes:
         from google.protobuf import json_format
@@ -118,7 +130,7 @@ class ProtobufCodec:
         indexes = self._written()
         found = self._class(indexes)()
         try:
-            json_format.ParseDict(value, found)
+            json_format.ParseDict(value, found, descriptor_pool=self._pool)
         except (json_format.ParseError, AttributeError, TypeError) as error:
             raise ValueError(f"the value does not fit into {found.DESCRIPTOR.full_name}: {error}") from None
         out = bytearray(prefix)
@@ -160,6 +172,67 @@ class ProtobufCodec:
         if self._message not in known:
             raise SchemaMismatchError(f"the schema has no message {self._message!r}; it has {', '.join(sorted(known))}")
         return known[self._message]
+
+
+def _to_dict(pool: Any) -> Callable[[Any], Any]:
+    """Return the function that turns a message into a dict with all fields, also those that are 0, empty or false."""
+    from functools import partial
+    from inspect import signature
+
+    from google.protobuf.json_format import MessageToDict
+
+    zeros = "always_print_fields_with_no_presence"
+    if zeros not in signature(MessageToDict).parameters:  # protobuf before 5.26
+        zeros = "including_default_value_fields"
+    return partial(MessageToDict, preserving_proto_field_name=True, descriptor_pool=pool, **{zeros: True})
+
+
+class _Integers:
+    """Makes numbers of the integers of 64 bits, which are text in the JSON of Protobuf for the sake of JavaScript."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, list[tuple[str, Callable[[Any], Any]]]] = {}
+
+    def in_message(self, descriptor: Any, value: Any) -> Any:
+        """Return the value of a message with numbers."""
+        name = descriptor.full_name
+        if name in {"google.protobuf.Int64Value", "google.protobuf.UInt64Value"}:
+            return int(value)
+        if name.startswith("google.protobuf."):  # each has a form of its own
+            return value
+        fields = self._fields.get(name)
+        if fields is None:
+            fields = self._fields[name] = []  # known before they are complete: a message may contain itself
+            for field in descriptor.fields:
+                convert = self._of(field)
+                if convert is not None:
+                    fields.append((field.name, convert))
+        for field_name, convert in fields:
+            if field_name in value:
+                value[field_name] = convert(value[field_name])
+        return value
+
+    def _of(self, field: Any) -> Callable[[Any], Any] | None:
+        """Return what makes numbers of a field's value; None if it has none of these integers."""
+        inner = field.message_type
+        if inner is not None and inner.GetOptions().map_entry:
+            one = self._of(inner.fields_by_name["value"])
+            return None if one is None else lambda values: {key: one(value) for key, value in values.items()}
+        if inner is not None:
+            one = self._message(inner)
+        else:
+            one = int if field.cpp_type in {field.CPPTYPE_INT64, field.CPPTYPE_UINT64} else None
+        if one is not None and _is_repeated(field):
+            return lambda values: [one(value) for value in values]
+        return one
+
+    def _message(self, descriptor: Any) -> Callable[[Any], Any]:
+        return lambda value: self.in_message(descriptor, value)
+
+
+def _is_repeated(field: Any) -> bool:
+    found = getattr(field, "is_repeated", None)  # protobuf before 6.30 has labels
+    return field.label == field.LABEL_REPEATED if found is None else bool(found)
 
 
 def _indexes(data: bytes, at: int) -> tuple[tuple[int, ...], int]:

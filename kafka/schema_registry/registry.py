@@ -8,6 +8,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
+from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._text import without_passwords
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaError
 
@@ -18,6 +19,8 @@ __all__ = ["Reference", "Schema", "SchemaRegistry", "SchemaRegistryError"]
 
 #: Bytes that are no schema ids can look like many ids, so the memory for them is bounded.
 _REMEMBERED: Final = 1000
+#: An id that the registry does not know is asked for again after this many seconds, and not for each record before.
+_ASK_AGAIN: Final = 1.0
 _CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _NOT_FOUND: Final = 404
 
@@ -80,6 +83,7 @@ class SchemaRegistry:
         ssl_keyfile: str | None = None,
         ssl_context: ssl.SSLContext | None = None,
         timeout: float = 10.0,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         given = [part.strip() for part in (url.split(",") if isinstance(url, str) else url)]
         self._urls: list[str] = []
@@ -104,7 +108,10 @@ class SchemaRegistry:
         self._files = (ssl_cafile, ssl_certfile, ssl_keyfile)
         self._ssl_context = ssl_context
         self._timeout = timeout
+        self._clock = clock
         self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
+        self._unknown: OrderedDict[int, tuple[float, SchemaRegistryError]] = OrderedDict()
+        """Ids that the registry did not know, with the time from which they are asked for again."""
 
     def __repr__(self) -> str:
         return f"SchemaRegistry({','.join(self._urls)!r})"
@@ -119,21 +126,25 @@ class SchemaRegistry:
     def schema(self, schema_id: int) -> Schema:
         """Return the schema with an id.
 
-        An id that the registry does not know is not asked for again, because bytes of another format begin like ids.
+        An id that the registry does not know is asked for again after a second: a registry that follows another one
+        may be behind, and bytes of another format, of which there may be many, begin like ids.
         """
         key = ("id", schema_id)
         found = self._remembered.get(key)
         if found is None:
+            again_at, unknown = self._unknown.get(schema_id, (0.0, None))
+            if unknown is not None and self._clock.monotonic() < again_at:
+                raise SchemaRegistryError(str(unknown), unknown.status, unknown.error_code)
             try:
                 answer = self._request("GET", f"/schemas/ids/{schema_id}", f"schema id {schema_id}")
                 found = _schema_of(answer, schema_id)
             except SchemaRegistryError as error:
-                if error.status != _NOT_FOUND:
-                    raise
-                found = error
+                if error.status == _NOT_FOUND:
+                    self._unknown[schema_id] = (self._clock.monotonic() + _ASK_AGAIN, error)
+                    _limit(self._unknown)
+                raise
+            self._unknown.pop(schema_id, None)
             self._remember(key, found)
-        if isinstance(found, SchemaRegistryError):
-            raise SchemaRegistryError(str(found), found.status, found.error_code)
         schema: Schema = found
         return schema
 
@@ -221,8 +232,7 @@ class SchemaRegistry:
 
     def _remember(self, key: Hashable, found: object) -> None:
         self._remembered[key] = found
-        if len(self._remembered) > _REMEMBERED:
-            self._remembered.popitem(last=False)
+        _limit(self._remembered)
 
     # HTTP…
 
@@ -267,6 +277,11 @@ class SchemaRegistry:
         return self._ssl_context
 
 
+def _limit(remembered: OrderedDict[Any, Any]) -> None:
+    if len(remembered) > _REMEMBERED:
+        remembered.popitem(last=False)
+
+
 def _path(subject: str) -> str:
     return f"/subjects/{quote(subject, safe='')}"
 
@@ -296,7 +311,7 @@ def _body(schema: Schema) -> dict[str, Any]:
 def _checked(status: int, reason: str, body: bytes, what: str, wanted: type) -> Any:
     try:
         found = json.loads(body) if body else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if status // 100 == 2 and isinstance(found, wanted):
         return found
@@ -305,7 +320,8 @@ def _checked(status: int, reason: str, body: bytes, what: str, wanted: type) -> 
         kind = {dict: "object", list: "array", int: "number"}[wanted]
         message = f"the answer is not a JSON {kind}; this is not the URL of a schema registry"
     elif isinstance(found, dict):
-        code, message = int(found.get("error_code") or 0), str(found.get("message") or reason)
+        number = found.get("error_code")
+        code, message = number if isinstance(number, int) else 0, str(found.get("message") or reason)
     raise SchemaRegistryError(f"schema registry {what}: {message} (status {status})", status, code)
 
 

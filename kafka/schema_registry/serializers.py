@@ -63,9 +63,10 @@ class SchemaDeserializer:
 
     ``kind`` (``AVRO``, ``JSON``, ``PROTOBUF``) refuses schemas of the other types. ``form`` is for Avro: ``native`` has
     the values of Python, ``json`` what JSON can carry, ``tagged`` Avro's own JSON, ``short_tagged`` the same with the
-    names of types without namespaces. A message of Protobuf is a dict with the names of its fields, as in the JSON of
-    Protobuf. A schema is looked up once, by the thread that reads records;
-    in a program with `kafka.aio` that blocks the event loop.
+    names of types without namespaces. A message of Protobuf is a dict with the names of its fields, whose values are as
+    in the JSON of Protobuf, except that integers of 64 bits are numbers. It has all fields that are not optional, also
+    those that are 0, empty or false. A schema is looked up once, by the thread that reads records; in a program with
+    `kafka.aio` that blocks the event loop.
 
     >>> from kafka.schema_registry import SchemaDeserializer, SchemaRegistry
     >>> deserializer = SchemaDeserializer(SchemaRegistry("http://localhost:8081"))
@@ -97,6 +98,8 @@ class SchemaDeserializer:
             return codec.decode(data, _HEADER.size)
         except ValueError as error:
             raise SchemaMismatchError(f"schema id {identifier}: {error}") from None
+        except RecursionError:
+            raise SchemaMismatchError(f"schema id {identifier}: the value is nested too deeply") from None
 
     def _codec(self, identifier: int) -> Codec:
         try:
@@ -163,6 +166,8 @@ class SchemaSerializer:
             return codec.encode(value, prefix)
         except ValueError as error:
             raise SchemaMismatchError(f"subject {subject!r}: {error}") from None
+        except RecursionError:
+            raise SchemaMismatchError(f"subject {subject!r}: the value is nested too deeply") from None
 
     def _writer(self, subject: str) -> tuple[bytes, Codec]:
         schema = self._schema

@@ -196,7 +196,7 @@ class KafkaOffsetReader:
         try:
             if self._admin is None:
                 self._admin = admin_client(self._options.client)
-            outcomes = self._admin.alter_group_offsets(group, offsets, timeout_ms=_COMMIT_MS)
+            outcomes = self._admin.alter_group_offsets(group, offsets, timeout_ms=_COMMIT_MS, raise_errors=False)
         except KafkaError as error:
             log.warning("Committing progress to the group %r failed: %s", group, error)
             return

@@ -109,6 +109,40 @@ def test_an_older_leader_epoch_is_ignored(cluster):
     assert cluster.leader_for_partition(TP) == 0
 
 
+@pytest.mark.parametrize("version", [7, 8])
+def test_kafka_9212_leader_epochs_of_metadata_before_version_9_are_not_used(cluster, version):
+    def old(epoch, leader):
+        reply = response(topic("t", partition(0, leader, epoch)))
+        return MetadataResponse[version].decode(MetadataResponse[version](**vars_of(reply)).encode())
+
+    cluster.update_metadata(old(5, 1))
+    assert cluster.leader_epoch_for_partition(TP) == -1
+    cluster.update_metadata(old(4, 0))
+    assert cluster.leader_for_partition(TP) == 0
+    # While a cluster is upgraded, the epoch of a newer broker does not hold off an older one's answer.
+    cluster.update_metadata(response(topic("t", partition(0, 1, 5))))
+    cluster.update_metadata(old(4, 0))
+    assert (cluster.leader_for_partition(TP), cluster.leader_epoch_for_partition(TP)) == (0, -1)
+
+
+def vars_of(reply):
+    return {name: getattr(reply, name) for name in ("brokers", "cluster_id", "controller_id", "topics")}
+
+
+def test_version_9_of_metadata_has_leader_epochs(cluster):
+    reply = MetadataResponse[9](**vars_of(response(topic("t", partition(0, 1, 5)))))
+    cluster.update_metadata(MetadataResponse[9].decode(reply.encode()))
+    assert cluster.leader_epoch_for_partition(TP) == 5
+
+
+def test_a_leader_from_a_response_leaves_the_index_of_the_ids_alone(cluster):
+    cluster.update_metadata(response(topic("t", partition(0, 1, 5), topic_id=ONE)))
+    names = cluster.topology.names_by_id
+    assert cluster.update_partition_leader(TP, 7, 6)
+    assert cluster.topology.names_by_id is names
+    assert cluster.topic_name_for_id(ONE) == "t"
+
+
 def test_a_topic_made_anew_begins_its_epochs_anew(cluster):
     cluster.update_metadata(response(topic("t", partition(0, 1, 5), topic_id=ONE)))
     cluster.update_metadata(response(topic("t", partition(0, 0, 0), topic_id=TWO)))

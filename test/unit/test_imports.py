@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 import textwrap
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -222,3 +223,96 @@ def test_a_distribution_that_owns_files_of_the_package_is_named_with_the_command
 
 def test_other_distributions_are_not_named(tmp_path):
     assert imported_beside(tmp_path, "kafka_utils-4.1.0.dist-info", "purekafka-0.1.dist-info") == ""
+
+
+# Modules as attributes
+
+# What `import kafka` leaves as modules in kafka-python 1.4.7, 2.0.2, 2.3.3 or 3.0.12, as far as they are here too.
+HISTORIC = """
+    admin.acl_resource admin.client admin.config_resource admin.new_partitions admin.new_topic
+    client client_async cluster codec conn
+    consumer.base consumer.fetcher consumer.group consumer.multiprocess consumer.simple consumer.subscription_state
+    coordinator.assignors.abstract coordinator.assignors.cooperative_sticky coordinator.assignors.range
+    coordinator.assignors.roundrobin coordinator.assignors.sticky.sticky_assignor
+    coordinator.base coordinator.consumer coordinator.heartbeat coordinator.protocol
+    errors future
+    metrics.compound_stat metrics.dict_reporter metrics.kafka_metric metrics.measurable metrics.measurable_stat
+    metrics.metric_config metrics.metric_name metrics.metrics metrics.metrics_reporter metrics.quota metrics.stat
+    metrics.stats.avg metrics.stats.count metrics.stats.histogram metrics.stats.max_stat metrics.stats.min_stat
+    metrics.stats.percentile metrics.stats.percentiles metrics.stats.rate metrics.stats.sampled_stat
+    metrics.stats.sensor metrics.stats.total
+    net.connection oauth.abstract
+    partitioner.abc partitioner.default partitioner.hashed partitioner.roundrobin partitioner.sticky
+    producer.base producer.future producer.kafka producer.keyed producer.record_accumulator producer.sender
+    producer.simple producer.transaction_manager
+    protocol.abstract protocol.admin protocol.api protocol.commit protocol.fetch protocol.frame protocol.group
+    protocol.legacy protocol.message protocol.metadata protocol.offset protocol.parser protocol.pickle
+    protocol.produce protocol.struct protocol.types
+    record.abc record.default_records record.legacy_records record.memory_records record.util
+    sasl.abc sasl.gssapi sasl.msk sasl.oauth sasl.plain sasl.scram
+    serializer.abstract serializer.default serializer.wrapper
+    structs util vendor.selectors34 vendor.six vendor.socketpair version
+"""
+# The same of aiokafka 0.14.
+ASYNCIO = """
+    abc client cluster consumer coordinator.assignors.abstract coordinator.assignors.roundrobin
+    errors producer structs util
+"""
+
+
+def paths():
+    yield from (f"kafka.{path}" for path in HISTORIC.split())
+    yield from (f"kafka.aio.{path}" for path in ASYNCIO.split())
+
+
+def test_the_modules_that_the_releases_load_with_the_package_are_its_attributes():
+    """Asked of the package's own `__getattr__`, since an import elsewhere sets the attribute too."""
+    missing = []
+    for path in paths():
+        parts = path.split(".")
+        for end in range(1, len(parts)):
+            package, name = import_module(".".join(parts[:end])), parts[end]
+            if package.__getattr__(name) is not import_module(".".join(parts[: end + 1])):
+                missing.append(".".join(parts[: end + 1]))
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "kafka.errors.KafkaError",
+        "kafka.producer.kafka.KafkaProducer.send",
+        "kafka.consumer.group.KafkaConsumer.poll",
+        "kafka.admin.client.KafkaAdminClient",
+        "kafka.coordinator.assignors.range.RangePartitionAssignor",
+        "kafka.protocol.metadata.MetadataRequest",
+        "kafka.metrics.stats.avg.Avg",
+        "kafka.structs.TopicPartition",
+        "kafka.oauth.AbstractTokenProvider",
+        "kafka.aio.errors.KafkaError",
+    ],
+)
+def test_a_path_of_modules_works_after_importing_the_package_alone(expression):
+    assert run(f"import kafka; print({expression}.__name__)") == expression.rpartition(".")[2]
+
+
+def test_importing_the_package_loads_none_of_the_modules_that_are_its_attributes():
+    assert run("import sys, kafka; print(*(name for name in sys.modules if name.startswith('kafka.')))") == ""
+
+
+def test_a_module_that_is_not_there_is_an_attribute_error():
+    import kafka
+
+    for package in (kafka, kafka.producer, kafka.protocol, kafka.net, kafka.aio):
+        with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):
+            package.nothing  # noqa: B018
+        assert not hasattr(package, "__nothing__")
+
+
+def test_a_module_that_lacks_what_it_needs_says_what(tmp_path, monkeypatch):
+    from kafka._lazy import module_in
+
+    (tmp_path / "needs.py").write_text("import not_installed", encoding="utf-8")
+    monkeypatch.setattr("kafka.vendor.__path__", [str(tmp_path)])
+    with pytest.raises(ModuleNotFoundError, match="not_installed"):
+        module_in("kafka.vendor", "needs")

@@ -101,6 +101,29 @@ def test_a_setting_that_a_broker_does_not_have_is_refused(admin: KafkaAdminClien
         admin.alter_configs([ConfigResource(*EVENTS, {"retentoin.ms": 8000})])
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "listener.name.internal.ssl.keystore.location",
+        "listener.name.internal.scram-sha-256.sasl.jaas.config",
+        "listener.name.internal.max.connections",
+    ],
+)
+def test_a_setting_of_a_listener_that_a_broker_lists_only_once_it_is_set_is_set(admin: KafkaAdminClient, name: str):
+    admin.alter_configs([ConfigResource("broker", 2, {name: "5"})])
+    found = admin.describe_configs([ConfigResource("broker", 2)], config_filter="dynamic")
+    assert name in found["broker"]["2"]
+    admin.reset_configs([ConfigResource("broker", 2, {name: None})])
+    found = admin.describe_configs([ConfigResource("broker", 2)], config_filter="dynamic")
+    assert name not in found["broker"].get("2", {})
+
+
+def test_a_setting_of_a_listener_that_no_broker_has_is_refused(admin: KafkaAdminClient):
+    hint = r"did you mean 'listener\.name\.internal\.ssl\.keystore\.location'"
+    with pytest.raises(InvalidConfigurationError, match=hint):
+        admin.alter_configs([ConfigResource("broker", 2, {"listener.name.internal.ssl.keystoer.location": "x"})])
+
+
 def test_a_throttle_that_a_broker_lists_only_once_it_is_set_is_set(admin: KafkaAdminClient):
     admin.alter_configs([ConfigResource("broker", 2, {"leader.replication.throttled.rate": 1000})])
     found = admin.describe_configs([ConfigResource("broker", 2)], config_filter="dynamic")

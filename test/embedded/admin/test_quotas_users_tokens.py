@@ -63,7 +63,8 @@ def test_users_are_created_described_and_deleted(admin: KafkaAdminClient):
             UserScramCredentialUpsertion("alice", "SCRAM-SHA-256", "secret", iterations=8192),
             UserScramCredentialUpsertion("bob", "SCRAM-SHA-512", "secret"),
             UserScramCredentialDeletion("carol", "SCRAM-SHA-256"),
-        ]
+        ],
+        raise_errors=False,
     )
     assert (outcome["alice"], outcome["bob"]) == (None, None)
     assert isinstance(outcome["carol"].error, ResourceNotFoundError)  # type: ignore[union-attr]

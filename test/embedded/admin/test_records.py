@@ -13,6 +13,7 @@ from kafka.errors import (
     BrokerResponseError,
     IllegalArgumentError,
     OffsetOutOfRangeError,
+    PolicyViolationError,
     UnknownTopicOrPartitionError,
     UnsupportedVersionError,
 )
@@ -47,6 +48,12 @@ def test_one_partition_that_is_refused_does_not_lose_the_others(admin: KafkaAdmi
     found = admin.delete_records({FIRST: 4, MISSING: 0}, raise_errors=False)
     assert found[FIRST].ok
     assert isinstance(found[MISSING].error, UnknownTopicOrPartitionError)
+
+
+def test_records_of_a_compacted_topic_are_not_deleted_and_the_error_says_why(admin: KafkaAdminClient):
+    admin.create_topics({"compacted": {"configs": {"cleanup.policy": "compact"}}})
+    with pytest.raises(PolicyViolationError, match=r"compacted-0: the topic's cleanup\.policy is compact"):
+        admin.delete_records({TopicPartition("compacted", 0): 0})
 
 
 def test_wrong_offsets_are_refused(admin: KafkaAdminClient):

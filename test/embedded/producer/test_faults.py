@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 
@@ -394,6 +395,7 @@ def test_one_record_that_is_too_large_for_the_broker_fails_alone(make, broker, t
     producer.flush(WAIT)
     assert [number for number, future in enumerate(futures) if future.failed()] == [7]
     assert isinstance(futures[7].exception, MessageSizeTooLargeError)
+    assert re.search(r"a batch of \d{4,} bytes .*max\.message\.bytes", str(futures[7].exception))
     check_log(broker, topic, futures)
 
 

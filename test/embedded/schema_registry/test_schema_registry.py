@@ -10,7 +10,7 @@ import pytest
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.broker import Broker
-from kafka.errors import IllegalArgumentError, KafkaConfigurationError
+from kafka.errors import IllegalArgumentError, KafkaConfigurationError, RecordDeserializationError
 from kafka.schema_registry import (
     Reference,
     Schema,
@@ -21,6 +21,7 @@ from kafka.schema_registry import (
     SchemaSerializer,
     schema_id,
 )
+from kafka.testing import FakeClock
 
 from .registry_server import RegistryServer
 
@@ -141,12 +142,38 @@ def test_an_answer_that_is_no_schema_is_an_error(
         SchemaDeserializer(SchemaRegistry(server.url)).decode(b"\0\0\0\0\1\0")
 
 
-def test_bytes_that_name_no_known_schema_are_a_mismatch_and_asked_about_once(server: RegistryServer) -> None:
-    deserializer = SchemaDeserializer(SchemaRegistry(server.url))
+def test_an_unknown_schema_id_is_asked_for_again_after_a_second(server: RegistryServer) -> None:
+    """A registry that follows another one is behind for a while; bytes of another kind are not one request each."""
+    clock = FakeClock()
+    deserializer = SchemaDeserializer(SchemaRegistry(server.url, clock=clock))
     for _ in range(3):
-        with pytest.raises(SchemaMismatchError, match=r"schema id 7: Schema not found"):
-            deserializer.decode(b"\0\0\0\0\7abc")
+        with pytest.raises(SchemaMismatchError, match=r"schema id 100: Schema not found"):
+            deserializer.decode(b"\0\0\0\0\x64\2a")
     assert len(server.requests) == 1
+    server.add("events-value", '"string"')
+    clock.advance(0.9)
+    with pytest.raises(SchemaMismatchError):
+        deserializer.decode(b"\0\0\0\0\x64\2a")
+    clock.advance(0.2)
+    assert deserializer.decode(b"\0\0\0\0\x64\2a") == "a"
+    assert len(server.requests) == 2
+
+
+def test_unknown_schema_ids_are_remembered_up_to_a_limit_and_displace_no_schemas(server: RegistryServer) -> None:
+    server.add("events-value", USER)
+    registry = SchemaRegistry(server.url, clock=FakeClock())
+    registry.schema(100)
+    for number in range(1000, 2100):
+        with pytest.raises(SchemaRegistryError):
+            registry.schema(number)
+    assert len(registry._unknown) == 1000
+    del server.requests[:]
+    registry.schema(100)
+    assert not server.requests
+
+
+def test_bytes_that_name_no_schema_are_a_mismatch(server: RegistryServer) -> None:
+    deserializer = SchemaDeserializer(SchemaRegistry(server.url))
     with pytest.raises(SchemaMismatchError, match="begin with 706c61696e, not with 00 and the id of a schema"):
         deserializer.decode(b"plain text")
     with pytest.raises(SchemaMismatchError, match="begin with nothing"):
@@ -281,6 +308,48 @@ def test_values_of_a_json_schema_are_read_without_its_package(server: RegistrySe
         SchemaSerializer(registry).encode("u", {})
 
 
+DEEP = 100_000
+
+
+def test_json_that_is_nested_too_deeply_is_an_error_of_its_record(server: RegistryServer) -> None:
+    number = server.add("events-value", "{}", "JSON")
+    deep = b"\0" + number.to_bytes(4, "big") + b"[" * DEEP + b"]" * DEEP
+    registry = SchemaRegistry(server.url)
+    with pytest.raises(SchemaMismatchError, match=r"^schema id 100: the value is nested too deeply$"):
+        SchemaDeserializer(registry).decode(deep)
+    with Broker(topics={"events": 1}) as broker:
+        broker.append("events", deep)
+        broker.append("events", deep[:5] + b"7")
+        with KafkaConsumer(
+            "events",
+            bootstrap_servers=broker.bootstrap_servers,
+            auto_offset_reset="earliest",
+            consumer_timeout_ms=5000,
+            value_deserializer=SchemaDeserializer(registry),
+        ) as consumer:
+            with pytest.raises(RecordDeserializationError, match=r"nested too deeply.*offset=0") as failed:
+                next(consumer)
+            consumer.seek(failed.value.topic_partition, failed.value.offset + 1)
+            assert next(consumer).value == 7
+
+
+def test_a_value_that_is_nested_too_deeply_is_not_written(server: RegistryServer) -> None:
+    pytest.importorskip("jsonschema", reason="jsonschema is not installed: pip install 'purekafka[registry]'")
+    server.add("events-value", "{}", "JSON")
+    value: object = 1
+    for _ in range(DEEP):
+        value = [value]
+    with pytest.raises(SchemaMismatchError, match=r"^subject 'events-value': the value is nested too deeply$"):
+        SchemaSerializer(SchemaRegistry(server.url)).encode("events", value)
+
+
+@pytest.mark.parametrize("body", [b"[" * DEEP, b'{"error_code": "many", "message": "no"}'])
+def test_whatever_a_registry_answers_is_an_error_of_the_registry(body: bytes, server: RegistryServer) -> None:
+    server.refuse = (500, body)
+    with pytest.raises(SchemaRegistryError, match="status 500"):
+        SchemaRegistry(server.url).latest("s")
+
+
 # Protobuf…
 
 
@@ -319,7 +388,7 @@ def test_messages_of_protobuf_are_written_and_read(descriptors: bool, server: Re
     pytest.importorskip("google.protobuf", reason="protobuf is not installed: pip install 'purekafka[registry]'")
     protobuf_file(server, descriptors=descriptors)
     registry = SchemaRegistry(server.url)
-    value = {"total_price": {"cents": "5"}, "at": "2026-01-01T00:00:00Z"}
+    value = {"total_price": {"cents": 5}, "at": "2026-01-01T00:00:00Z"}
     data = SchemaSerializer(registry).encode("orders", value)
     assert data[:6] == bytes.fromhex("00 00000065 00"), "the id of the schema, and the first message of the file"
     deserializer = SchemaDeserializer(registry)
@@ -339,6 +408,67 @@ def test_messages_of_protobuf_are_written_and_read(descriptors: bool, server: Re
         SchemaSerializer(registry).encode("orders", {"nope": 1})
     with pytest.raises(SchemaMismatchError, match="the schema has no message 'Nope'; it has Line, Order"):
         SchemaSerializer(registry, message="Nope").encode("orders", {})
+
+
+KINDS = """\
+syntax = "proto3";
+import "google/protobuf/any.proto";
+import "google/protobuf/wrappers.proto";
+enum Color { RED = 0; BLUE = 1; }
+message All {
+  int64 i64 = 1; uint64 u64 = 2; sint64 s64 = 3; fixed64 f64 = 4; sfixed64 sf64 = 5;
+  int32 i32 = 6; bool flag = 7; string text = 8; bytes raw = 9; double number = 10; Color color = 11;
+  optional int64 maybe = 12;
+  repeated int64 many = 13;
+  map<int64, int64> by_number = 14;
+  map<string, All> by_name = 15;
+  All inner = 16;
+  oneof choice { int64 left = 17; string right = 18; }
+  google.protobuf.Int64Value wrapped = 19;
+  google.protobuf.Any any = 20;
+}
+"""
+
+
+def test_a_message_of_protobuf_has_its_zero_fields_and_numbers_of_64_bits(server: RegistryServer) -> None:
+    pytest.importorskip("google.protobuf", reason="protobuf is not installed: pip install 'purekafka[registry]'")
+    server.add("events-value", KINDS, "PROTOBUF")
+    registry = SchemaRegistry(server.url)
+    serializer, deserializer = SchemaSerializer(registry), SchemaDeserializer(registry)
+    integers = dict.fromkeys(("i64", "u64", "s64", "f64", "sf64", "i32"), 0)
+    zeros = {**integers, "flag": False, "text": "", "raw": "", "number": 0.0, "color": "RED", "many": []}
+    zeros |= {"by_number": {}, "by_name": {}}
+    assert deserializer.decode(serializer.encode("events", {})) == zeros
+    most = 2**63 - 1
+    value = {
+        **dict.fromkeys(("i64", "u64", "s64", "f64", "sf64"), most),
+        "maybe": 0,
+        "many": [1, most],
+        "by_number": {"1": most},
+        "by_name": {"a": {"i64": most, "inner": {"many": [most]}}},
+        "left": 0,
+        "wrapped": most,
+        "any": {"@type": "type.googleapis.com/google.protobuf.StringValue", "value": "a"},
+    }
+    name = {**zeros, "i64": most, "inner": {**zeros, "many": [most]}}
+    assert deserializer.decode(serializer.encode("events", value)) == {**zeros, **value, "by_name": {"a": name}}
+    own = {"any": {"@type": "type.googleapis.com/All", "text": "a"}}
+    assert deserializer.decode(serializer.encode("events", own))["any"]["text"] == "a"
+
+
+def test_an_any_of_protobuf_of_an_unknown_type_or_with_other_bytes_is_an_error_of_its_record(
+    server: RegistryServer,
+) -> None:
+    pytest.importorskip("google.protobuf", reason="protobuf is not installed: pip install 'purekafka[registry]'")
+    from google.protobuf.any_pb2 import Any as ProtobufAny
+
+    number = server.add("events-value", KINDS, "PROTOBUF")
+    head = b"\0" + number.to_bytes(4, "big") + b"\0"
+    for url, complaint in (("acme.com/acme.Unknown", "acme.Unknown"), ("t/google.protobuf.StringValue", "")):
+        inner = ProtobufAny(type_url=url, value=b"\xff").SerializeToString()
+        data = head + bytes([20 << 3 & 0x7F | 0x82, 1, len(inner)]) + inner
+        with pytest.raises(SchemaMismatchError, match=f"schema id 100: a message All cannot be read: .*{complaint}"):
+            SchemaDeserializer(SchemaRegistry(server.url)).decode(data)
 
 
 def test_a_protobuf_schema_that_cannot_be_used_names_the_place(server: RegistryServer) -> None:

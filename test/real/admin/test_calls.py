@@ -37,6 +37,7 @@ from kafka.errors import (
     DelegationTokenNotFoundError,
     DelegationTokenRequestNotAllowedError,
     GroupIdNotFoundError,
+    InvalidConfigurationError,
     InvalidReplicaAssignmentError,
     InvalidRequestError,
     KafkaError,
@@ -234,10 +235,12 @@ def test_groups_with_members(admin: KafkaAdminClient, topic: str, group: str, pr
         assert isinstance(found["nobody"].error, GroupIdNotFoundError)
         lag = admin.group_lag([group])[group]
         assert (lag.total, lag.by_member) == (10, {member.member_id: 10})
-        assert isinstance(admin.delete_groups([group])[group].error, NonEmptyGroupError)
+        assert isinstance(admin.delete_groups([group], raise_errors=False)[group].error, NonEmptyGroupError)
         if protocol == "classic":
             assert admin.describe_classic_groups([group])[group].group_state == "Stable"
-            assert admin.remove_group_members(group, ["stranger"]) == {"stranger": UnknownMemberIdError}
+            assert admin.remove_group_members(group, ["stranger"], raise_errors=False) == {
+                "stranger": UnknownMemberIdError
+            }
             assert admin.remove_group_members(group, [MemberToRemove(member.member_id, reason="test")]) == {
                 member.member_id: NoError
             }
@@ -264,7 +267,7 @@ def test_committed_offsets(admin: KafkaAdminClient, topic: str, group: str):
 def test_share_groups(admin: KafkaAdminClient, topic: str, group: str):
     partition = TopicPartition(topic, 0)
     # The coordinator learns of a new topic a little later than its broker names the topic's leaders.
-    until(lambda: admin.alter_share_group_offsets(group, {partition: 3}) == {partition: NoError})
+    until(lambda: admin.alter_share_group_offsets(group, {partition: 3}, raise_errors=False) == {partition: NoError})
     assert admin.describe_share_groups([group])[group].group_state == "Empty"
     assert until(lambda: admin.list_share_group_offsets(group)[group])[partition].start_offset == 3
     assert [one.group_id for one in admin.list_groups(types_filter=["share"])] == [group]
@@ -276,7 +279,7 @@ def test_groups_of_a_kind_that_do_not_exist(admin: KafkaAdminClient):
     assert isinstance(admin.describe_share_groups(["nobody"])["nobody"].error, GroupIdNotFoundError)
     assert isinstance(admin.describe_streams_groups(["nobody"])["nobody"].error, GroupIdNotFoundError)
     assert admin.list_streams_group_offsets("nobody") == {"nobody": {}}
-    assert isinstance(admin.delete_streams_groups(["nobody"])["nobody"].error, GroupIdNotFoundError)
+    assert isinstance(admin.delete_streams_groups(["nobody"], raise_errors=False)["nobody"].error, GroupIdNotFoundError)
 
 
 def test_elections_and_reassignments(admin: KafkaAdminClient, topic: str):
@@ -294,6 +297,17 @@ def test_elections_and_reassignments(admin: KafkaAdminClient, topic: str):
     assert admin.list_partition_reassignments() == {}
 
 
+@pytest.mark.parametrize("name", ["ssl.keystore.location", "scram-sha-256.sasl.jaas.config"])
+def test_settings_of_a_listener_that_are_not_set_yet(admin: KafkaAdminClient, name: str):
+    """A broker lists them once they are set; without a value the broker itself checks whether they may be changed."""
+    resource = ConfigResource("broker", 1, {f"listener.name.nobody.{name}": "x"})
+    admin.alter_configs([resource], validate_only=True)
+    wrong = ConfigResource("broker", 1, {"listener.name.nobody.ssl.keystoer.location": "x"})
+    hint = r"did you mean 'listener\.name\.nobody\.ssl\.keystore\.location'"
+    with pytest.raises(InvalidConfigurationError, match=hint):
+        admin.alter_configs([wrong], validate_only=True)
+
+
 def test_log_directories(admin: KafkaAdminClient, topic: str):
     found = admin.describe_log_dirs({topic: [0, 1]})
     assert [one.broker for one in found] == [1, 2, 3]
@@ -303,7 +317,7 @@ def test_log_directories(admin: KafkaAdminClient, topic: str):
     place = admin.describe_replica_log_dirs([replica])[replica].current_log_dir
     assert place == next(one.log_dirs[0].log_dir for one in found if one.broker == leader)
     assert admin.alter_replica_log_dirs({replica: place}) == {replica: NoError}
-    assert admin.alter_replica_log_dirs({replica: "/nowhere"}) == {replica: LogDirNotFoundError}
+    assert admin.alter_replica_log_dirs({replica: "/nowhere"}, raise_errors=False) == {replica: LogDirNotFoundError}
 
 
 def test_acls(admin: KafkaAdminClient, cluster: KafkaCluster, topic: str):
@@ -353,7 +367,8 @@ def test_users(admin: KafkaAdminClient):
         [
             UserScramCredentialUpsertion("carol", "SCRAM-SHA-512", "secret", iterations=8192),
             UserScramCredentialDeletion("nobody", "SCRAM-SHA-256"),
-        ]
+        ],
+        raise_errors=False,
     )
     assert outcome["carol"] is None
     assert isinstance(outcome["nobody"].error, ResourceNotFoundError)  # type: ignore[union-attr]
@@ -448,7 +463,7 @@ def test_features_quorum_and_cluster(admin: KafkaAdminClient):
     assert admin.describe_features(send_request_to_controller=True).supported_features.keys() >= {"metadata.version"}
     level = features.finalized_features["group.version"].max_version
     assert admin.update_features({"group.version": level}, validate_only=True)["group.version"].ok
-    assert not admin.update_features({"group.version": 0})["group.version"].ok
+    assert not admin.update_features({"group.version": 0}, raise_errors=False)["group.version"].ok
     quorum = admin.describe_metadata_quorum()
     assert quorum.leader_id in {1, 2, 3}
     assert {voter.replica_id for voter in quorum.voters} == {1, 2, 3}

@@ -33,7 +33,7 @@ CALLS: dict[str, tuple[tuple[int, ...], Callable[[KafkaAdminClient], Any]]] = {
     "delete_records": ((0, 11), lambda admin: admin.delete_records({FIRST: 0})),
     "describe_log_dirs": ((1, 0), lambda admin: admin.describe_log_dirs()),
     "create_partitions": ((1, 0), lambda admin: admin.create_partitions({TOPIC: 3}, raise_errors=False)),
-    "delete_groups": ((1, 1), lambda admin: admin.delete_groups(["g"])),
+    "delete_groups": ((1, 1), lambda admin: admin.delete_groups(["g"], raise_errors=False)),
     "elect_leaders": ((2, 2), lambda admin: admin.elect_leaders("preferred", {TOPIC: [0]})),
     "list_partition_reassignments": ((2, 4), lambda admin: admin.list_partition_reassignments()),
     "delete_group_offsets": ((2, 4), lambda admin: admin.delete_group_offsets("g", [FIRST])),

@@ -35,6 +35,28 @@ def test_every_call_takes_a_timeout():
         assert "timeout_ms" in inspect.signature(getattr(AdminCalls, name)).parameters, name
 
 
+def test_every_call_that_changes_several_items_raises_unless_it_is_told_not_to():
+    changing = (
+        "alter_",
+        "create_",
+        "delete_",
+        "elect_",
+        "fence_",
+        "incremental_",
+        "remove_",
+        "replace_",
+        "reset_",
+        "update_",
+    )
+    one_item = {"create_delegation_token", "remove_raft_voter"}
+    as_in_kafka_python_2 = {"delete_consumer_groups"}
+    for name in CALLS:
+        if name.startswith(changing) and name not in one_item | as_in_kafka_python_2:
+            parameter = inspect.signature(getattr(AdminCalls, name)).parameters.get("raise_errors")
+            assert parameter is not None, name
+            assert parameter.default is True, name
+
+
 def test_no_two_classes_of_calls_share_a_name():
     classes = [kind for kind in AdminCalls.__mro__ if issubclass(kind, Calls) and kind not in (Calls, AdminCalls)]
     names = Counter(name for kind in classes for name in vars(kind) if not name.startswith("__"))

@@ -41,8 +41,8 @@ def committed(code: int) -> dict[str, Any]:
     return {"topics": [{"name": "t", "partitions": [{"partition_index": 0, "error_code": code}]}]}
 
 
-def alter(admin: Admin, seconds: float = 10.0) -> Any:
-    return admin.run(admin.calls.alter_group_offsets("g", {FIRST: 5}, timeout_ms=seconds * 1000))
+def alter(admin: Admin, seconds: float = 10.0, **options: bool) -> Any:
+    return admin.run(admin.calls.alter_group_offsets("g", {FIRST: 5}, timeout_ms=seconds * 1000, **options))
 
 
 def test_the_next_coordinator_is_asked_when_one_has_moved(admin: Admin, cluster: AdminCluster, coordinators: list[int]):
@@ -64,8 +64,11 @@ def test_a_coordinator_that_never_settles_is_an_error_by_the_deadline(
 
 def test_an_error_of_a_partition_is_its_outcome(admin: Admin, cluster: AdminCluster, coordinators: list[int]):
     cluster.on("OffsetCommit", lambda *_: committed(3))
-    assert alter(admin) == {FIRST: UnknownTopicOrPartitionError}
+    assert alter(admin, raise_errors=False) == {FIRST: UnknownTopicOrPartitionError}
     assert len(cluster.asked("OffsetCommit")) == 1
+    with pytest.raises(UnknownTopicOrPartitionError, match=r"alter_group_offsets\(\): group 'g': t-0: ") as failed:
+        alter(admin)
+    assert failed.value.results == {FIRST: UnknownTopicOrPartitionError}
 
 
 def test_an_error_of_a_group_is_raised(admin: Admin, cluster: AdminCluster, coordinators: list[int]):

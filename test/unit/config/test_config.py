@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kafka.client_async import KafkaClient
+from kafka.codec import codec_id, compressor
 from kafka.config import (
     BY_SPELLING,
     CLASSES,
@@ -28,7 +29,7 @@ from kafka.config import (
 from kafka.config.checks import duration_ms
 from kafka.config.option import ALL_KINDS, PUBLISHED, Lazy
 from kafka.conn import BrokerConnection
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import IllegalArgumentError, KafkaConfigurationError
 from kafka.net.settings import ConnectionContext
 from kafka.partitioner import DefaultPartitioner
 
@@ -472,6 +473,34 @@ def test_defaults_give_way_to_what_contradicts_them():
 )
 def test_contradictions_are_refused(kind, option, given):
     assert option in refused(kind, option, **given)
+
+
+def test_an_option_that_is_too_low_for_the_default_of_another_says_which_to_lower():
+    message = refused("producer", "delivery_timeout_ms", delivery_timeout_ms=30_000)
+    assert message == (
+        "delivery_timeout_ms must be at least linger_ms (5) plus request_timeout_ms (30000), not 30000: "
+        "lower request_timeout_ms too"
+    )
+    message = refused("consumer", "receive_message_max_bytes", receive_message_max_bytes=2000)
+    assert message == (
+        "receive_message_max_bytes must be at least fetch_max_bytes (52428800) plus 512, not 2000: "
+        "lower fetch_max_bytes too"
+    )
+
+
+@pytest.mark.parametrize(
+    ("codec", "least", "most"), [("gzip", 1, 9), ("gzip", -1, -1), ("lz4", 1, 17), ("zstd", -131072, 22)]
+)
+def test_the_levels_of_the_options_are_those_of_the_codecs(codec, least, most):
+    for level in (least, most):
+        resolve("producer", {"compression_type": codec, "compression_level": level})
+        compressor(codec_id(codec), level)(b"records" * 100)
+    for level in {least - 1, most + 1} - {-1, *range(1, 10)}:
+        with pytest.raises(IllegalArgumentError) as of_codec:
+            compressor(codec_id(codec), level)
+        assert str(of_codec.value.args[0]) in refused(
+            "producer", "compression_level", compression_type=codec, compression_level=level
+        )
 
 
 def test_a_context_may_say_again_whether_names_are_checked():

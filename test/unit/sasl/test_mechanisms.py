@@ -576,6 +576,98 @@ def test_no_credentials_anywhere_names_where_was_looked(tmp_path):
         find()
 
 
+CONTAINER = {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/x"}
+
+
+def web_identity(tmp_path):
+    (tmp_path / "token").write_text("jwt", encoding="utf-8")
+    return {"AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"), "AWS_ROLE_ARN": "arn:x"}
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+@pytest.mark.parametrize("place", ["sts", "container", "instance session", "instance roles", "instance role"])
+def test_an_outage_of_aws_is_an_error_that_is_retried(tmp_path, status, place):
+    environ = {"sts": web_identity(tmp_path), "container": CONTAINER}.get(place, {})
+    before = {"instance roles": [(200, b"session")], "instance role": [(200, b"session"), (200, b"role")]}
+    find, _ = chain(environ, tmp_path, *before.get(place, []), (status, b""))
+    with pytest.raises(KafkaConnectionError, match=str(status)) as caught:
+        find()
+    assert caught.value.retriable
+
+
+@pytest.mark.parametrize("code", ["Throttling", "IDPCommunicationError"])
+def test_sts_throttles_with_status_400_which_is_retried(tmp_path, code):
+    find, _ = chain(web_identity(tmp_path), tmp_path, (400, {"Error": {"Code": code}}))
+    with pytest.raises(KafkaConnectionError, match=code):
+        find()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [(403, {"Error": {"Code": "AccessDenied"}}), (400, b""), (200, {}), (200, b"no json"), (200, [1])],
+)
+def test_what_aws_refuses_is_an_authentication_error(tmp_path, answer):
+    for environ in (web_identity(tmp_path), CONTAINER):
+        with pytest.raises(AuthenticationError):
+            chain(environ, tmp_path, answer)[0]()
+
+
+def test_a_token_file_of_aws_that_is_missing_is_a_configuration_error(tmp_path):
+    environ = {"AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "none"), "AWS_ROLE_ARN": "arn:x"}
+    with pytest.raises(KafkaConfigurationError, match="AWS_WEB_IDENTITY_TOKEN_FILE"):
+        chain(environ, tmp_path)[0]()
+
+
+def test_aws_credentials_serve_until_their_end_while_renewing_them_fails(tmp_path, caplog):
+    clock = FakeClock()
+    answers = [(200, TEMPORARY), (500, b""), KafkaConnectionError("away"), (503, b""), (200, TEMPORARY)]
+    find, endpoint = chain(CONTAINER, tmp_path, *answers, clock=clock)
+    first = find()
+    clock.advance(3600 - 240)
+    assert find() is first
+    assert "500" in caplog.text
+    clock.advance(200)
+    assert find() is first
+    clock.advance(35)
+    with pytest.raises(KafkaConnectionError, match="503"):
+        find()
+    assert find() == first
+    assert len(endpoint.requests) == 5
+
+
+def test_the_instance_service_that_has_answered_once_is_retried_when_it_is_away(tmp_path):
+    clock = FakeClock()
+    answers = [(200, b"session"), (200, b"role"), (200, TEMPORARY), KafkaConnectionError("away")]
+    find, _ = chain({}, tmp_path, *answers, clock=clock)
+    find()
+    clock.advance(3600)
+    with pytest.raises(KafkaConnectionError, match="away"):
+        find()
+
+
+def test_valid_aws_credentials_serve_while_another_thread_renews_them(tmp_path):
+    clock, asked, leave = FakeClock(), threading.Event(), threading.Event()
+    endpoint = Endpoint((200, TEMPORARY), (200, {**TEMPORARY, "AccessKeyId": "NEW"}))
+
+    def slow(*args, **options):
+        if endpoint.requests:
+            asked.set()
+            assert leave.wait(30)
+        return endpoint(*args, **options)
+
+    find = CredentialChain({"HOME": str(tmp_path), **CONTAINER}, clock=clock, fetch=slow)
+    first = find()
+    clock.advance(3400)
+    found = []
+    renewing = threading.Thread(target=lambda: found.append(find().access_key))
+    renewing.start()
+    assert asked.wait(20)
+    assert find() is first
+    leave.set()
+    renewing.join(20)
+    assert found == ["NEW"]
+
+
 # GSSAPI: the package is optional, so the exchange is tested with a stand-in that counts its steps
 
 

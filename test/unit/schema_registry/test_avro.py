@@ -98,6 +98,23 @@ def test_a_field_with_a_default_may_be_left_out() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("form", ["native", "json"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"type": "map", "values": "string"},
+        {"type": "record", "name": "R", "fields": [{"name": "string", "type": "string"}]},
+    ],
+)
+def test_a_map_or_record_that_looks_like_a_named_branch_of_a_union_stays_one(form: str, other: Any) -> None:
+    codec = compile_avro(json.dumps(["null", "string", other]), form=form)
+    value = {"string": "x"}
+    assert codec.decode(codec.encode(value)) == value
+    tagged = compile_avro(json.dumps(["null", "string", other]), form="tagged")
+    assert tagged.decode(tagged.encode(value)) == value
+    assert codec.decode(tagged.encode(value)) == "x"
+
+
 def test_the_json_of_avro_names_the_branch_of_a_union() -> None:
     text = schema("record", name="R", fields=[{"name": "u", "type": ["null", "string", "long"]}])
     data = compile_avro(text).encode({"u": "a"})

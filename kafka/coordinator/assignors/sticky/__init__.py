@@ -1,1 +1,7 @@
 """Assignors that keep partitions at their members as far as balance allows."""
+
+from __future__ import annotations
+
+from kafka._lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names(__name__, {})
