@@ -1,8 +1,8 @@
 """How a command gets its clients: options from flags, the environment, a context and a file, or a sandbox.
 
-A flag overrides a variable, a variable overrides the context, the context overrides the file of ``--config``. A current
-context does not apply beside ``--config``, whose file then is complete. ``PUREKAFKA_BOOTSTRAP_SERVERS``,
-``PUREKAFKA_SASL_PASSWORD`` and so on are the options in capital letters.
+The command line overrides the environment: ``-b`` and ``-X``, then ``--context``, then ``--config``, then the variables
+``PUREKAFKA_BOOTSTRAP_SERVERS``, ``PUREKAFKA_SASL_PASSWORD`` and so on, then the current context. The context of
+``--context`` is complete: variables do not add to it. Beside ``--config`` the current context does not apply.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafka._text import printable, without_passwords
 from kafka.cli.arguments import UsageError, expand, pair
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ __all__ = ["Connection", "Contexts", "Interrupts", "Watchdog", "option_named", "
 _PREFIX: Final = "PUREKAFKA_"
 #: Variables that choose where options come from, and are not options themselves.
 _NOT_OPTIONS: Final = {"PUREKAFKA_CONTEXT", "PUREKAFKA_CONFIG", "PUREKAFKA_TRACEBACK", "PUREKAFKA_SECONDS"}
+_DEFAULT_SERVERS: Final = "localhost:9092"
 _BOOTSTRAP_MS: Final = 10_000
 _REQUEST_MS: Final = 30_000
 _API_MS: Final = 60_000
@@ -79,6 +82,13 @@ _CLASSES: Final = {
     "value.deserializer",
     "basic.auth.credentials.source",
     "bearer.auth.credentials.source",
+}
+
+
+#: Options that exclude each other: the one that is given last names the cluster.
+_OTHER_ADDRESS: Final = {
+    "bootstrap_servers": "bootstrap_controllers",
+    "bootstrap_controllers": "bootstrap_servers",
 }
 
 
@@ -254,22 +264,39 @@ class Contexts:
 def settings(arguments: Namespace) -> dict[str, str]:
     """Return the options of a command's clients as texts, by the names of the table of options."""
     merged: dict[str, str] = {}
-    named = arguments.context or os.environ.get("PUREKAFKA_CONTEXT")
-    file = arguments.config_file or os.environ.get("PUREKAFKA_CONFIG")
-    if file:
+    file, named = arguments.config_file, arguments.context
+    if named is None:
+        # A cluster that the command line names must not get the address or the password of another one.
+        if file is None:
+            _merge_chosen(merged)
+        _merge_variables(merged)
+    if file is not None:
         _merge(merged, read_options(file), f"--config {file}")
-    contexts = None if file and not named else Contexts()
-    chosen = named or (contexts.current if contexts else None)
-    if contexts and chosen:
-        _merge(merged, contexts.get(chosen), f"context {chosen}")
-    if "KAFKA_BOOTSTRAP_SERVERS" in os.environ:  # which `purekafka broker -- COMMAND` sets
-        merged["bootstrap_servers"] = os.environ["KAFKA_BOOTSTRAP_SERVERS"]
-    variables = {name for name in os.environ if name.startswith(_PREFIX)} - _NOT_OPTIONS
-    _merge(merged, {name.removeprefix(_PREFIX).lower(): os.environ[name] for name in variables}, "environment")
+    if named is not None:
+        _merge(merged, Contexts().get(named), f"context {named}")
     _merge(merged, dict(pair_of_option(word) for word in arguments.options), "-X", expanded=True)
     if arguments.bootstrap_servers:
-        merged["bootstrap_servers"] = arguments.bootstrap_servers
+        _merge(merged, {"bootstrap_servers": arguments.bootstrap_servers}, "-b", expanded=True)
     return merged
+
+
+def _merge_chosen(merged: dict[str, str]) -> None:
+    """Merge the file and the context that variables name, or the current context if they name no file."""
+    file, named = os.environ.get("PUREKAFKA_CONFIG"), os.environ.get("PUREKAFKA_CONTEXT")
+    if file:
+        _merge(merged, read_options(file), f"PUREKAFKA_CONFIG {file}")
+    if named or not file:
+        contexts = Contexts()
+        chosen = named or contexts.current
+        if chosen:
+            _merge(merged, contexts.get(chosen), f"context {chosen}")
+
+
+def _merge_variables(merged: dict[str, str]) -> None:
+    if "KAFKA_BOOTSTRAP_SERVERS" in os.environ:  # which `purekafka broker -- COMMAND` sets
+        _merge(merged, {"bootstrap_servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]}, "environment", expanded=True)
+    variables = {name for name in os.environ if name.startswith(_PREFIX)} - _NOT_OPTIONS
+    _merge(merged, {name.removeprefix(_PREFIX).lower(): os.environ[name] for name in variables}, "environment")
 
 
 def pair_of_option(word: str) -> tuple[str, str]:
@@ -294,6 +321,7 @@ def _merge(merged: dict[str, str], found: Mapping[str, str], where: str, *, expa
             raise UsageError(f"{where}: {error}") from None
         if option is not None:
             text = value if expanded else _prompted(name) if value == "@prompt" else expand(value, f"{where}: {name}")
+            merged.pop(_OTHER_ADDRESS.get(option.name, ""), None)
             merged[option.name] = text
 
 
@@ -308,6 +336,8 @@ class Connection:
         self._registry_url: str | None = getattr(arguments, "registry", None)
         self.sandbox: Broker | None = None
         if arguments.sandbox:
+            if arguments.context or arguments.bootstrap_servers:
+                raise UsageError("--sandbox and another cluster exclude each other: give one of them")
             from kafka.cli.sandbox import start
 
             self.sandbox = start()
@@ -327,7 +357,7 @@ class Connection:
         }
         configs = parse(kind, texts)
         if "bootstrap_controllers" not in configs:
-            configs.setdefault("bootstrap_servers", "localhost:9092")
+            configs.setdefault("bootstrap_servers", _DEFAULT_SERVERS)
         limits = {"bootstrap_timeout_ms": _BOOTSTRAP_MS}
         if self._deadline is not None:
             left_ms = (self._deadline - time.monotonic()) * 750
@@ -343,6 +373,20 @@ class Connection:
 
             self._admin = self._stack.enter_context(KafkaAdminClient(**self._configs("admin", {})))
         return self._admin
+
+    @cached_property
+    def cluster_id(self) -> str:
+        """The id of the cluster; of brokers before 0.10.1, which have none, the addresses that were given."""
+        return self.admin().describe_cluster().cluster_id or self._addresses
+
+    @property
+    def _addresses(self) -> str:
+        return self.options.get("bootstrap_controllers") or self.options.get("bootstrap_servers", _DEFAULT_SERVERS)
+
+    def cluster(self) -> str:
+        """Return what names the cluster of this command: its id, and the addresses that were given for it."""
+        addresses = without_passwords(self._addresses)
+        return addresses if self.cluster_id == self._addresses else f"{printable(self.cluster_id)} at {addresses}"
 
     def registry(self, type_name: str) -> SchemaRegistry:
         """Return the client of the schema registry, which a type of keys or values needs."""

@@ -148,7 +148,7 @@ def _apply(arguments: Namespace) -> int:
         if arguments.rollback:
             with open(arguments.rollback, "w", encoding="utf-8") as file:
                 file.write(_file_of({tp: before[tp] for tp in wanted}) + "\n")
-        if not agreed(arguments, f"Move {counted(len(wanted), 'partition')}?"):
+        if not agreed(arguments, connection.cluster(), f"Move {counted(len(wanted), 'partition')}?"):
             return 0
         answers = admin.alter_partition_reassignments(wanted, raise_errors=False)
         code = report(arguments, _outcomes(answers))
@@ -214,7 +214,7 @@ def _cancel(arguments: Namespace) -> int:
             for tp, one in sorted(moving.items())
         ]
         print_table(arguments, rows, Column.of("topic", "partition", "replicas"))
-        if not agreed(arguments, f"Cancel the move of {counted(len(moving), 'partition')}?"):
+        if not agreed(arguments, connection.cluster(), f"Cancel the move of {counted(len(moving), 'partition')}?"):
             return 0
         answers = admin.alter_partition_reassignments(dict.fromkeys(moving), raise_errors=False)
         return report(arguments, _outcomes(answers))
@@ -226,7 +226,9 @@ def _elect(arguments: Namespace) -> int:
         chosen = partitions(admin, arguments.partitions) if arguments.partitions else None
         kind = "unclean" if arguments.unclean else "preferred"
         if not agreed(
-            arguments, f"Elect {kind} leaders of {counted(len(chosen), 'partition') if chosen else 'all partitions'}?"
+            arguments,
+            connection.cluster(),
+            f"Elect {kind} leaders of {counted(len(chosen), 'partition') if chosen else 'all partitions'}?",
         ):
             return 0
         result = admin.elect_leaders(kind, chosen, raise_errors=False)
@@ -249,7 +251,7 @@ def _move_dir(arguments: Namespace) -> int:
             for tp in chosen
         ]
         print_table(arguments, rows, Column.of("topic", "partition", "broker", "directory"))
-        if not agreed(arguments, f"Move {counted(len(chosen), 'replica')}?"):
+        if not agreed(arguments, connection.cluster(), f"Move {counted(len(chosen), 'replica')}?"):
             return 0
         return report(arguments, _outcomes(admin.alter_replica_log_dirs(wanted)))
 

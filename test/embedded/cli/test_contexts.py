@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import stat
 from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from kafka.broker import Broker
 from kafka.cli.connection import settings
 
+from .conftest import Shell
 from .shell import run
 
 
@@ -20,7 +22,9 @@ def options(**given: object) -> dict[str, str]:
     return settings(Namespace(**{**words, **given}))
 
 
-def test_c4_a_flag_overrides_a_variable_a_context_and_a_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_c4_what_the_command_line_names_overrides_variables_and_these_the_current_context(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = home / "client.properties"
     file.write_text(
         "bootstrap.servers=file:1\nclient.id=file\nlinger.ms=1\nrequest.timeout.ms=1000\nkey.serializer=a.B\n"
@@ -33,10 +37,83 @@ def test_c4_a_flag_overrides_a_variable_a_context_and_a_file(home: Path, monkeyp
     assert (found["client_id"], found["request_timeout_ms"]) == ("context", "1000")
     monkeypatch.setenv("PUREKAFKA_CLIENT_ID", "variable")
     monkeypatch.setenv("PUREKAFKA_BOOTSTRAP_SERVERS", "variable:1")
-    found = options(**both)
+    monkeypatch.setenv("PUREKAFKA_ACKS", "1")
+    found = options()
     assert (found["client_id"], found["bootstrap_servers"], found["linger_ms"]) == ("variable", "variable:1", "2")
+    monkeypatch.setenv("PUREKAFKA_CONTEXT", "prod")
+    assert options() == found, "a context that a variable names gives way as the current one does"
+    found = options(config_file=str(file))
+    assert (found["client_id"], found["bootstrap_servers"], found["acks"]) == ("file", "file:1", "1")
+    for named in (both, {"context": "prod"}):
+        found = options(**named)
+        assert (found["client_id"], found["bootstrap_servers"], found["linger_ms"]) == ("context", "context:1", "2")
+        assert "acks" not in found, "a context that is named is complete"
     found = options(**both, options=["client.id=flag"], bootstrap_servers="flag:1")
     assert (found["client_id"], found["bootstrap_servers"]) == ("flag", "flag:1")
+    assert "bootstrap_servers" not in options(context="prod", options=["bootstrap.controllers=c:1"])
+
+
+@pytest.fixture
+def other() -> Iterator[Broker]:
+    """A second cluster, in the context `other`, which is not the current one."""
+    with Broker(topics={"events": 3, "orders": 1}) as other:
+        assert run(f"purekafka contexts add other -b {other.bootstrap_servers}").code == 0
+        assert run("purekafka contexts use --none").code == 0
+        yield other
+
+
+@pytest.mark.parametrize("variable", ["KAFKA_BOOTSTRAP_SERVERS", "PUREKAFKA_BOOTSTRAP_SERVERS"])
+def test_a_context_on_the_command_line_is_used_whatever_the_variables_say(
+    variable: str, broker: Broker, other: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, broker.bootstrap_servers)
+    broker.append("events", b"tea")
+    copied = run("purekafka topics copy events events --to-context other")
+    assert (copied.code, len(broker.records("events")), len(other.records("events"))) == (0, 1, 1)
+    deleted = run("purekafka --context other topics delete orders --yes")
+    assert deleted.code == 0
+    assert ("orders" in broker.cluster.topics, "orders" in other.cluster.topics) == (True, False)
+
+
+def test_a_copy_to_a_context_does_not_take_over_how_the_source_is_reached(
+    broker: Broker, other: Broker, home: Path
+) -> None:
+    broker.append("events", b"tea")
+    file = home / "source.properties"
+    file.write_text(f"bootstrap.servers={broker.bootstrap_servers}\nclient.id=source\n")
+    assert run(f"purekafka --config {file} topics copy events events --to-context other").code == 0
+    assert len(other.records("events")) == 1
+    assert "source" not in {request.client_id for request in other.requests}
+    assert run("purekafka topics copy events copied --create --sandbox --to-context other").code == 0
+    assert len(other.records("copied")) == 30
+
+
+def test_a_copy_of_a_topic_to_itself_is_refused_under_every_name_of_its_cluster(broker: Broker, shell: Shell) -> None:
+    assert run(f"purekafka contexts add same -b {broker.bootstrap_servers}").code == 0
+    broker.append("events", b"tea")
+    for words in ("", "--to-context same"):
+        refused = shell(f"purekafka topics copy events events {words}")
+        assert (refused.code, "doubles its records" in refused.err) == (2, True)
+    assert len(broker.records("events")) == 1
+
+
+def test_the_sandbox_and_another_cluster_exclude_each_other(other: Broker) -> None:
+    for words in ("--context other", f"-b {other.bootstrap_servers}"):
+        refused = run(f"purekafka topics delete orders --yes --sandbox {words}")
+        assert (refused.code, "exclude each other" in refused.err) == (2, True)
+
+
+def test_a_plan_names_the_cluster(broker: Broker, other: Broker, shell: Shell) -> None:
+    for line in (
+        "topics delete orders",
+        "records delete-before events --place end",
+        "groups reset-offsets g --topic events --to end -f json",
+        "partitions elect events",
+    ):
+        planned = shell(f"purekafka {line} --dry-run")
+        assert planned.err.splitlines()[0] == f"Cluster {broker.cluster.cluster_id} at {broker.bootstrap_servers}"
+        elsewhere = shell(f"purekafka --context other {line} --yes")
+        assert elsewhere.err.splitlines()[0] == f"Cluster {other.cluster.cluster_id} at {other.bootstrap_servers}"
 
 
 @pytest.mark.parametrize(
