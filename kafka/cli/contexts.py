@@ -80,14 +80,15 @@ def _add(arguments: Namespace) -> int:
 def _import(arguments: Namespace) -> int:
     contexts = Contexts()
     options: dict[str, str] = {}
-    for name, value in read_options(arguments.file).items():
+    file = read_options(arguments.file)
+    for name, value in file.options.items():
         try:
             option = option_named(name)
         except UsageError as error:
             complain(arguments, f"{arguments.file}: {error}; it is left out")
             continue
         if option is not None:
-            options[option.name] = value if not value.startswith("@") else f"@{value}"
+            options[option.name] = f"@{value}" if value.startswith("@") and not file.ours else value
     if arguments.name in contexts.contexts and not arguments.replace:
         raise UsageError(f"there is a context {arguments.name!r} already; --replace overwrites it")
     return _saved(arguments, contexts, options)

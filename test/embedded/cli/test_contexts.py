@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import ssl
 import stat
 from argparse import Namespace
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from kafka.cli.connection import settings
 
 from .conftest import Shell
 from .shell import run
+
+CERTIFICATES = Path(__file__).parents[2] / "unit" / "net" / "certs"
 
 
 def options(**given: object) -> dict[str, str]:
@@ -176,6 +179,45 @@ def test_c4_a_password_comes_from_elsewhere_and_shows_nowhere(home: Path, monkey
     monkeypatch.setattr("getpass.getpass", lambda prompt: f"{prompt}hush")
     assert options(options=["sasl.password=@prompt"])["sasl_plain_password"] == "sasl.password: hush"
     assert run("purekafka topics list -X sasl.pasword=x").code == 2
+
+
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ada" password="@hu;sh";'
+
+
+def test_a_file_of_java_with_jaas_and_a_trust_store_of_java_connects(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / "server.pem", CERTIFICATES / "server.key")
+    (home / "hush").write_text(JAAS)
+    file = home / "client.properties"
+    with Broker(topics=["events"], sasl=[("PLAIN", "ada", "@hu;sh")], ssl_context=context) as broker:
+        common = (
+            f"bootstrap.servers={broker.bootstrap_servers.replace(':', chr(92) + ':')}\nsecurity.protocol=SASL_SSL\n"
+            f"sasl.mechanism=PLAIN\nssl.truststore.location={CERTIFICATES / 'ca.jks'}\nssl.truststore.password=s3cret\n"
+            "ssl.truststore.type=JKS\nssl.enabled.protocols=TLSv1.3\ninterceptor.classes=a.B\nlisten.to.me=1\n"
+        )
+        file.write_text(f"{common}sasl.jaas.config={JAAS}\n")
+        listed = run(f"purekafka topics list -q --config {file}")
+        assert (listed.code, listed.lines) == (0, ["events"]), listed.err
+        assert listed.err == f"--config {file}: option 'listen.to.me' does not exist; it is ignored\n"
+        imported = run(f"purekafka contexts import prod {file}")
+        assert (imported.code, "listen.to.me" in imported.err) == (0, True)
+        assert run("purekafka topics list -q").lines == ["events"]
+        shown = run("purekafka contexts show prod")
+        assert "sasl_jaas_config" in shown.out
+        for secret in ("hu;sh", "s3cret"):
+            assert secret not in shown.out
+        # The text of JAAS from a file, a variable and a context.
+        file.write_text(common)
+        assert run("purekafka contexts use --none").code == 0
+        assert run(f"purekafka topics list -q --config {file} -X sasl.jaas.config=@{home / 'hush'}").lines == ["events"]
+        monkeypatch.setenv("PUREKAFKA_SASL_JAAS_CONFIG", JAAS)
+        assert run(f"purekafka topics list -q --config {file}").lines == ["events"]
+        wrong = run(f"purekafka topics list -q --config {file} -X sasl.jaas.config=hu;sh")
+        assert (wrong.code, "hu;sh" in wrong.err, "login module" in wrong.err) == (2, False, True)
+        wrong = run(f"purekafka topics list -q --config {file} -X ssl.truststore.password=psst")
+        assert (wrong.code, "psst" in wrong.err, "password of the JKS store is wrong" in wrong.err) == (2, False, True)
 
 
 def test_c4_a_context_is_imported_from_a_file(home: Path) -> None:
