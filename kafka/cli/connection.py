@@ -193,11 +193,19 @@ class Contexts:
             lines.append(f"[contexts.{json.dumps(name)}]")
             lines += [f"{option} = {json.dumps(value)}" for option, value in sorted(options.items())]
             lines.append("")
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write("\n".join(lines))
-        partial.replace(self.path)
+        write_private(self.path, "\n".join(lines))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read, complete or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 # The options of a command…

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from kafka.cli.arguments import UsageError
+from kafka.cli.arguments import UsageError, no_value
 from kafka.cli.connection import Contexts, option_named, read_options
 from kafka.cli.grammar import Argument, Noun, Verb
 from kafka.cli.output import Column, complain, emit
@@ -60,7 +60,7 @@ def _options(arguments: Namespace) -> dict[str, str]:
     for word in arguments.options:
         name, equals, value = word.partition("=")
         if not equals:
-            raise UsageError(f"-X takes NAME=VALUE, not {word!r}")
+            raise no_value(word, "-X")
         option = option_named(name)
         if option is not None:
             found[option.name] = value

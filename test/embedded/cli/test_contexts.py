@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import ssl
 import stat
+import subprocess
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -220,6 +222,87 @@ def test_a_file_of_java_with_jaas_and_a_trust_store_of_java_connects(
         assert (wrong.code, "psst" in wrong.err, "password of the JKS store is wrong" in wrong.err) == (2, False, True)
 
 
+SECRETS = ("hush-1", "hush-2", "hush-3", "hush-4")
+
+
+def test_no_command_writes_a_secret_to_a_file_the_output_or_the_log(
+    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """From a variable, -X, a file of Java and a context; only the context has it, and only its owner reads that."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    file = tmp_path / "client.properties"
+    jaas = 'x.PlainLoginModule required username="ada" password="{}";'
+    file.write_text(f"sasl.jaas.config={jaas.format('hush-2')}\n")
+    users = [("PLAIN", "ada", SECRETS[0])]
+    with Broker(topics={"events": 1, "orders": 1}, sasl=users, configs={"super.users": "User:ada"}) as broker:
+        servers = f"-b {broker.bootstrap_servers} -X security.protocol=SASL_PLAINTEXT -X sasl.mechanism=PLAIN"
+        flags = f"{servers} -X sasl.username=ada -X sasl.password=hush-1 -X ssl.key.password=hush-4"
+        assert run(f"purekafka contexts add prod {flags}").code == 0
+        assert run(f"purekafka contexts import java {file}").code == 2, "without an address"
+        monkeypatch.setenv("PUREKAFKA_SCHEMA_REGISTRY_TOKEN", "hush-3")
+        shown = []
+        for line in (
+            f"-vv topics list {flags}",
+            f"-vv topics describe {flags}",
+            f"-vv topics list {servers} --config {file}",
+            "-vv consume events --context prod",
+            "-vv produce events --value tea --context prod",
+            "-vv groups lag --context prod",
+            "-vv topics delete orders --context prod --dry-run",
+            "contexts list -f json",
+            "contexts show prod",
+            "contexts show prod -f json",
+            "contexts add new -b b1:9092 -X sasl.password:hush-1",
+            f"-X sasl.password:hush-1 topics list {servers}",
+            "configs set broker 1 listener.name.x.ssl.keystore.password=hush-1 --dry-run --context prod",
+            f"completion words -- topics describe {flags} e",
+            "completion words -- topics describe --context prod o",
+        ):
+            outcome = _logged(line)
+            shown.append(outcome)
+            assert not [secret for secret in SECRETS if secret in outcome], f"{line}\n{outcome}"
+        assert "Traceback" not in "".join(shown)
+        assert shown[-1].split() == ["orders"]
+    written = {path for path in home.rglob("*") if path.is_file() and path != file}
+    assert {path.name for path in written} == {"config.toml", "names.json"}
+    for path in written:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    assert not [secret for secret in SECRETS if secret in (home / "cache" / "purekafka" / "names.json").read_text()]
+
+
+def _logged(line: str) -> str:
+    """Return all that a process prints, its log included."""
+    words = [sys.executable, "-m", "kafka", *line.split()]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    return done.stdout + done.stderr
+
+
+def test_completion_asks_for_no_password_and_reads_no_input(
+    broker: Broker, shell: Shell, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    monkeypatch.setattr("getpass.getpass", lambda *_: pytest.fail("a password is asked for"))
+    for value in ("@prompt", "@-"):
+        words = f"completion words -- topics describe -X client.id={value} e"
+        assert shell(f"purekafka {words}", stdin=b"typed\n") == (0, b"", "")
+
+
+def test_what_is_remembered_belongs_to_one_cluster_and_one_user(
+    broker: Broker, shell: Shell, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    assert shell("purekafka completion words -- consume ev").lines == ["events"]
+    with Broker(topics=["evening"]) as other:
+        assert shell(f"purekafka completion words -- consume -b {other.bootstrap_servers} ev").lines == ["evening"]
+        assert run(f"purekafka contexts add other -b {other.bootstrap_servers}").code == 0
+        assert shell("purekafka completion words -- consume --context other ev").lines == ["evening"]
+    assert shell("purekafka completion words -- consume ev").lines == ["events"]
+    assert run(f"purekafka contexts add same -b {broker.bootstrap_servers} -X client.id=me").code == 0
+    broker.forget_requests()
+    assert shell("purekafka completion words -- consume --context same ev").lines == ["events"]
+    assert broker.requests, "another client"
+
+
 def test_c4_a_context_is_imported_from_a_file(home: Path) -> None:
     file = home / "client.properties"
     file.write_text("bootstrap.servers=b1:9092\nsasl.password=@odd\nno.such.option=1\n")
@@ -235,9 +318,6 @@ def test_c4_a_context_is_imported_from_a_file(home: Path) -> None:
 
 
 def test_c19_the_words_of_kafka_python_3(capfd: pytest.CaptureFixture[str]) -> None:
-    import subprocess
-    import sys
-
     def python(module: str, *words: str, stdin: str = "") -> str:
         command = [sys.executable, "-m", module, *words]
         done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=True)
