@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -137,6 +138,8 @@ def _plan_rows(
 
 def _apply(arguments: Namespace) -> int:
     wanted = _read_plan(arguments.plan)
+    if arguments.rollback and not arguments.replace and os.path.lexists(arguments.rollback):
+        raise UsageError(f"--rollback {arguments.rollback}: the file exists; --replace overwrites it")
     with Connection(arguments) as connection:
         admin = connection.admin()
         before = _current(admin, sorted({tp.topic for tp in wanted}))
@@ -145,11 +148,12 @@ def _apply(arguments: Namespace) -> int:
                 raise CommandError(f"partition {tp.partition} of topic {tp.topic!r} does not exist")
         rows = _plan_rows(before, wanted)
         print_table(arguments, rows, _PLAN_COLUMNS)
-        if arguments.rollback:
-            with open(arguments.rollback, "w", encoding="utf-8") as file:
-                file.write(_file_of({tp: before[tp] for tp in wanted}) + "\n")
         if not agreed(arguments, connection.cluster(), f"Move {counted(len(wanted), 'partition')}?"):
             return 0
+        if arguments.rollback:
+            # Never in place of the way back of an earlier move, which this may be the second half of.
+            with open(arguments.rollback, "w" if arguments.replace else "x", encoding="utf-8") as file:
+                file.write(_file_of({tp: before[tp] for tp in wanted}) + "\n")
         answers = admin.alter_partition_reassignments(wanted, raise_errors=False)
         code = report(arguments, _outcomes(answers))
         if arguments.wait and not code:
@@ -297,7 +301,8 @@ COMMAND = Noun(
                 Argument(
                     "plan", metavar="FILE", complete="file", help="a plan as JSON, of this command or of Kafka's script"
                 ),
-                Argument("--rollback", metavar="FILE", help="write the present replicas as a plan to this file"),
+                Argument("--rollback", metavar="FILE", help="write the present replicas as a plan to this new file"),
+                Argument("--replace", action="store_true", help="overwrite the file of --rollback if it exists"),
                 Argument("--wait", action="store_true", help="wait until the partitions have moved"),
                 *TABLE,
             ],
