@@ -123,7 +123,7 @@ def _delete_acls(arguments: Namespace) -> int:
         if not found:
             raise CommandError("no ACL matches")
         print_table(arguments, [_acl_row(acl) for acl in found], _ACL_COLUMNS)
-        if not agreed(arguments, f"Delete {counted(len(found), 'ACL')}?"):
+        if not agreed(arguments, connection.cluster(), f"Delete {counted(len(found), 'ACL')}?"):
             return 0
         return report(
             arguments,

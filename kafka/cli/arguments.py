@@ -24,6 +24,7 @@ __all__ = [
     "count",
     "expand",
     "kafka_uuid",
+    "no_value",
     "pair",
     "pairs",
     "parse_json",
@@ -109,8 +110,14 @@ def pair(word: str, option: str) -> tuple[str, str]:
     """
     name, equals, value = word.partition("=")
     if not equals:
-        raise UsageError(f"{option} takes NAME=VALUE, not {word!r}")
+        raise no_value(word, option)
     return name, expand(value, f"{option} {name}")
+
+
+def no_value(word: str, option: str) -> UsageError:
+    """Return the error of a word without =, which may have a password behind another sign."""
+    end = next((at for at, char in enumerate(word) if not (char.isalnum() or char in "._-")), len(word))
+    return UsageError(f"{option} takes NAME=VALUE, not {word[:end] + '…' if end < len(word) else word!r}")
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:

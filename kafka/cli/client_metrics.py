@@ -93,7 +93,7 @@ def _delete(arguments: Namespace) -> int:
         if not chosen:
             return code
         print_table(arguments, _rows(admin, chosen), _COLUMNS)
-        if not agreed(arguments, f"Delete {counted(len(chosen), 'subscription')}?"):
+        if not agreed(arguments, connection.cluster(), f"Delete {counted(len(chosen), 'subscription')}?"):
             return code
         unset = dict.fromkeys(("metrics", "interval.ms", "match"))
         altered = admin.alter_configs(

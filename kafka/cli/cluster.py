@@ -170,7 +170,7 @@ def _unregister(arguments: Namespace) -> int:
         admin = connection.admin()
         if arguments.id in {broker.broker_id for broker in admin.describe_cluster().brokers}:
             raise CommandError(f"broker {arguments.id} is running: stop it first")
-        if not agreed(arguments, f"Unregister broker {arguments.id}?"):
+        if not agreed(arguments, connection.cluster(), f"Unregister broker {arguments.id}?"):
             return 0
         admin.unregister_broker(arguments.id)
         print(f"{arguments.id}: unregistered")

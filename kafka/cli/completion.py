@@ -6,17 +6,19 @@ cluster of the command line, are remembered for half a minute, and are left out 
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
+from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kafka.cli.grammar import COMMANDS, EXIT_CODES, Argument, Noun, Verb, load, plural
+from kafka.cli.grammar import COMMANDS, EXIT_CODES, Argument, Noun, Verb, connection_words, load, parse, plural
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["COMMAND", "candidates", "manual"]
 
@@ -125,37 +127,54 @@ def _values(argument: Argument, rest: list[str]) -> list[str]:
 
 def _names(kind: str, rest: list[str]) -> list[str]:
     """Return the topics or groups of the cluster that the words choose; none if it does not answer at once."""
-    import contextlib
-    import io
     import json
 
-    from kafka.cli.grammar import connection_words
+    from kafka.cli.connection import settings, write_private
 
-    chosen = connection_words(rest)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "purekafka" / "names.json"
-    key = json.dumps([kind, chosen, *sorted(item for item in os.environ.items() if "KAFKA" in item[0])])
-    with contextlib.suppress(OSError, ValueError):
-        found = json.loads(cache.read_text(encoding="utf-8"))
-        if found["key"] == key and 0 <= time.time() - found["at"] < _REMEMBERED_S:
-            return list(found["names"])
-    with contextlib.suppress(Exception, SystemExit), contextlib.redirect_stderr(io.StringIO()):
-        names = _asked(kind, chosen)
-        cache.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial = cache.with_name(f".{cache.name}.{os.getpid()}")
-        partial.write_text(json.dumps({"key": key, "at": time.time(), "names": names}), encoding="utf-8")
-        partial.replace(cache)
+    # An error is silent here, and an option of the line must not ask for a password or read what is typed.
+    with suppress(Exception, SystemExit), redirect_stderr(io.StringIO()), _no_input():
+        found = parse(["topics", "list", *connection_words(rest)])
+        if found is None:
+            return []
+        arguments = found[1]
+        key = _key(kind, {"sandbox": str(arguments.sandbox), **settings(arguments)})
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            kept = json.loads(cache.read_text(encoding="utf-8"))
+            if kept["key"] == key and 0 <= time.time() - kept["at"] < _REMEMBERED_S:
+                return list(kept["names"])
+        names = _asked(kind, arguments)
+        write_private(cache, json.dumps({"key": key, "at": time.time(), "names": names}))
         return names
     return []
 
 
-def _asked(kind: str, chosen: list[str]) -> list[str]:
-    from kafka.cli.connection import Connection
-    from kafka.cli.grammar import parse
+def _key(kind: str, options: dict[str, str]) -> str:
+    """Return what identifies a cluster and its user, without a secret."""
+    import hashlib
 
-    found = parse(["topics", "list", *chosen, "-X", f"bootstrap.timeout.ms={_PATIENCE_MS}"])
-    if found is None:
-        return []
-    with Connection(found[1]) as connection:
+    from kafka.cli.connection import option_named
+
+    known = {name: None if name == "sandbox" else option_named(name) for name in options}
+    public = {name: text for name, text in sorted(options.items()) if not getattr(known[name], "secret", False)}
+    return hashlib.sha256(repr((kind, public)).encode()).hexdigest()
+
+
+@contextmanager
+def _no_input() -> Iterator[None]:
+    """Give the commands of a completion an empty standard input."""
+    before, sys.stdin = sys.stdin, io.StringIO()
+    try:
+        yield
+    finally:
+        sys.stdin = before
+
+
+def _asked(kind: str, arguments: Namespace) -> list[str]:
+    from kafka.cli.connection import Connection
+
+    arguments.options = [*arguments.options, f"bootstrap.timeout.ms={_PATIENCE_MS}"]
+    with Connection(arguments) as connection:
         admin = connection.admin()
         if kind == "topic":
             return sorted(admin.list_topics(timeout_ms=_PATIENCE_MS))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, UsageError, pairs
 from kafka.cli.connection import Connection
@@ -92,7 +92,9 @@ def _change(arguments: Namespace, changes: dict[str, object]) -> int:
             {
                 "setting": name,
                 "value": before[name].value if name in before else None,
-                "new_value": _new(change, before[name].value if name in before else None),
+                "new_value": "***"
+                if change is not None and _is_secret(name, before)
+                else _new(change, before[name].value if name in before else None),
             }
             for name, change in sorted(changes.items())
         ]
@@ -112,6 +114,13 @@ def _reason(error: object) -> str:
     from kafka.cli.arguments import reason
 
     return reason(error)
+
+
+def _is_secret(name: str, known: Mapping[str, Any]) -> bool:
+    """Whether a value must not be shown; the broker does not describe a setting of a listener that is not set yet."""
+    if name in known:
+        return bool(known[name].is_sensitive)
+    return name.endswith(("password", "secret", "jaas.config", "keystore.key"))
 
 
 def _new(change: object, before: str | None) -> str | None:

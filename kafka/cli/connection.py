@@ -1,8 +1,8 @@
 """How a command gets its clients: options from flags, the environment, a context and a file, or a sandbox.
 
-A flag overrides a variable, a variable overrides the context, the context overrides the file of ``--config``. A current
-context does not apply beside ``--config``, whose file then is complete. ``PUREKAFKA_BOOTSTRAP_SERVERS``,
-``PUREKAFKA_SASL_PASSWORD`` and so on are the options in capital letters.
+The command line overrides the environment: ``-b`` and ``-X``, then ``--context``, then ``--config``, then the variables
+``PUREKAFKA_BOOTSTRAP_SERVERS``, ``PUREKAFKA_SASL_PASSWORD`` and so on, then the current context. The context of
+``--context`` is complete: variables do not add to it. Beside ``--config`` the current context does not apply.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafka._text import printable, without_passwords
 from kafka.cli.arguments import UsageError, expand, pair
 
 if TYPE_CHECKING:
@@ -28,72 +30,38 @@ if TYPE_CHECKING:
     from kafka.admin import KafkaAdminClient
     from kafka.broker import Broker
     from kafka.client_async import KafkaClient
-    from kafka.config import Option
+    from kafka.config import ForeignOption, Option
     from kafka.consumer import KafkaConsumer
     from kafka.producer import KafkaProducer
     from kafka.schema_registry import SchemaRegistry
 
-__all__ = ["Connection", "Contexts", "Interrupts", "Watchdog", "option_named", "read_options", "settings"]
+__all__ = [
+    "DEFAULT_SERVERS",
+    "Connection",
+    "Contexts",
+    "Interrupts",
+    "Watchdog",
+    "option_named",
+    "read_options",
+    "settings",
+]
 
 _PREFIX: Final = "PUREKAFKA_"
 #: Variables that choose where options come from, and are not options themselves.
 _NOT_OPTIONS: Final = {"PUREKAFKA_CONTEXT", "PUREKAFKA_CONFIG", "PUREKAFKA_TRACEBACK", "PUREKAFKA_SECONDS"}
+DEFAULT_SERVERS: Final = "localhost:9092"
 _BOOTSTRAP_MS: Final = 10_000
 _REQUEST_MS: Final = 30_000
 _API_MS: Final = 60_000
 _REGISTRY_S: Final = 10.0
-#: What librdkafka calls an option, where the table of options does not have that name.
-_LIBRDKAFKA: Final = {
-    "allow.auto.create.topics": "allow_auto_create_topics",
-    "queue.buffering.max.ms": "linger_ms",
-    "message.timeout.ms": "delivery_timeout_ms",
-    "message.copy.max.bytes": "",
-    "socket.timeout.ms": "request_timeout_ms",
-    "socket.connection.setup.timeout.ms": "socket_connection_setup_timeout_ms",
-    "sasl.mechanisms": "sasl_mechanism",
-    "compression.level": "compression_level",
-    "batch.num.messages": "",
-    "enable.ssl.certificate.verification": "",
-    "broker.address.family": "",
-    "api.version.request": "",
-    "log.connection.close": "",
-    "topic.metadata.refresh.interval.ms": "metadata_max_age_ms",
-    "fetch.wait.max.ms": "fetch_max_wait_ms",
-}
-#: Options of the client of a schema registry, by the names of librdkafka's and Java's tools -> their names here.
-_REGISTRY: Final = {
-    "schema.registry.url": "schema_registry_url",
-    "schema.registry.basic.auth.user.info": "schema_registry_user_info",
-    "basic.auth.user.info": "schema_registry_user_info",
-    "schema.registry.bearer.auth.token": "schema_registry_token",
-    "bearer.auth.token": "schema_registry_token",
-    "schema.registry.ssl.ca.location": "schema_registry_ssl_cafile",
-    "schema.registry.ssl.certificate.location": "schema_registry_ssl_certfile",
-    "schema.registry.ssl.key.location": "schema_registry_ssl_keyfile",
-}
-#: Options of Java's clients that choose classes; the command line has words for what they do.
-_CLASSES: Final = {
-    "key.serializer",
-    "value.serializer",
-    "key.deserializer",
-    "value.deserializer",
-    "basic.auth.credentials.source",
-    "bearer.auth.credentials.source",
+#: Options that exclude each other: the one that is given last names the cluster.
+_OTHER_ADDRESS: Final = {
+    "bootstrap_servers": "bootstrap_controllers",
+    "bootstrap_controllers": "bootstrap_servers",
 }
 
 
-class RegistryOption(NamedTuple):
-    """An option of the client of a schema registry."""
-
-    name: str
-
-    @property
-    def secret(self) -> bool:
-        """Whether its value must not be shown."""
-        return self.name in {"schema_registry_user_info", "schema_registry_token"}
-
-
-def option_named(name: str) -> Option | RegistryOption | None:
+def option_named(name: str) -> Option | ForeignOption | None:
     """Return the option with a name of ours, of Java's clients or of librdkafka; None for one without an effect here.
 
     >>> option_named("sasl.mechanisms").name
@@ -102,60 +70,44 @@ def option_named(name: str) -> Option | RegistryOption | None:
     Traceback (most recent call last):
     kafka.cli.arguments.UsageError: option 'sasl.pasword' does not exist: did you mean sasl.password?
     """
-    from kafka.config import BY_SPELLING
+    from kafka.config import find_option, nearest_name
 
-    if name in _CLASSES:
-        return None
-    if name in _REGISTRY or name in _REGISTRY.values():
-        return RegistryOption(_REGISTRY.get(name, name))
-    found = BY_SPELLING.get(_LIBRDKAFKA.get(name, name))
-    if found is None and name not in _LIBRDKAFKA:
-        from kafka.cli.grammar import nearest
-
-        dotted = [spelling for spelling in (*BY_SPELLING, *_REGISTRY) if ("." in spelling) == ("." in name)]
-        raise UsageError(f"option {name!r} does not exist{nearest(name, dotted)}")
-    return found
+    try:
+        return find_option(name)
+    except KeyError:
+        near = nearest_name(name)
+        hint = f": did you mean {near}?" if near else ""
+        raise UsageError(f"option {name!r} does not exist{hint}") from None
 
 
 # Files…
 
 
-def read_options(path: str) -> dict[str, str]:
-    """Return the options in a file: properties as Java and librdkafka read them, or TOML if its name says so."""
+class OptionsFile(NamedTuple):
+    """The options in a file."""
+
+    options: dict[str, str]
+    ours: bool
+    """Whether the file is TOML, where @ refers to other places; for Java and librdkafka it is a character."""
+
+
+def read_options(path: str) -> OptionsFile:
+    """Return the options in a file: TOML or librdkafka's if its name says so, else properties as Java reads them."""
+    from kafka.config import parse_conf, parse_properties
+
     try:
-        text = Path(path).expanduser().read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise UsageError(f"--config: cannot read {path}: {reason}") from None
+        data = Path(path).expanduser().read_bytes()
+    except OSError as error:
+        raise UsageError(f"--config: cannot read {path}: {error.strerror}") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")  # as Java reads it
     if path.endswith(".toml"):
         found = parse_toml(text, path)
         options = {name: value for name, value in found.items() if not isinstance(value, dict)}
-        return {name: _text(value) for name, value in options.items()}
-    return parse_properties(text)
-
-
-def parse_properties(text: str) -> dict[str, str]:
-    r"""Read ``name=value`` lines, with comments and lines that continue, as `java.util.Properties` does.
-
-    >>> parse_properties("# broker\nbootstrap.servers = b1:9092,\\\n  b2:9092\nclient.id: me\n")
-    {'bootstrap.servers': 'b1:9092,b2:9092', 'client.id': 'me'}
-    """
-    found: dict[str, str] = {}
-    pending = ""
-    for raw in [*text.splitlines(), ""]:
-        line = pending + raw.lstrip()
-        if not pending and line[:1] in {"", "#", "!"}:
-            continue
-        if (len(line) - len(line.rstrip("\\"))) % 2:
-            pending = line[:-1]
-            continue
-        pending = ""
-        ends = [at for at, char in enumerate(line) if char in "=: \t"]
-        end = ends[0] if ends else len(line)
-        rest = line[end:].lstrip()
-        value = rest[1:] if rest[:1] in {"=", ":"} else rest
-        found[line[:end]] = value.strip().replace("\\\\", "\\")
-    return found
+        return OptionsFile({name: _text(value) for name, value in options.items()}, ours=True)
+    return OptionsFile(parse_conf(text) if path.endswith(".conf") else parse_properties(text), ours=False)
 
 
 def parse_toml(text: str, path: str) -> dict[str, Any]:
@@ -241,11 +193,19 @@ class Contexts:
             lines.append(f"[contexts.{json.dumps(name)}]")
             lines += [f"{option} = {json.dumps(value)}" for option, value in sorted(options.items())]
             lines.append("")
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write("\n".join(lines))
-        partial.replace(self.path)
+        write_private(self.path, "\n".join(lines))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read, complete or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 # The options of a command…
@@ -254,22 +214,39 @@ class Contexts:
 def settings(arguments: Namespace) -> dict[str, str]:
     """Return the options of a command's clients as texts, by the names of the table of options."""
     merged: dict[str, str] = {}
-    named = arguments.context or os.environ.get("PUREKAFKA_CONTEXT")
-    file = arguments.config_file or os.environ.get("PUREKAFKA_CONFIG")
-    if file:
-        _merge(merged, read_options(file), f"--config {file}")
-    contexts = None if file and not named else Contexts()
-    chosen = named or (contexts.current if contexts else None)
-    if contexts and chosen:
-        _merge(merged, contexts.get(chosen), f"context {chosen}")
-    if "KAFKA_BOOTSTRAP_SERVERS" in os.environ:  # which `purekafka broker -- COMMAND` sets
-        merged["bootstrap_servers"] = os.environ["KAFKA_BOOTSTRAP_SERVERS"]
-    variables = {name for name in os.environ if name.startswith(_PREFIX)} - _NOT_OPTIONS
-    _merge(merged, {name.removeprefix(_PREFIX).lower(): os.environ[name] for name in variables}, "environment")
+    file, named = arguments.config_file, arguments.context
+    if named is None:
+        # A cluster that the command line names must not get the address or the password of another one.
+        if file is None:
+            _merge_chosen(merged)
+        _merge_variables(merged)
+    if file is not None:
+        _merge_file(merged, file, f"--config {file}")
+    if named is not None:
+        _merge(merged, Contexts().get(named), f"context {named}")
     _merge(merged, dict(pair_of_option(word) for word in arguments.options), "-X", expanded=True)
     if arguments.bootstrap_servers:
-        merged["bootstrap_servers"] = arguments.bootstrap_servers
+        _merge(merged, {"bootstrap_servers": arguments.bootstrap_servers}, "-b", expanded=True)
     return merged
+
+
+def _merge_chosen(merged: dict[str, str]) -> None:
+    """Merge the file and the context that variables name, or the current context if they name no file."""
+    file, named = os.environ.get("PUREKAFKA_CONFIG"), os.environ.get("PUREKAFKA_CONTEXT")
+    if file:
+        _merge_file(merged, file, f"PUREKAFKA_CONFIG {file}")
+    if named or not file:
+        contexts = Contexts()
+        chosen = named or contexts.current
+        if chosen:
+            _merge(merged, contexts.get(chosen), f"context {chosen}")
+
+
+def _merge_variables(merged: dict[str, str]) -> None:
+    if "KAFKA_BOOTSTRAP_SERVERS" in os.environ:  # which `purekafka broker -- COMMAND` sets
+        _merge(merged, {"bootstrap_servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]}, "environment", expanded=True)
+    variables = {name for name in os.environ if name.startswith(_PREFIX)} - _NOT_OPTIONS
+    _merge(merged, {name.removeprefix(_PREFIX).lower(): os.environ[name] for name in variables}, "environment")
 
 
 def pair_of_option(word: str) -> tuple[str, str]:
@@ -286,15 +263,46 @@ def _prompted(name: str) -> str:
     return getpass(f"{name}: ")
 
 
+def _merge_file(merged: dict[str, str], path: str, where: str) -> None:
+    file = read_options(path)
+    if file.ours:
+        _merge(merged, file.options, where)
+        return
+    known: dict[str, str] = {}
+    for name, value in file.options.items():
+        try:
+            option_named(name)
+        except UsageError as error:  # noqa: PERF203 - programs keep other options in the file too
+            print(f"{where}: {error}; it is ignored", file=sys.stderr)
+        else:
+            known[name] = value
+    _merge(merged, known, where, expanded=True)
+
+
 def _merge(merged: dict[str, str], found: Mapping[str, str], where: str, *, expanded: bool = False) -> None:
+    """Let options override the ones before; a value that refers to another place is looked up unless `expanded`."""
+    from kafka.config import translate
+    from kafka.errors import KafkaConfigurationError
+
+    texts: dict[str, str] = {}
     for name, value in found.items():
         try:
             option = option_named(name)
         except UsageError as error:
             raise UsageError(f"{where}: {error}") from None
-        if option is not None:
-            text = value if expanded else _prompted(name) if value == "@prompt" else expand(value, f"{where}: {name}")
-            merged[option.name] = text
+        if option is None:
+            continue
+        if expanded:
+            texts[name] = value
+        else:
+            texts[name] = _prompted(name) if value == "@prompt" else expand(value, f"{where}: {name}")
+    try:
+        options = translate(texts)
+    except KafkaConfigurationError as error:
+        raise UsageError(f"{where}: {error}") from None
+    for name in options:
+        merged.pop(_OTHER_ADDRESS.get(name, ""), None)
+    merged |= options
 
 
 class Connection:
@@ -308,6 +316,8 @@ class Connection:
         self._registry_url: str | None = getattr(arguments, "registry", None)
         self.sandbox: Broker | None = None
         if arguments.sandbox:
+            if arguments.context or arguments.bootstrap_servers:
+                raise UsageError("--sandbox and another cluster exclude each other: give one of them")
             from kafka.cli.sandbox import start
 
             self.sandbox = start()
@@ -327,7 +337,7 @@ class Connection:
         }
         configs = parse(kind, texts)
         if "bootstrap_controllers" not in configs:
-            configs.setdefault("bootstrap_servers", "localhost:9092")
+            configs.setdefault("bootstrap_servers", DEFAULT_SERVERS)
         limits = {"bootstrap_timeout_ms": _BOOTSTRAP_MS}
         if self._deadline is not None:
             left_ms = (self._deadline - time.monotonic()) * 750
@@ -343,6 +353,20 @@ class Connection:
 
             self._admin = self._stack.enter_context(KafkaAdminClient(**self._configs("admin", {})))
         return self._admin
+
+    @cached_property
+    def cluster_id(self) -> str:
+        """The id of the cluster; of brokers before 0.10.1, which have none, the addresses that were given."""
+        return self.admin().describe_cluster().cluster_id or self._addresses
+
+    @property
+    def _addresses(self) -> str:
+        return self.options.get("bootstrap_controllers") or self.options.get("bootstrap_servers", DEFAULT_SERVERS)
+
+    def cluster(self) -> str:
+        """Return what names the cluster of this command: its id, and the addresses that were given for it."""
+        addresses = without_passwords(self._addresses)
+        return addresses if self.cluster_id == self._addresses else f"{printable(self.cluster_id)} at {addresses}"
 
     def registry(self, type_name: str) -> SchemaRegistry:
         """Return the client of the schema registry, which a type of keys or values needs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from kafka.cli.arguments import UsageError
+from kafka.cli.arguments import UsageError, no_value
 from kafka.cli.connection import Contexts, option_named, read_options
 from kafka.cli.grammar import Argument, Noun, Verb
 from kafka.cli.output import Column, complain, emit
@@ -60,7 +60,7 @@ def _options(arguments: Namespace) -> dict[str, str]:
     for word in arguments.options:
         name, equals, value = word.partition("=")
         if not equals:
-            raise UsageError(f"-X takes NAME=VALUE, not {word!r}")
+            raise no_value(word, "-X")
         option = option_named(name)
         if option is not None:
             found[option.name] = value
@@ -80,14 +80,15 @@ def _add(arguments: Namespace) -> int:
 def _import(arguments: Namespace) -> int:
     contexts = Contexts()
     options: dict[str, str] = {}
-    for name, value in read_options(arguments.file).items():
+    file = read_options(arguments.file)
+    for name, value in file.options.items():
         try:
             option = option_named(name)
         except UsageError as error:
             complain(arguments, f"{arguments.file}: {error}; it is left out")
             continue
         if option is not None:
-            options[option.name] = value if not value.startswith("@") else f"@{value}"
+            options[option.name] = f"@{value}" if value.startswith("@") and not file.ours else value
     if arguments.name in contexts.contexts and not arguments.replace:
         raise UsageError(f"there is a context {arguments.name!r} already; --replace overwrites it")
     return _saved(arguments, contexts, options)

@@ -53,17 +53,19 @@ def _read(
 
 
 def _copy(arguments: Namespace) -> int:
-    if arguments.topic == arguments.to_topic and not arguments.to_context:
-        raise UsageError("a copy of a topic to itself would double its records")
-    target = Namespace(**{**vars(arguments), "context": arguments.to_context, "bootstrap_servers": None, "options": []})
     with Connection(arguments) as connection:
-        if arguments.to_context:
-            with Connection(target) as other:
-                return _copy_records(arguments, connection, other)
-        return _copy_records(arguments, connection, connection)
+        if not arguments.to_context:
+            return _copy_records(arguments, connection, connection)
+        words = {"context": arguments.to_context, "bootstrap_servers": None, "options": [], "config_file": None}
+        with Connection(Namespace(**{**vars(arguments), **words, "sandbox": False})) as target:
+            return _copy_records(arguments, connection, target)
 
 
 def _copy_records(arguments: Namespace, connection: Connection, target: Connection) -> int:
+    if arguments.topic == arguments.to_topic and connection.cluster_id == target.cluster_id:
+        raise UsageError(
+            f"both topics are in cluster {target.cluster()}: a copy of a topic to itself doubles its records"
+        )
     wanted = {int(one.partition_index) for one in _description(connection, arguments.topic).partitions}
     found = target.admin().describe_topics([arguments.to_topic])[0]
     if not found.ok:

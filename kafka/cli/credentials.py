@@ -68,7 +68,7 @@ def _delete_user(arguments: Namespace) -> int:
         mechanisms = [info.mechanism for info in found.credential_infos]
         shown = ", ".join(mechanism.name.replace("_", "-") for mechanism in mechanisms)
         print(f"{arguments.user}: {shown}")
-        if not agreed(arguments, f"Delete the passwords of {arguments.user}?"):
+        if not agreed(arguments, connection.cluster(), f"Delete the passwords of {arguments.user}?"):
             return 0
         changes = [UserScramCredentialDeletion(arguments.user, mechanism) for mechanism in mechanisms]
         return _apply_users(arguments, connection, changes, "deleted")
@@ -166,9 +166,9 @@ def _renew_token(arguments: Namespace) -> int:
 
 
 def _expire_token(arguments: Namespace) -> int:
-    if not agreed(arguments, "Expire the token now?"):
-        return 0
     with Connection(arguments) as connection:
+        if not agreed(arguments, connection.cluster(), "Expire the token now?"):
+            return 0
         print(f"expired {_moment(connection.admin().expire_delegation_token(_hmac(arguments)))}")
     return 0
 

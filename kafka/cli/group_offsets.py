@@ -50,7 +50,8 @@ def _offsets(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
         if arguments.import_file:
-            return _import(arguments, admin)
+            new = _read_csv(arguments.import_file, arguments.group)
+            return _apply(arguments, connection, arguments.group, new)
         known = known_groups(arguments, admin, [arguments.group])
         if not known:
             return 1
@@ -90,10 +91,6 @@ def _read_csv(path: str, group: str) -> Offsets:
     return found
 
 
-def _import(arguments: Namespace, admin: KafkaAdminClient) -> int:
-    return _apply(arguments, admin, arguments.group, _read_csv(arguments.import_file, arguments.group))
-
-
 def _reset(arguments: Namespace) -> int:
     ways = [arguments.to, arguments.shift_by, arguments.from_file]
     if sum(way is not None for way in ways) != 1:
@@ -101,7 +98,8 @@ def _reset(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
         if arguments.from_file is not None:
-            return _apply(arguments, admin, arguments.group, _read_csv(arguments.from_file, arguments.group))
+            new = _read_csv(arguments.from_file, arguments.group)
+            return _apply(arguments, connection, arguments.group, new)
         found = admin.list_group_offsets(arguments.group)[arguments.group]
         committed = {tp: place.offset for tp, place in found.items() if place.offset >= 0}
         chosen = _chosen(arguments, admin, committed)
@@ -117,7 +115,8 @@ def _reset(arguments: Namespace) -> int:
         else:
             wanted = Places(arguments.to)
             places = {tp: place for tp in chosen if (place := wanted.of(tp.partition)) is not None}
-        return _apply(arguments, admin, arguments.group, resolve(AdminOffsets(admin), places, committed), committed)
+        new = resolve(AdminOffsets(admin), places, committed)
+        return _apply(arguments, connection, arguments.group, new, committed)
 
 
 def _chosen(arguments: Namespace, admin: KafkaAdminClient, committed: Offsets) -> list[TopicPartition]:
@@ -138,12 +137,13 @@ def _chosen(arguments: Namespace, admin: KafkaAdminClient, committed: Offsets) -
 
 def _apply(
     arguments: Namespace,
-    admin: KafkaAdminClient,
+    connection: Connection,
     group: str,
     new: Offsets,
     committed: Mapping[TopicPartition, int] | None = None,
 ) -> int:
     """Show the plan of a change of offsets, and do it."""
+    admin = connection.admin()
     if committed is None:
         found = admin.list_group_offsets(group)[group]
         committed = {tp: place.offset for tp, place in found.items() if place.offset >= 0}
@@ -170,7 +170,7 @@ def _apply(
     if state.members:
         members = counted(len(state.members), "member")
         raise CommandError(f"group {group!r} has {members}, which would commit over it: stop them first")
-    if not agreed(arguments, f"Change {counted(len(rows), 'offset')} of group {group}?"):
+    if not agreed(arguments, connection.cluster(), f"Change {counted(len(rows), 'offset')} of group {group}?"):
         return 0
     answers = admin.alter_group_offsets(group, new, raise_errors=False)
     return report(arguments, _outcomes(answers))
@@ -196,7 +196,9 @@ def _delete_offsets(arguments: Namespace) -> int:
         if not rows:
             raise CommandError(f"group {arguments.group!r} has no offsets of {', '.join(arguments.topic)}")
         print_table(arguments, rows, Column.of("topic", "partition", "offset"))
-        if not agreed(arguments, f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?"):
+        if not agreed(
+            arguments, connection.cluster(), f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?"
+        ):
             return 0
         partitions = [TopicPartition(str(row["topic"]), int(str(row["partition"]))) for row in rows]
         answers = admin.delete_group_offsets(arguments.group, partitions, raise_errors=False)
@@ -223,7 +225,7 @@ def _copy(arguments: Namespace) -> int:
         offsets = {tp: place.offset for tp, place in found.items() if place.offset >= 0}
         if not offsets:
             raise CommandError(f"group {arguments.group!r} has no committed offsets")
-        return _apply(arguments, admin, arguments.to_group, offsets)
+        return _apply(arguments, connection, arguments.to_group, offsets)
 
 
 GROUP: Final = Argument("group", metavar="GROUP", complete="group", help="the name of the group")

@@ -121,7 +121,7 @@ def _delete(arguments: Namespace) -> int:
             for name, group in known.items()
         ]
         print_table(arguments, rows, [Column("group_id", "GROUP"), *Column.of("state", "members")])
-        if not agreed(arguments, f"Delete {counted(len(known), 'group')} with all offsets?"):
+        if not agreed(arguments, connection.cluster(), f"Delete {counted(len(known), 'group')} with all offsets?"):
             return code
         outcomes = admin.delete_groups(list(known), raise_errors=False).items()
         return code | report(arguments, ((name, outcome.error, "deleted") for name, outcome in outcomes))
@@ -139,7 +139,9 @@ def _remove_members(arguments: Namespace) -> int:
         if not members:
             raise CommandError(f"group {arguments.group!r} has no such members")
         print_table(arguments, members, [*_MEMBER_COLUMNS[:2], _MEMBER_COLUMNS[3]])
-        if not agreed(arguments, f"Remove {counted(len(members), 'member')} of group {arguments.group}?"):
+        if not agreed(
+            arguments, connection.cluster(), f"Remove {counted(len(members), 'member')} of group {arguments.group}?"
+        ):
             return 0
         names = [one["member_id"] for one in members]
         answers = admin.remove_group_members(arguments.group, names, raise_errors=False)

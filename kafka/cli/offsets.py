@@ -85,7 +85,9 @@ def _delete_before(arguments: Namespace) -> int:
         ]
         columns = [*Column.of("topic", "partition", "start"), Column("new_start", "NEW START"), *Column.of("records")]
         print_table(arguments, rows, columns)
-        if not agreed(arguments, f"Delete {counted(sum(row['records'] for row in rows), 'record')}?"):
+        if not agreed(
+            arguments, connection.cluster(), f"Delete {counted(sum(row['records'] for row in rows), 'record')}?"
+        ):
             return 0
         answers = admin.delete_records(new, raise_errors=False)
         return report(

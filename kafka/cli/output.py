@@ -386,11 +386,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def agreed(arguments: Namespace, question: str) -> bool:
-    """Whether to do what was shown: --yes, or an answer on the terminal. False with --dry-run.
+def agreed(arguments: Namespace, cluster: str, question: str) -> bool:
+    """Name the cluster of a plan, and return whether to carry it out: --yes, or an answer on the terminal.
 
-    Without a terminal and without either option the command is refused.
+    False with --dry-run. Without a terminal and without either option the command is refused.
     """
+    print(f"Cluster {cluster}", file=sys.stderr)
     if arguments.dry_run:
         print("Nothing was changed (--dry-run).", file=sys.stderr)
         return False

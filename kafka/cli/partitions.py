@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -137,6 +138,8 @@ def _plan_rows(
 
 def _apply(arguments: Namespace) -> int:
     wanted = _read_plan(arguments.plan)
+    if arguments.rollback and not arguments.replace and os.path.lexists(arguments.rollback):
+        raise UsageError(f"--rollback {arguments.rollback}: the file exists; --replace overwrites it")
     with Connection(arguments) as connection:
         admin = connection.admin()
         before = _current(admin, sorted({tp.topic for tp in wanted}))
@@ -145,11 +148,12 @@ def _apply(arguments: Namespace) -> int:
                 raise CommandError(f"partition {tp.partition} of topic {tp.topic!r} does not exist")
         rows = _plan_rows(before, wanted)
         print_table(arguments, rows, _PLAN_COLUMNS)
-        if arguments.rollback:
-            with open(arguments.rollback, "w", encoding="utf-8") as file:
-                file.write(_file_of({tp: before[tp] for tp in wanted}) + "\n")
-        if not agreed(arguments, f"Move {counted(len(wanted), 'partition')}?"):
+        if not agreed(arguments, connection.cluster(), f"Move {counted(len(wanted), 'partition')}?"):
             return 0
+        if arguments.rollback:
+            # Never in place of the way back of an earlier move, which this may be the second half of.
+            with open(arguments.rollback, "w" if arguments.replace else "x", encoding="utf-8") as file:
+                file.write(_file_of({tp: before[tp] for tp in wanted}) + "\n")
         answers = admin.alter_partition_reassignments(wanted, raise_errors=False)
         code = report(arguments, _outcomes(answers))
         if arguments.wait and not code:
@@ -214,7 +218,7 @@ def _cancel(arguments: Namespace) -> int:
             for tp, one in sorted(moving.items())
         ]
         print_table(arguments, rows, Column.of("topic", "partition", "replicas"))
-        if not agreed(arguments, f"Cancel the move of {counted(len(moving), 'partition')}?"):
+        if not agreed(arguments, connection.cluster(), f"Cancel the move of {counted(len(moving), 'partition')}?"):
             return 0
         answers = admin.alter_partition_reassignments(dict.fromkeys(moving), raise_errors=False)
         return report(arguments, _outcomes(answers))
@@ -226,7 +230,9 @@ def _elect(arguments: Namespace) -> int:
         chosen = partitions(admin, arguments.partitions) if arguments.partitions else None
         kind = "unclean" if arguments.unclean else "preferred"
         if not agreed(
-            arguments, f"Elect {kind} leaders of {counted(len(chosen), 'partition') if chosen else 'all partitions'}?"
+            arguments,
+            connection.cluster(),
+            f"Elect {kind} leaders of {counted(len(chosen), 'partition') if chosen else 'all partitions'}?",
         ):
             return 0
         result = admin.elect_leaders(kind, chosen, raise_errors=False)
@@ -249,7 +255,7 @@ def _move_dir(arguments: Namespace) -> int:
             for tp in chosen
         ]
         print_table(arguments, rows, Column.of("topic", "partition", "broker", "directory"))
-        if not agreed(arguments, f"Move {counted(len(chosen), 'replica')}?"):
+        if not agreed(arguments, connection.cluster(), f"Move {counted(len(chosen), 'replica')}?"):
             return 0
         return report(arguments, _outcomes(admin.alter_replica_log_dirs(wanted, raise_errors=False)))
 
@@ -295,7 +301,8 @@ COMMAND = Noun(
                 Argument(
                     "plan", metavar="FILE", complete="file", help="a plan as JSON, of this command or of Kafka's script"
                 ),
-                Argument("--rollback", metavar="FILE", help="write the present replicas as a plan to this file"),
+                Argument("--rollback", metavar="FILE", help="write the present replicas as a plan to this new file"),
+                Argument("--replace", action="store_true", help="overwrite the file of --rollback if it exists"),
                 Argument("--wait", action="store_true", help="wait until the partitions have moved"),
                 *TABLE,
             ],

@@ -72,7 +72,7 @@ def _add_voter(arguments: Namespace) -> int:
         directory = _directory(arguments, found.observers)
         row = {"node": arguments.id, "directory_id": kafka_uuid(directory), "listeners": arguments.listener}
         print_table(arguments, [row], _VOTER_COLUMNS)
-        if not agreed(arguments, f"Add node {arguments.id} to the voters?"):
+        if not agreed(arguments, connection.cluster(), f"Add node {arguments.id} to the voters?"):
             return 0
         admin.add_raft_voter(arguments.id, directory, endpoints)
     print(f"{arguments.id}: added")
@@ -89,7 +89,7 @@ def _remove_voter(arguments: Namespace) -> int:
             raise CommandError(f"node {arguments.id} is not a voter; the voters are {voters}")
         directory = _directory(arguments, found.voters)
         print_table(arguments, rows, _VOTER_COLUMNS)
-        if not agreed(arguments, f"Remove node {arguments.id} from the voters?"):
+        if not agreed(arguments, connection.cluster(), f"Remove node {arguments.id} from the voters?"):
             return 0
         if not directory.int:
             raise CommandError("the voters of this cluster cannot change: its kraft.version is 0")

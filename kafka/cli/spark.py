@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.cli.arguments import VALUES, pairs
-from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.grammar import CONNECTION, Argument, Noun, Verb
 from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import concise
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _STARTS = {"startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp"}
+_CLIENTS = {"producer", "consumer", "admin"}
 _RATE_COLUMNS = "{:<30} {:>14} {:>14} {:>10}"
 
 
@@ -44,13 +46,43 @@ def _job(name: str) -> Callable[[argparse.Namespace], int]:
     @concise
     def run(arguments: argparse.Namespace) -> int:
         arguments.job = name
-        arguments.options = pairs(arguments.options, "-O")  # once: a value may come from standard input
+        _connect(arguments)
         if "conf" in arguments:
             arguments.conf = pairs(arguments.conf, "-c")
         result: int = _JOBS[name](arguments)
         return result
 
     return run
+
+
+def _connect(arguments: argparse.Namespace) -> None:
+    """Put the options of the cluster, from flags, variables, a context and a file, under the ones of -O."""
+    from kafka.cli.connection import DEFAULT_SERVERS, settings
+    from kafka.config import OPTIONS
+
+    given = pairs(arguments.source_options, "-O")  # once: a value may come from standard input
+    cluster = settings(arguments)
+    arguments.bootstrap_servers = cluster.pop("bootstrap_servers", DEFAULT_SERVERS)
+    overridden = _names_of({name[6:]: text for name, text in given.items() if name.lower().startswith("kafka.")})
+    # What all clients have; the source reads without a group, from where its own options say.
+    shared = {name: text for name, text in cluster.items() if name in OPTIONS and OPTIONS[name].kinds >= _CLIENTS}
+    arguments.options = {
+        f"kafka.{name.replace('_', '.')}": text for name, text in shared.items() if name not in overridden
+    } | given
+
+
+def _names_of(given: dict[str, str]) -> set[str]:
+    """Return the options of the table that Java's options set; an error in them is the source's to report."""
+    from kafka.config import find_option, translate
+
+    known = {}
+    for name, text in given.items():
+        with suppress(KeyError):
+            find_option(name)
+            known[name] = text
+    with suppress(KafkaConfigurationError):
+        return set(translate(known))
+    return set(known)
 
 
 # Jobs that need no Spark.
@@ -303,18 +335,13 @@ def _is_shared(name: str) -> bool:
 _JOBS = {"run": _run, "copy": _copy, "dump": _dump, "lag": _lag, "plan": _plan}
 
 _CLUSTER = (
-    Argument(
-        "-b",
-        "--bootstrap-servers",
-        required=True,
-        metavar="HOST:PORT[,...]",
-        help="brokers to connect to first",
-    ),
+    # -v shows Spark's log here, and the embedded broker would end with the command, not with the query.
+    *(one for one in CONNECTION if one.names[0] not in {"-v", "--sandbox"}),
     Argument(
         "-O",
         action="append",
         default=[],
-        dest="options",
+        dest="source_options",
         metavar="NAME=VALUE",
         help="an option of the source, such as minPartitions=8 or kafka.security.protocol=SSL; may be repeated. "
         "freezeWorkers and names that begin with kafka. hold for the sink too",
@@ -380,7 +407,7 @@ def _verb(name: str, summary: str, arguments: list[Argument], examples: list[str
         name,
         summary,
         _job(name),
-        [*_CLUSTER, *arguments],
+        [*arguments, *_CLUSTER],
         examples,
         connects=False,
         epilog=f"{epilog}\n\n{VALUES}" if epilog else VALUES,

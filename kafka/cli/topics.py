@@ -245,7 +245,7 @@ def _delete(arguments: Namespace) -> int:
             return code
         rows = [_summary(topic) for topic in found if topic.ok]
         print_table(arguments, rows, _LIST_COLUMNS)
-        if not agreed(arguments, f"Delete {counted(len(there), 'topic')} with all records?"):
+        if not agreed(arguments, connection.cluster(), f"Delete {counted(len(there), 'topic')} with all records?"):
             return code
         deleted = admin.delete_topics(there, raise_errors=False).topics
         return code | report(arguments, ((str(topic.name), topic.error, "deleted") for topic in deleted))

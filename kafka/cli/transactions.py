@@ -139,7 +139,7 @@ def _abort(arguments: Namespace) -> int:
         if not found:
             raise CommandError("no transaction hangs there")
         print_table(arguments, _hanging_rows(found), _HANGING_COLUMNS)
-        if not agreed(arguments, f"Abort {counted(len(found), 'transaction')}?"):
+        if not agreed(arguments, connection.cluster(), f"Abort {counted(len(found), 'transaction')}?"):
             return 0
         for one in found:
             admin.abort_transaction(one.as_abort())
@@ -152,7 +152,7 @@ def _fence(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
         question = f"Fence the producers of {counted(len(arguments.ids), 'transactional id')}?"
-        if not agreed(arguments, question):
+        if not agreed(arguments, connection.cluster(), question):
             return 0
         fenced: dict[str, Any] = dict(admin.fence_producers(arguments.ids, raise_errors=False))
         return report(

@@ -7,13 +7,22 @@
 Traceback (most recent call last):
 kafka.errors.KafkaConfigurationError: KafkaProducer has no option 'lingr_ms': did you mean 'linger_ms'?
 
-The table is in ``*_options.py`` beside this file, one row per option; rules.py has the constraints between options. The
-faces, the docs and ``--help`` read the table from here, and no other module of the library defines a default.
+The table is in ``*_options.py`` beside this file, one row per option; rules.py has the constraints between options, and
+client_properties.py the names and files of other clients. The faces, the docs and ``--help`` read the
+table from here, and no other module of the library defines a default.
 """
 
 from __future__ import annotations
 
 from kafka.config.checks import duration_ms
+from kafka.config.client_properties import (
+    ForeignOption,
+    find_option,
+    nearest_name,
+    parse_conf,
+    parse_properties,
+    translate,
+)
 from kafka.config.option import CLASSES, Option
 from kafka.config.resolve import Config, defaults, parse, resolve
 from kafka.config.security_options import MECHANISMS, accept_mechanism
@@ -28,15 +37,21 @@ __all__ = [
     "OPTIONS",
     "SECTIONS",
     "Config",
+    "ForeignOption",
     "Option",
     "ServerAddress",
     "accept_mechanism",
     "defaults",
     "duration_ms",
+    "find_option",
+    "nearest_name",
     "parse",
+    "parse_conf",
+    "parse_properties",
     "collect_hosts",
     "get_ip_port_afi",
     "parse_servers",
     "render_rst",
     "resolve",
+    "translate",
 ]

@@ -32,6 +32,16 @@ def _is_token_provider(value: object) -> bool:
     return value is None or callable(getattr(value, "token", None))
 
 
+class _Extensions(Custom):
+    """A dict of texts, which as text is ``name=value,name=value``."""
+
+    def parse(self, text: str) -> object:
+        pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+        if not all(equals for _, equals, _ in pairs):
+            raise ValueError(text)
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+
 _accepted: set[str] = set()
 
 
@@ -73,16 +83,34 @@ TLS_OPTIONS: Final = (
         LINKS,
         None,
         _PATH,
-        "A PEM file with the authorities to trust. None trusts the system's authorities.",
+        "A file with the authorities to trust: PEM, or a JKS or PKCS12 store of Java. None trusts the system's "
+        "authorities. PKCS12 needs the package cryptography.",
         aliases=("ssl_ca_location", "ssl_truststore_location"),
+    ),
+    Option(
+        "ssl_truststore_password",
+        LINKS,
+        None,
+        Text(),
+        "The password of ssl_cafile, if that is a JKS or PKCS12 store.",
+        secret=True,
     ),
     Option(
         "ssl_certfile",
         LINKS,
         None,
         _PATH,
-        "A PEM file with the client's certificate and its chain, for brokers that request one.",
+        "A file with the client's certificate and its chain, for brokers that request one: PEM, or a JKS or PKCS12 "
+        "store of Java, which has the private key too.",
         aliases=("ssl_certificate_location", "ssl_keystore_location"),
+    ),
+    Option(
+        "ssl_keystore_password",
+        LINKS,
+        None,
+        Text(),
+        "The password of ssl_certfile, if that is a JKS or PKCS12 store.",
+        secret=True,
     ),
     Option(
         "ssl_keyfile",
@@ -237,7 +265,7 @@ SASL_OPTIONS: Final = (
         "sasl_oauthbearer_extensions",
         LINKS,
         None,
-        Custom("a dict of str or None", _is_mapping),
+        _Extensions("a dict of str or None, in a file name=value,name=value", _is_mapping),
         "SASL extensions to send with each token.",
     ),
     Option(

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol
 
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaError, SslAuthenticationError
+from kafka.net.keystore import read_keystore
 
 __all__ = [
     "HandshakeClosedError",
@@ -96,7 +97,11 @@ def _load_authorities(context: ssl.SSLContext, config: Mapping[str, Any]) -> Non
             context.load_verify_locations(cadata=text)
     elif cafile:
         with _blamed(f"ssl_cafile {cafile}"):
-            context.load_verify_locations(cafile=cafile)
+            store = read_keystore(cafile, config.get("ssl_truststore_password"))
+            if store is None:
+                context.load_verify_locations(cafile=cafile)
+            else:
+                context.load_verify_locations(cadata=store.trusted)
     else:
         context.load_default_certs()
     crlfile = config.get("ssl_crlfile")
@@ -122,9 +127,21 @@ def _load_certificate(context: ssl.SSLContext, config: Mapping[str, Any]) -> Non
             context.load_cert_chain(path, password=password)
     elif certfile:
         with _blamed(f"ssl_certfile {certfile}" + (f", ssl_keyfile {keyfile}" if keyfile else "")):
-            context.load_cert_chain(certfile, keyfile, password=password)
+            store = read_keystore(certfile, config.get("ssl_keystore_password"), _as_text(config.get("ssl_password")))
+            if store is None:
+                context.load_cert_chain(certfile, keyfile, password=password)
+                return
+            if not store.key:
+                raise KafkaConfigurationError("the store has no private key that ssl_keystore_password opens")
+            with _as_file(f"{store.key}\n{store.chain}") as path:
+                context.load_cert_chain(path, password=_no_password)
     elif keyfile:
         raise KafkaConfigurationError("ssl_keyfile without ssl_certfile: a key alone proves nothing")
+
+
+def _as_text(password: Password) -> str | None:
+    found = password() if callable(password) else password
+    return bytes(found).decode() if isinstance(found, (bytes, bytearray)) else found
 
 
 def _no_password() -> str:

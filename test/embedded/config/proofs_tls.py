@@ -94,6 +94,17 @@ def an_encrypted_key_is_opened(subject: Subject) -> None:
     assert "ssl_password" in str(subject.attempt(broker, **TRUST, **mine))
 
 
+@proves("ssl_truststore_password", "ssl_keystore_password")
+def the_stores_of_java_are_opened(subject: Subject) -> None:
+    broker = secured(subject, ask_client=True)
+    stores = {"ssl_truststore_password": "s3cret", "ssl_keystore_password": "s3cret"}
+    named = {"security_protocol": "SSL", "ssl_cafile": path("ca.jks"), "ssl_certfile": path("client.jks")}
+    assert subject.attempt(broker, **named, **stores) is None
+    refused = str(subject.attempt(broker, **named, **{**stores, subject.option: "psst"}))
+    assert "password of the JKS store is wrong" in refused
+    assert "psst" not in refused
+
+
 @proves("ssl_crlfile")
 def a_revoked_certificate_is_refused(subject: Subject) -> None:
     broker = secured(subject, certificate="revoked")

@@ -167,13 +167,8 @@ class Shell:
         text = re.sub(r"purekafka broker (?!.*--port)", "purekafka broker --port 0 ", text)
         return text.replace("--port 9092", "--port 0")
 
-    def _variables(self, text: str) -> dict[str, str]:
-        """Return the environment: the address is in it, except for a command that takes it from a context."""
-        hidden = {"KAFKA_BOOTSTRAP_SERVERS"} if "--context" in text else set()
-        return {name: value for name, value in self.environment.items() if name not in hidden}
-
     def _in_process(self, text: str, stdin: bytes) -> str:
-        with patch.dict(os.environ, self._variables(text), clear=True), chdir(self._directory):
+        with patch.dict(os.environ, self.environment, clear=True), chdir(self._directory):
             outcome = run(text, stdin=stdin)
         assert outcome.code == 0, f"exit code {outcome.code}\n{outcome.out}{outcome.err}"
         return outcome.out
@@ -183,7 +178,7 @@ class Shell:
             done = subprocess.run(
                 ["bash", "-e", "-o", "pipefail", "-c", text],
                 cwd=self._directory,
-                env=self._variables(text),
+                env=self.environment,
                 stdin=stdin,
                 capture_output=True,
                 check=False,
@@ -197,7 +192,7 @@ class Shell:
         child = subprocess.Popen(
             ["bash", "-c", f"exec {text}"],
             cwd=self._directory,
-            env=self._variables(text),
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

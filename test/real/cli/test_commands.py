@@ -40,6 +40,24 @@ def test_the_thirty_tasks_on_apache_kafka(servers: str, tmp_path: Path) -> None:
     perform(servers, tmp_path)
 
 
+def test_a_context_on_the_command_line_is_used_beside_the_address_in_a_variable(servers: str) -> None:
+    from kafka import KafkaAdminClient
+    from kafka.broker import Broker
+
+    with KafkaAdminClient(bootstrap_servers=servers) as admin, Broker(topics=["kept"]) as other:
+        assert run(f"purekafka contexts add other -b {other.bootstrap_servers}").code == 0
+        assert run("purekafka topics create kept -p 1").code == 0
+        assert run("purekafka produce kept --value tea").code == 0
+        assert run("purekafka topics copy kept kept --to-context other").code == 0
+        assert [record.value for record in other.records("kept")] == [b"tea"]
+        assert run("purekafka consume kept").lines == ["tea"]
+        deleted = run("purekafka --context other topics delete kept --yes")
+        assert (deleted.code, other.bootstrap_servers in deleted.err) == (0, True)
+        assert run("purekafka consume kept").lines == ["tea"]
+        planned = run("purekafka topics delete kept --yes")
+        assert f"Cluster {admin.describe_cluster().cluster_id} at {servers}" in planned.err
+
+
 def test_c15_topics_have_the_facts_of_kafka_topics(kafka: KafkaCluster) -> None:
     assert run("purekafka topics create facts -p 3 --set retention.ms=1234567").code == 0
     described = script(kafka, TOOLS + "TopicCommand", "--describe", "--topic", "facts")

@@ -28,18 +28,18 @@ def test_c11_a_terminal_is_asked(
     answer: str, expected: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal(answer))
-    assert agreed(Namespace(dry_run=False, yes=False), "Delete it?") is expected
+    assert agreed(Namespace(dry_run=False, yes=False), "A at b1:9092", "Delete it?") is expected
     said = capsys.readouterr()
-    assert said.err.startswith("Delete it? [y/N] ")
+    assert said.err.startswith("Cluster A at b1:9092\nDelete it? [y/N] ")
     assert said.out == ""
 
 
 def test_c11_without_a_terminal_consent_must_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     with pytest.raises(UsageError, match="give --yes or --dry-run"):
-        agreed(Namespace(dry_run=False, yes=False), "Delete it?")
-    assert agreed(Namespace(dry_run=False, yes=True), "Delete it?")
-    assert not agreed(Namespace(dry_run=True, yes=True), "Delete it?")
+        agreed(Namespace(dry_run=False, yes=False), "A at b1:9092", "Delete it?")
+    assert agreed(Namespace(dry_run=False, yes=True), "A at b1:9092", "Delete it?")
+    assert not agreed(Namespace(dry_run=True, yes=True), "A at b1:9092", "Delete it?")
 
 
 def test_c5_a_table_fits_a_terminal_and_is_whole_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,6 +46,42 @@ def test_options_are_the_source_s_and_those_that_concern_both_sides_the_sink_s_t
         "holdFile": "",
     }
     assert pipeline.kafka == {"freezeworkers": "false", "kafka.security.protocol": "SSL"}
+
+
+def test_the_cluster_comes_from_a_context_a_file_variables_and_flags(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "bootstrap.servers=b2\\:9093\nsecurity.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nacks=1\ngroup.id=g\n"
+        'sasl.jaas.config=x.PlainLoginModule required username="ada" password="@hush";\n'
+    )
+    monkeypatch.setattr(
+        "test.unit.spark.test_commands.WORDS", [word for word in WORDS if word not in {"-b", "b1:9092"}]
+    )
+    secured = {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "PLAIN",
+        "kafka.sasl.plain.username": "ada",
+        "kafka.sasl.plain.password": "@hush",
+    }
+    found = started(monkeypatch, "--config", str(file))
+    assert (found.servers, found.kafka) == ("b2:9093", secured)
+    assert main(["contexts", "import", "prod", str(file)]) == 0
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "b3:9092")
+    assert started(monkeypatch).servers == "b3:9092"
+    found = started(monkeypatch, "--context", "prod", "-X", "client.id=me", "-O", "kafka.sasl.username=bea")
+    assert found.servers == "b2:9093"
+    del secured["kafka.sasl.plain.username"]
+    assert found.kafka == {**secured, "kafka.client.id": "me", "kafka.sasl.username": "bea"}
+    jaas = 'x.PlainLoginModule required username="eve" password="psst";'
+    found = started(monkeypatch, "--context", "prod", "-O", f"kafka.sasl.jaas.config={jaas}")
+    assert found.kafka == {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "PLAIN",
+        "kafka.sasl.jaas.config": jaas,
+    }
 
 
 def test_a_password_on_standard_input_reaches_source_and_sink(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,21 +7,13 @@ import logging
 import pytest
 
 from kafka.spark.errors import KafkaSparkOptionError
-from kafka.spark.java_options import client_options, parse_jaas
+from kafka.spark.java_options import client_options
 
 
-def test_jaas_of_scram_and_of_shaded_classes() -> None:
-    text = (
-        "kafkashaded.org.apache.kafka.common.security.scram.ScramLoginModule required\n username='a\\'b' password=c ;"
-    )
-    assert parse_jaas(text) == ("ScramLoginModule", {"username": "a'b", "password": "c"})
-
-
-def test_jaas_that_cannot_be_read_says_so_without_its_contents() -> None:
-    for text in ("hush", 'PlainLoginModule required username="hush', "PlainLoginModule required hush;"):
-        with pytest.raises(KafkaSparkOptionError) as caught:
-            parse_jaas(text)
-        assert "hush" not in str(caught.value)
+def test_an_error_names_the_option_as_spark_has_it() -> None:
+    with pytest.raises(KafkaSparkOptionError, match=r"^kafka\.sasl\.jaas\.config") as caught:
+        client_options("consumer", {"sasl.jaas.config": "hush"})
+    assert "hush" not in str(caught.value)
 
 
 def test_delegation_tokens_oauth_and_msk_are_recognised() -> None:
@@ -46,12 +38,9 @@ def test_user_and_password_given_apart_win_over_jaas() -> None:
     assert found == {"sasl_plain_username": "c", "sasl_plain_password": "b"}
 
 
-def test_stores_of_java_are_refused_with_how_to_convert_them() -> None:
-    for given in ({"ssl.truststore.type": "JKS"}, {"ssl.keystore.location": "/etc/client.p12"}):
-        with pytest.raises(KafkaSparkOptionError, match="keytool -importkeystore"):
-            client_options("consumer", given)
-    pem = {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/etc/ca.pem", "ssl.truststore.password": "x"}
-    assert client_options("consumer", pem) == {"ssl_cafile": "/etc/ca.pem"}
+def test_stores_of_java_are_used() -> None:
+    given = {"ssl.truststore.type": "JKS", "ssl.truststore.location": "/etc/ca.jks", "ssl.truststore.password": "x"}
+    assert client_options("consumer", given) == {"ssl_cafile": "/etc/ca.jks", "ssl_truststore_password": "x"}
 
 
 def test_host_names_are_not_checked_where_the_algorithm_is_empty() -> None:

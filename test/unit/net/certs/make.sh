@@ -26,3 +26,10 @@ printf '[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\ndefault_md=sha256\ndefault_
 openssl ca -config crl.cnf -keyfile ca.key -cert ca.pem -revoke revoked.pem
 openssl ca -config crl.cnf -keyfile ca.key -cert ca.pem -gencrl -out crl.pem
 rm -f index.txt* crl.cnf ca.key other-ca.key
+
+# Stores of Java with the same certificates: the authority alone, and the client's key with its chain.
+rm -f ca.jks client.jks client.p12
+keytool -importcert -noprompt -alias ca -file ca.pem -keystore ca.jks -storetype JKS -storepass s3cret
+openssl pkcs12 -export -inkey client.key -in client.pem -certfile ca.pem -out client.p12 -passout pass:s3cret
+keytool -importkeystore -srckeystore client.p12 -srcstorepass s3cret -destkeystore client.jks -deststoretype JKS \
+    -deststorepass s3cret
