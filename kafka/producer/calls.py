@@ -500,6 +500,7 @@ class ProducerCalls(Generic[FutureT]):
         try:
             with self._measured(metric):
                 await self.application.run(work, self._deadline(seconds), what)
+            self.transactions.received(what)
         except KafkaTimeoutError as error:
             raise KafkaTimeoutError(self._why_late(what, seconds)) from error
 

@@ -26,6 +26,7 @@ from kafka.aio.errors import (
 from kafka.aio.structs import RecordMetadata
 from kafka.broker import Broker
 from kafka.protocol.produce import ProduceRequest
+from test.embedded.holding import held_up
 
 TP = TopicPartition("events", 0)
 
@@ -316,6 +317,48 @@ def test_a_commit_that_is_cancelled_continues_and_the_next_call_waits_for_its_en
 
     run_once(main())
     assert values(broker, committed=True) == [b"%d" % number for number in range(20)]
+
+
+@pytest.mark.parametrize(("first", "second"), [("commit", "abort"), ("abort", "commit")])
+def test_the_end_of_a_transaction_that_was_cancelled_is_reported_as_what_it_was(run_once, broker, first, second):
+    """While EndTxn is under way, and when it is done, the other end is refused."""
+
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="mover") as producer:
+            await producer.begin_transaction()
+            await producer.send_and_wait("events", first.encode())
+            with held_up(broker, "EndTxn") as let_go:
+                ending = asyncio.ensure_future(getattr(producer, f"{first}_transaction")())
+                while not any(seen.name == "EndTxn" for seen in broker.requests):
+                    await asyncio.sleep(0)
+                ending.cancel()
+                await asyncio.wait([ending])
+                assert ending.cancelled()
+                with pytest.raises(IllegalOperation, match=rf"{first}_transaction\(\).* call it again"):
+                    await getattr(producer, f"{second}_transaction")()
+                let_go()
+            with pytest.raises(IllegalOperation, match=rf"{first}_transaction\(\).* call it again"):
+                await getattr(producer, f"{second}_transaction")()
+            await getattr(producer, f"{first}_transaction")()
+            await producer.begin_transaction()
+            await producer.send("events", b"next")
+            await producer.commit_transaction()
+
+    run_once(main())
+    assert values(broker, committed=True) == [*([b"commit"] if first == "commit" else []), b"next"]
+
+
+def test_init_transactions_needs_a_transactional_id_and_a_producer_that_was_not_stopped(run_once, broker):
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as plain:
+            with pytest.raises(IllegalOperation, match="no transactional_id"):
+                await plain.init_transactions()
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="mover") as producer:
+            await producer.init_transactions()  # start() has done it
+        with pytest.raises(ProducerClosed):
+            await producer.init_transactions()
+
+    run_once(main())
 
 
 def test_a_second_producer_fences_the_first(run_once, broker):
