@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
+from kafka._runtime.asyncio_driver import call_on
 from kafka._text import counted
 from kafka.aio.arguments import SHARED_DEFAULTS, as_offsets, checked_config
 from kafka.aio.batch import BatchBuilder
@@ -537,14 +538,7 @@ class _Waking:
         self._thread = get_ident()
 
     def __call__(self, _outcome: object) -> None:
-        if get_ident() == self._thread:
-            self._wake()
-            return
-        try:
-            self._aio.call_soon_threadsafe(self._wake)
-        except RuntimeError:
-            if not self._aio.is_closed():  # if it is, no task waits any more
-                raise
+        call_on(self._thread, self._aio, self._wake)
 
     def _wake(self) -> None:
         if self._aio.is_closed():

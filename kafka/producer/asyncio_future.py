@@ -11,9 +11,9 @@ import asyncio
 from asyncio import CancelledError, InvalidStateError
 from collections.abc import Callable, Generator
 from contextvars import Context, copy_context
-from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from kafka._runtime.asyncio_driver import as_asyncio, call_on
 from kafka.producer.future import RecordFuture, RecordFutures, RecordMetadata
 
 if TYPE_CHECKING:
@@ -138,15 +138,7 @@ class AsyncRecordFuture(RecordFuture):
         return removed
 
     def _settled(self, _outcome: object) -> None:
-        owner = self._batch.partition.owner
-        if owner.event_thread == get_ident():
-            self._call_back()
-            return
-        try:
-            self.get_loop().call_soon_threadsafe(self._call_back)
-        except RuntimeError:
-            if not self.get_loop().is_closed():  # a closed loop has no task that waits
-                raise
+        call_on(self._batch.partition.owner.event_thread, self.get_loop(), self._call_back)
 
     def _call_back(self) -> None:
         state, loop = self._state, self.get_loop()
@@ -174,14 +166,9 @@ class AsyncSentRecords(RecordFutures[AsyncRecordFuture]):
     __slots__ = ()
     record_future = AsyncRecordFuture
 
-    def __await__(self) -> Generator[AsyncRecordFuture, None, list[RecordMetadata]]:
-        # One wait per batch.
-        for first in self.firsts():
-            if not first.done():
-                try:
-                    yield from first.__await__()
-                except CancelledError:
-                    raise
-                except Exception:  # noqa: S110 - raised below, in the order of the records
-                    pass
+    def __await__(self) -> Generator[object, None, list[RecordMetadata]]:
+        for batch in self.batches():
+            if not batch.is_done:  # a batch is done when the smaller ones are that it was divided into
+                batch.partition.owner.hurry(batch)
+                yield from as_asyncio(batch).__await__()
         return [future.result() for future in self]

@@ -185,29 +185,15 @@ class ProducerCore:
         if self.loop.in_pass and self.loop.current_task is not None:
             await batch
             return
-        import asyncio  # a task of asyncio that comes here has loaded it
+        from kafka._runtime.asyncio_driver import as_asyncio  # a task of asyncio that comes here has loaded asyncio
 
         try:
-            aio = asyncio.get_running_loop()
+            settled = as_asyncio(batch)
         except RuntimeError:
             raise IllegalStateError(
                 "the future of a record can be awaited in a task of asyncio only; call get() to wait elsewhere"
             ) from None
-        done = aio.create_future()
-
-        def resolve() -> None:
-            if not done.done():
-                done.set_result(None)
-
-        def settled(_: object) -> None:
-            try:
-                aio.call_soon_threadsafe(resolve)
-            except RuntimeError:
-                if not aio.is_closed():  # if it is, no task waits any more
-                    raise
-
-        batch.add_both(settled)
-        await done
+        await settled
 
     # On the loop…
 

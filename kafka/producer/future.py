@@ -348,13 +348,6 @@ class RecordFutures(Sequence[FutureT]):
             counts[batch] = counts.get(batch, 0) + end - first
         return counts
 
-    def firsts(self) -> Iterator[FutureT]:
-        """Return a future for each batch that has records of these."""
-        firsts: dict[ProducerBatch, int] = {}
-        for at, (batch, _) in zip(self._firsts, self._spans, strict=True):
-            firsts.setdefault(batch, at)
-        return (self[at] for at in firsts.values())
-
     def __repr__(self) -> str:
         done = sum(future.is_done for future in self)
         return f"<{type(self).__name__} {done} of {len(self)} done>"

@@ -377,6 +377,19 @@ def test_a_second_producer_fences_the_first(run_once, broker):
     assert values(broker, committed=True) == []
 
 
+def test_send_many_is_awaited_although_its_batch_is_too_large_for_the_broker_and_is_divided(run_once, broker):
+    broker.create_topic("small", configs={"max.message.bytes": "4000"})
+
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=50) as producer:
+            await producer.partitions_for("small")
+            sent = await producer.send_many("small", [b"x" * 900 for _ in range(12)])
+            assert [metadata.offset for metadata in await sent] == list(range(12))
+
+    run_once(main())
+    assert len(values(broker, "small")) == 12
+
+
 # Batches of the application
 
 
