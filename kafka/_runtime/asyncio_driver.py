@@ -220,7 +220,7 @@ class _Wait:
 
     def result(self) -> None:
         if self._error is not None:
-            raise self._error
+            raise self._error.with_traceback(None)  # which other waits may have too
 
 
 def call_on(thread: int, aio: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:

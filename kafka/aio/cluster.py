@@ -295,7 +295,7 @@ class Cluster(Lifecycle):
     def _raise_fatal(self, connection: Connection, error: KafkaError) -> None:
         """Raise at once what trying elsewhere, or again, does not change: configuration and credentials."""
         if connection._link.fatal is not None:
-            raise connection._link.fatal from error
+            raise connection._link.fatal.with_traceback(None) from error
 
     async def _run(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return await self._application.run(make())

@@ -312,7 +312,7 @@ class AIOKafkaProducer(Lifecycle):
         if isinstance(outcome, BaseException):
             sent = place = None
             try:
-                raise outcome
+                raise outcome.with_traceback(None)  # all records of a batch have the same error
             finally:
                 # The error's traceback holds this frame, which must not hold the error in turn.
                 del self, batch, outcome

@@ -106,7 +106,7 @@ class Connection(Channel):
     def open(self) -> Future[None]:
         """Begin to connect unless that has begun; the future resolves when the connection is ready or has failed."""
         if self._closed is not None:
-            return Future[None]().failure(self._closed)
+            return Future[None]().failure(self._closed.with_traceback(None))
         if self.ready:
             return Future[None]().success(None)
         if self._opened is None:
@@ -165,7 +165,7 @@ class Connection(Channel):
         that both sides have, `newest` at most. `decode` reads the reply if the type of the response is not to.
         """
         if self._closed is not None:
-            return Future[ResponseT]().failure(self._closed)
+            return Future[ResponseT]().failure(self._closed.with_traceback(None))
         deadline = self._loop.time() + (self.context.settings.request_timeout if timeout is None else timeout)
         future = self.pipeline.submit(request, deadline, newest, decode)
         self._arm(deadline)

@@ -89,7 +89,7 @@ class SentColumns:
 def _raise_failed(batch: ProducerBatch) -> None:
     outcome = batch.outcome
     if isinstance(outcome, BaseException):
-        raise outcome
+        raise outcome.with_traceback(None)
     if isinstance(outcome, Divided):
         for part in outcome.parts:
             _raise_failed(part)

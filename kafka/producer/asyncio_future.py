@@ -99,7 +99,7 @@ class AsyncRecordFuture(RecordFuture):
         batch, index, outcome = self._outcome()
         if isinstance(outcome, BaseException):
             try:
-                raise outcome
+                raise outcome.with_traceback(None)  # all records of a batch have the same error
             finally:
                 # The error's traceback holds this frame, which must not hold the error in turn.
                 del self, batch, outcome

@@ -201,7 +201,7 @@ class FutureRecordMetadata(RecordFuture):
                 raise self._not_yet(batch, timeout)
         if isinstance(outcome, BaseException):
             try:
-                raise outcome
+                raise outcome.with_traceback(None)  # all records of a batch have the same error
             finally:
                 # The error's traceback holds this frame, which must not hold the error in turn.
                 del self, batch, outcome

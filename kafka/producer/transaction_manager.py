@@ -146,7 +146,7 @@ class TransactionManager:
         if self._offsets is not None:
             await self._offsets
         if self.state is not State.IN_TRANSACTION:
-            raise self._refusal()
+            raise self._refusal().with_traceback(None)
         return self.producer.who, self.current.is_v2
 
     async def begin(self) -> None:

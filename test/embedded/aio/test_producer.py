@@ -8,6 +8,7 @@ import gc
 import logging
 import random
 import time
+import traceback
 import weakref
 
 import pytest
@@ -388,6 +389,29 @@ def test_send_many_is_awaited_although_its_batch_is_too_large_for_the_broker_and
 
     run_once(main())
     assert len(values(broker, "small")) == 12
+
+
+def test_the_error_of_a_batch_has_as_long_a_traceback_for_its_last_record_as_for_its_first(run_once, broker):
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=50) as producer:
+            await producer.partitions_for("events")
+
+            async def lines(sending):
+                try:
+                    await sending
+                except TopicAuthorizationFailedError:
+                    return traceback.format_exc().count("\n")
+
+            with broker.fail("Produce", "TOPIC_AUTHORIZATION_FAILED"):
+                assert (
+                    len(set(await asyncio.gather(*(lines(producer.send_and_wait("events", b"x")) for _ in range(50)))))
+                    == 1
+                )
+            with broker.fail("Produce", "TOPIC_AUTHORIZATION_FAILED"):
+                futures = [await producer.send("events", b"x") for _ in range(50)]
+                assert len(set(await asyncio.gather(*map(lines, futures)))) == 1
+
+    run_once(main())
 
 
 # Batches of the application
