@@ -7,13 +7,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from kafka._runtime.asyncio_driver import call_on
-from kafka._text import counted
 from kafka.aio.arguments import SHARED_DEFAULTS, as_offsets, checked_config
 from kafka.aio.batch import BatchBuilder
 from kafka.aio.lifecycle import Lifecycle, Phase
@@ -111,7 +110,6 @@ class AIOKafkaProducer(Lifecycle):
         self._calls = calls = ProducerCalls(self.config, self._world(self.config), sent_records=AIOSentRecords)
         calls._failed = _refuse_record  # type: ignore[method-assign,assignment]  # out of send(), not out of the future
         self._waiters = {}
-        calls.core.sender.on_settled = _Watch(calls.core.sender.on_settled, self._waiters)
         # What send() reads.
         accumulator = calls.accumulator
         self._plain, self._hashes = calls.plain, calls.hashes
@@ -310,6 +308,7 @@ class AIOKafkaProducer(Lifecycle):
             await waiter
         batch, index, outcome = batch.locate(index)
         if isinstance(outcome, BaseException):
+            batch.looked_at.add(index)
             sent = place = None
             try:
                 raise outcome.with_traceback(None)  # all records of a batch have the same error
@@ -546,21 +545,3 @@ class _Waking:
         for waiter in self._waiters.pop(self._batch, ()):
             if not waiter.done():
                 waiter.set_result(None)
-
-
-class _Watch:
-    """Logs a batch that failed and that no task waits for, in one line, and passes outcomes on."""
-
-    def __init__(
-        self, then: Callable[[ProducerBatch, Any], object] | None, waiters: Mapping[ProducerBatch, object]
-    ) -> None:
-        self._then = then
-        self._waiters = waiters
-
-    def __call__(self, batch: ProducerBatch, outcome: object) -> None:
-        if isinstance(outcome, BaseException) and not isinstance(outcome, ClientClosedError):
-            tp = batch.partition.tp
-            level = logging.DEBUG if batch._record_backs or batch in self._waiters else logging.WARNING
-            log.log(level, "%s to %s-%d not written: %s", counted(batch.count), tp.topic, tp.partition, outcome)
-        if self._then is not None:
-            self._then(batch, outcome)

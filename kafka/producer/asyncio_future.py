@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka._runtime.asyncio_driver import as_asyncio, call_on
 from kafka.producer.future import RecordFuture, RecordFutures, RecordMetadata
+from kafka.producer.producer_batch import UNSEEN
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -98,6 +99,7 @@ class AsyncRecordFuture(RecordFuture):
         """Return the metadata, or raise the error; InvalidStateError while there is no outcome."""
         batch, index, outcome = self._outcome()
         if isinstance(outcome, BaseException):
+            batch.looked_at.add(index)
             try:
                 raise outcome.with_traceback(None)  # all records of a batch have the same error
             finally:
@@ -107,8 +109,8 @@ class AsyncRecordFuture(RecordFuture):
 
     def exception(self) -> BaseException | None:
         """Return the error of a record that was given up, None if it is written; InvalidStateError before that."""
-        outcome = self._outcome()[2]
-        return outcome if isinstance(outcome, BaseException) else None
+        self._outcome()
+        return self._error()
 
     def _outcome(self) -> tuple[ProducerBatch, int, Delivered | BaseException]:
         if self._is_cancelled:
@@ -137,8 +139,9 @@ class AsyncRecordFuture(RecordFuture):
         removed, callbacks[:] = len(callbacks) - len(kept), kept
         return removed
 
-    def _settled(self, _outcome: object) -> None:
+    def _settled(self, _outcome: object) -> object:
         call_on(self._batch.partition.owner.event_thread, self.get_loop(), self._call_back)
+        return UNSEEN if self._is_cancelled else None
 
     def _call_back(self) -> None:
         state, loop = self._state, self.get_loop()
@@ -171,4 +174,4 @@ class AsyncSentRecords(RecordFutures[AsyncRecordFuture]):
             if not batch.is_done:  # a batch is done when the smaller ones are that it was divided into
                 batch.partition.owner.hurry(batch)
                 yield from as_asyncio(batch).__await__()
-        return [future.result() for future in self]
+        return self.results(AsyncRecordFuture.result)

@@ -243,6 +243,8 @@ class ProducerCalls(Generic[FutureT]):
             self.core.call_soon(self.core.transactions.must_abort, error)
         batch = ProducerBatch(Partition(Topic(topic), -1, self.core), BatchBuilder(1), 0.0, 0)
         batch.settle(error)
+        if self.core.transactions is None:
+            self.core.sender.lost.add(batch)
         return self.record_future(batch, 0, -1, -1, -1, -1)
 
     async def send_many(
@@ -562,11 +564,9 @@ class ProducerCalls(Generic[FutureT]):
         """Close the interceptors, serializers and partitioner of the application; called after the driver is closed."""
         if self.core.loop.forked:
             return
-        if self.core.given_up:
-            lost = f"The producer was closed with {counted(self.core.given_up)} not acknowledged"
-            log.warning("%s: %s", lost, self.core.given_up_because)
-            if not _logging_is_configured():
-                print(f"{lost}: {self.core.given_up_because}", file=sys.stderr)  # noqa: T201 - not lost silently
+        lost = self.core.sender.lost.report()
+        if lost and not _logging_is_configured():
+            print(*lost, sep="\n", file=sys.stderr)  # noqa: T201 - not lost silently
         if self._interception is not None:
             self._interception.close()
         self.plugins.close()

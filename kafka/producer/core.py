@@ -70,10 +70,6 @@ class ProducerCore:
         """The event loop of an asyncio face. The core is made on its thread."""
         self.event_thread = get_ident()
         self.metrics: ProducerMetrics | None = None
-        self.given_up = 0
-        """How many records `shut_down` has given up."""
-        self.given_up_because = ""
-        """What kept these records from being written."""
         self._topic_idle = config.seconds("metadata_max_idle_ms")
         self._sought: dict[str, float] = {}
         """Names that are requested and were not found yet, and when a call wanted each last."""
@@ -211,11 +207,11 @@ class ProducerCore:
         """Accept no more records, give up the records under way, close the connections. Idempotent."""
         if self.closed:
             return
-        why = self.given_up_because = self.reasons()
+        why = self.reasons()
         error = ClientClosedError(f"The producer was closed before this record was written{f': {why}' if why else '.'}")
         self.accumulator.refuse(ClientClosedError("This producer is closed."))
         self.closed = True
-        self.given_up = self.sender.abandon(error)
+        self.sender.abandon(error)
         self.client.shut_down()
 
     # Health…

@@ -112,11 +112,11 @@ def test_a_failed_record_raises_from_its_future_and_fails_one_line_of_log(run_on
             await producer.flush()
             assert all(each.done() for each in futures)
 
-    with caplog.at_level(logging.WARNING, "kafka.aio.producer"):
+    with caplog.at_level(logging.WARNING, "kafka.producer"):
         run_once(main())
-    lines = [record.getMessage() for record in caplog.records if record.name == "kafka.aio.producer"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "kafka.producer.lost_records"]
     assert len(lines) == 1
-    assert lines[0].startswith("50 records to events-0 not written: ")
+    assert lines[0].startswith("50 records to topic 'events' failed, and the program has not looked at the error: ")
 
 
 def test_what_cannot_be_sent_is_refused_by_send(run_once, broker):
