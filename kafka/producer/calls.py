@@ -332,11 +332,12 @@ class ProducerCalls(Generic[FutureT]):
 
     # Waiting for metadata, and for memory…
 
-    async def find_topic(self, topic: str, deadline: float, limit: str | None = None) -> Topic:
-        """Return a topic, requesting its metadata if necessary."""
+    async def find_topic(self, topic: str, deadline: float, limit: str | None = None, *, to_send: bool = True) -> Topic:
+        """Return a topic, requesting its metadata if necessary; `to_send` a record there, if that is possible now."""
         core = self.core
         self.check_open()
-        self.accumulator.check_admits()
+        if to_send:
+            self.accumulator.check_admits()
         try:
             check_topic(topic)
         except IllegalArgumentError as error:
@@ -419,7 +420,7 @@ class ProducerCalls(Generic[FutureT]):
         if state is None:
             seconds = self.max_block if timeout is None else timeout
             limit = None if timeout is None else f"{timeout:g} seconds"
-            state = await self.find_topic(topic, self.core.now() + seconds, limit)
+            state = await self.find_topic(topic, self.core.now() + seconds, limit, to_send=False)
         return set(state.indexes)
 
     async def health(self) -> dict[str, Any]:
