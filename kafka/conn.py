@@ -244,7 +244,7 @@ class BrokerConnection:
         if connection.versions is None:
             self.connect_blocking(max(timeout, connection.context.settings.discovery_timeout))
         if connection.versions is None:
-            raise connection.error or unknown
+            raise (connection.error or unknown).with_traceback(None)
         return connection.versions
 
     # Ending…

@@ -28,6 +28,8 @@ from kafka._runtime.callback_errors import raise_after_pass
 from kafka.errors import IllegalStateError
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from typing_extensions import Self
 
 __all__ = ["Future"]
@@ -51,14 +53,15 @@ class Future(Generic[T]):
     (True, 42)
     """
 
-    # _outcome: [] or [(value, None)] or [(None, error)]; _backs: pairs of what to call on success and on failure.
+    # _outcome: [] or [(value, None, None)] or [(None, error, its traceback)]. _backs: pairs of what to call on success
+    # and on failure.
     __slots__ = ("__weakref__", "_backs", "_outcome")
 
     error_on_callbacks: ClassVar[bool] = False
     """For tests: raise what a callback raised out of the completing call, besides logging it."""
 
     def __init__(self) -> None:
-        self._outcome: list[tuple[T | None, BaseException | None]] = []
+        self._outcome: list[tuple[T | None, BaseException | None, TracebackType | None]] = []
         self._backs: list[tuple[Back | None, Back | None]] = []
 
     # Looking…
@@ -94,13 +97,14 @@ class Future(Generic[T]):
         """Return the value or raise the exception; raise `IllegalStateError` while the future is not complete."""
         if not self._outcome:
             raise IllegalStateError("The future is not done yet")
-        value, error = self._outcome[0]
+        value, error, traceback = self._outcome[0]
         if error is not None:
             try:
-                raise error
+                # With the traceback that it had: each raise adds frames.
+                raise error.with_traceback(traceback)
             finally:
                 # The error's traceback holds this frame, which must not hold the error in turn.
-                del self, error
+                del self, error, traceback
         return cast("T", value)
 
     def __await__(self) -> Generator[Self, None, T]:
@@ -127,7 +131,7 @@ class Future(Generic[T]):
 
     def try_success(self, value: T) -> bool:
         """Complete with a value unless it is complete; tells whether this call did it."""
-        return self._complete((value, None))
+        return self._complete((value, None, None))
 
     def try_failure(self, error: BaseException | type[BaseException]) -> bool:
         """Complete with an exception unless it is complete; tells whether this call did it."""
@@ -135,9 +139,9 @@ class Future(Generic[T]):
             error = error()
         if not isinstance(error, BaseException):
             raise TypeError(f"A future fails with an exception, not with {error!r}")
-        return self._complete((None, error))
+        return self._complete((None, error, error.__traceback__))
 
-    def _complete(self, outcome: tuple[T | None, BaseException | None]) -> bool:
+    def _complete(self, outcome: tuple[T | None, BaseException | None, TracebackType | None]) -> bool:
         outcomes = self._outcome
         outcomes.append(outcome)
         if outcomes[0] is not outcome:
@@ -179,7 +183,7 @@ class Future(Generic[T]):
 
     def _run_backs(self) -> None:
         """Run what is left of the callbacks, in the order in which they were added."""
-        value, error = self._outcome[0]
+        value, error, _ = self._outcome[0]
         raised: BaseException | None = None
         pop = self._backs.pop
         while True:
@@ -208,6 +212,6 @@ class Future(Generic[T]):
         if not self._outcome:
             state = "pending"
         else:
-            value, error = self._outcome[0]
+            value, error, _ = self._outcome[0]
             state = f"value={value!r}" if error is None else f"exception={error!r}"
         return f"<{type(self).__name__} {state}>"

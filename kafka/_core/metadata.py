@@ -215,7 +215,7 @@ class MetadataUpdater:
         """Raise errors that another attempt cannot fix: configuration, credentials, a listener of another kind."""
         for link in self._client.links():
             if link.fatal is not None:
-                raise link.fatal
+                raise link.fatal.with_traceback(None)
         if not (isinstance(error, KafkaError) and error.retriable):
             raise error
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafka._runtime.tasks import Coro
     from kafka._runtime.timers import Timer
 
-__all__ = ["SLICE", "AsyncioDriver", "ThreadedAsyncioDriver", "asyncio_driver"]
+__all__ = ["SLICE", "AsyncioDriver", "ThreadedAsyncioDriver", "as_asyncio", "asyncio_driver", "call_on"]
 
 T = TypeVar("T")
 
@@ -196,14 +196,7 @@ class _Wait:
         return wait
 
     def __call__(self, _result: object) -> None:
-        if threading.get_ident() == self._thread:
-            self.end()
-            return
-        try:
-            self._aio.call_soon_threadsafe(self.end)
-        except RuntimeError:
-            if not self._aio.is_closed():  # if it is, no task waits any more
-                raise
+        call_on(self._thread, self._aio, self.end)
 
     def end(self) -> None:
         done = self.done
@@ -227,7 +220,48 @@ class _Wait:
 
     def result(self) -> None:
         if self._error is not None:
-            raise self._error
+            raise self._error.with_traceback(None)  # which other waits may have too
+
+
+def call_on(thread: int, aio: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
+    """Call back on the thread of an event loop: now if this is that thread, never if the event loop is closed."""
+    if threading.get_ident() == thread:
+        callback()
+        return
+    try:
+        aio.call_soon_threadsafe(callback)
+    except RuntimeError:
+        if not aio.is_closed():  # if it is, no task waits any more
+            raise
+
+
+def as_asyncio(future: Future[T]) -> asyncio.Future[T]:
+    """Return a future of the running event loop that gets the outcome of one of ours, on whichever thread that comes.
+
+    >>> async def main():
+    ...     future = Future()
+    ...     threading.Timer(0, future.success, ["done"]).start()
+    ...     return await as_asyncio(future)
+    >>> asyncio.run(main())
+    'done'
+    """
+    aio, thread = asyncio.get_running_loop(), threading.get_ident()
+    told: asyncio.Future[T] = aio.create_future()
+
+    def tell() -> None:
+        if told.done() or aio.is_closed():
+            return
+        if future.exception is None:
+            told.set_result(cast("T", future.value))
+        else:
+            told.set_exception(future.exception)
+
+    def done(_outcome: object) -> None:
+        call_on(thread, aio, tell)
+
+    future.add_both(done)
+    told.add_done_callback(lambda _: future.discard(done))  # cancelled, it leaves nothing behind
+    return told
 
 
 async def _run(driver: AsyncioDriver | ThreadedAsyncioDriver, task: Task[T], deadline: float | None, what: str) -> T:

@@ -179,7 +179,7 @@ class Loop:
     def check_usable(self) -> None:
         """Raise ClientClosedError, or ForkedClientError in the child of the process that made the loop."""
         if self._unusable is not None:
-            raise self._unusable
+            raise self._unusable.with_traceback(None)
 
     @property
     def closed(self) -> bool:
@@ -256,7 +256,7 @@ class Loop:
         Returns False where another thread has claimed the loop: then there was no pass.
         """
         if self._unusable is not None:
-            raise self._unusable
+            raise self._unusable.with_traceback(None)
         if self._passing == get_ident():
             raise IllegalStateError("this blocks, so it cannot be called from a callback on the network loop")
         with self._lock:

@@ -127,7 +127,7 @@ class SharedCall(Generic[T]):
         if outcome is not None:
             outcome.known.wait()
             if outcome.error is not None:
-                raise outcome.error
+                raise outcome.error.with_traceback(None)
             return cast("T", outcome.value)
         try:
             value = mine.value = call()

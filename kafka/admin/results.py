@@ -105,7 +105,7 @@ class ItemResult(Result):
     def raise_for_error(self) -> None:
         """Raise the error of this item, if there is one."""
         if self.error is not None:
-            raise self.error
+            raise self.error.with_traceback(None)
 
 
 class Outcome(str):
@@ -189,7 +189,7 @@ def _raise(failed: Sequence[KafkaError], results: object) -> NoReturn:
         text = f"{error.args[0]} ({len(failed)} items failed; error.results has the outcome of each)"
         error = type(error)(text)
     error.results = results
-    raise error
+    raise error.with_traceback(None)  # a result can be asked any number of times
 
 
 def error_of(code: int, what: str, message: str | None = None) -> KafkaError | None:

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka._arguments import check_node, check_request, checked_topics
 from kafka._core.client import COORDINATOR, DEFAULT, Client
+from kafka._runtime.asyncio_driver import as_asyncio
 from kafka.aio.arguments import checked_config
 from kafka.aio.lifecycle import Lifecycle, Phase
 from kafka.cluster import ClusterMetadata
 from kafka.errors import KafkaError
+from kafka.future import Future
 from kafka.structs import check_topic
 
 if TYPE_CHECKING:
     from kafka._runtime.loop import Loop
     from kafka.config import Config
-    from kafka.future import Future
     from kafka.protocol.api import Request, Response
 
 __all__ = ["AIOKafkaClient", "ConnectionGroup", "CoordinationType"]
@@ -147,9 +148,14 @@ class AIOKafkaClient(Lifecycle):
         self._check_usable()
         check_node(node_id)
         check_request(request)
-        assert self._core is not None
+        core = self._core
+        assert core is not None
         use = _USES[ConnectionGroup(group)] if isinstance(group, int) else group
-        return await self._result(self._core.submit(node_id, request, use=use))
+
+        async def submit() -> ResponseT:
+            return await core.submit(node_id, request, use=use)
+
+        return await self._application.run(submit(), what=f"sending to broker {node_id}")
 
     async def ready(self, node_id: int, *, group: int | str = ConnectionGroup.DEFAULT) -> bool:
         """Connect to a broker; whether there is a connection to it now."""
@@ -158,17 +164,17 @@ class AIOKafkaClient(Lifecycle):
         core = self._core
         assert core is not None
         use = _USES[ConnectionGroup(group)] if isinstance(group, int) else group
-        try:
+        deadline = self._deadline(core.settings.request_timeout)
+
+        async def open_link() -> bool:
             link = core.link(node_id, use)
-            deadline = self._deadline(core.settings.request_timeout)
-            await self._application.run(core.open(link, deadline), deadline, f"connecting to {link}")
+            await core.open(link, deadline)
+            return link.ready
+
+        try:
+            return await self._application.run(open_link(), deadline, f"connecting to broker {node_id}")
         except KafkaError:
             return False
-        return link.ready
-
-    async def _result(self, future: Future[T]) -> T:
-        await self._application.wait(future)
-        return future.result()
 
     # Metadata and coordinators…
 
@@ -220,15 +226,8 @@ class AIOKafkaClient(Lifecycle):
         return self._told(self._core.cluster.set_topics(names))
 
     def _told(self, future: Future[T]) -> asyncio.Future[bool]:
-        aio, core = self._aio, self._core
-        assert aio is not None
-        assert core is not None
-        core.metadata.start()
-        told: asyncio.Future[bool] = aio.create_future()
-
-        def done(_outcome: object) -> None:
-            if not told.done() and not aio.is_closed():
-                told.set_result(future.succeeded())
-
-        future.add_both(done)
-        return told
+        assert self._core is not None
+        self._core.metadata.start()
+        succeeded: Future[bool] = Future()
+        future.add_both(lambda _: succeeded.success(future.succeeded()))
+        return as_asyncio(succeeded)

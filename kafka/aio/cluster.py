@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kafka._arguments import check_request
+from kafka._runtime.asyncio_driver import as_asyncio
 from kafka._runtime.tasks import TaskGroup
 from kafka._runtime.timers import Backoff
 from kafka.aio.arguments import checked_config
@@ -39,7 +40,6 @@ from kafka.net.states import ConnectionStates
 if TYPE_CHECKING:
     from kafka._runtime.loop import Loop
     from kafka.config import Config
-    from kafka.future import Future
 
 __all__ = ["BrokerEntry", "Cluster", "ClusterMetadata", "Connection", "MetadataEntries", "PartitionEntry", "TopicEntry"]
 
@@ -92,7 +92,7 @@ class Connection:
     def __init__(self, link: CoreConnection, aio: asyncio.AbstractEventLoop) -> None:
         self._link = link
         self._aio = aio
-        self._under_way: set[object] = set()  # the futures of requests
+        self._under_way: set[asyncio.Future[Any]] = set()  # of requests
         self._was_ready = False
         self._on_end: Callable[[], object] | None = None
         self.closing = False
@@ -112,14 +112,16 @@ class Connection:
         """Connect, on the library's side."""
         loop = self._link.context.loop
         with loop.timeout_at(loop.time() + timeout, f"connecting to {self._link}"):
-            await self._link.open()
+            await self._connect()
 
     async def connect(self) -> None:
         """Connect to the broker, if that is not done; KafkaConnectionError if it cannot be reached."""
         if self.closing:
             raise KafkaConnectionError(f"the connection to {self._link} was closed")
-        future = self._told(self._link.open())
-        await future
+        await as_asyncio(self._link.context.loop.spawn(self._connect()))
+
+    async def _connect(self) -> None:
+        await self._link.open()
 
     def send(self, request: Any) -> asyncio.Future[Any]:
         """Send a request; the future has the response, or the error, by request_timeout_ms."""
@@ -128,26 +130,16 @@ class Connection:
             refused = self._aio.create_future()
             refused.set_exception(KafkaConnectionError(f"the connection to {self._link} was closed"))
             return refused
-        told = self._told(self._link.submit(request))
+        told = as_asyncio(self._link.context.loop.spawn(self._submit(request)))
         self._under_way.add(told)
         told.add_done_callback(self._answered)
         return told
 
-    def _told(self, future: Future[T]) -> asyncio.Future[T]:
-        told: asyncio.Future[T] = self._aio.create_future()
+    async def _submit(self, request: Any) -> Any:
+        """Send a request and return the response, on the library's side."""
+        return await self._link.submit(request)
 
-        def done(_outcome: object) -> None:
-            if told.done() or self._aio.is_closed():
-                return
-            if future.exception is not None:
-                told.set_exception(future.exception)
-            else:
-                told.set_result(future.result())
-
-        future.add_both(done)
-        return told
-
-    def _answered(self, told: object) -> None:
+    def _answered(self, told: asyncio.Future[Any]) -> None:
         self._under_way.discard(told)
         if self.closing and not self._under_way:
             self._end(None)
@@ -167,8 +159,11 @@ class Connection:
     def abort(self, error: KafkaError | None = None) -> None:
         """Close now; requests under way fail."""
         self.closing = True
-        if error is None and self._under_way:
-            error = KafkaConnectionError(f"the connection to {self._link} was aborted")
+        if self._under_way:
+            error = error or KafkaConnectionError(f"the connection to {self._link} was aborted")
+            for told in self._under_way:
+                if not told.done():
+                    told.set_exception(error)
         self._end(error)
 
     def _end(self, error: KafkaError | None) -> None:
@@ -300,7 +295,7 @@ class Cluster(Lifecycle):
     def _raise_fatal(self, connection: Connection, error: KafkaError) -> None:
         """Raise at once what trying elsewhere, or again, does not change: configuration and credentials."""
         if connection._link.fatal is not None:
-            raise connection._link.fatal from error
+            raise connection._link.fatal.with_traceback(None) from error
 
     async def _run(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return await self._application.run(make())

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kafka._core.client import Client
+from kafka._runtime.asyncio_driver import as_asyncio
 from kafka.aio.arguments import as_offsets
 from kafka.aio.consumer_engine import AIOEngine
 from kafka.aio.lifecycle import Lifecycle, Phase
@@ -183,20 +184,9 @@ class ConsumerOffsets(Lifecycle):
         """Commit without waiting. `callback(offsets, response or error)` is called by the consumer's task."""
         self._check_group("commit_async()")
         future = self._face.commit_async(offsets, callback)
-        aio = self._aio
-        assert aio is not None
-        told: asyncio.Future[Any] = aio.create_future()
-
-        def done(_outcome: object) -> None:
-            if told.done() or aio.is_closed():
-                return
-            if future.exception is None:
-                told.set_result(future.value)
-            else:
-                told.set_exception(future.exception)
-                told.exception()  # a commit whose future no task looks at is not an error of the event loop
-
-        future.add_both(done)
+        told = as_asyncio(future)
+        # A commit whose future no task looks at is not an error of the event loop.
+        told.add_done_callback(lambda _: told.cancelled() or told.exception())
         return told
 
     async def committed(

@@ -7,12 +7,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
-from kafka._text import counted
+from kafka._runtime.asyncio_driver import call_on
 from kafka.aio.arguments import SHARED_DEFAULTS, as_offsets, checked_config
 from kafka.aio.batch import BatchBuilder
 from kafka.aio.lifecycle import Lifecycle, Phase
@@ -30,7 +30,7 @@ from kafka.errors import (
     ProducerClosed,
     RecordTooLargeError,
 )
-from kafka.producer.arguments import Headers, checked_partition
+from kafka.producer.arguments import Headers, checked_partition, checked_timeout
 from kafka.producer.arguments import checked_config as checked_producer_config
 from kafka.producer.calls import ProducerCalls
 from kafka.producer.producer_batch import taken_up
@@ -50,7 +50,6 @@ __all__ = ["AIOKafkaProducer", "MessageTooLargeError"]
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 _new: Final = object.__new__
 
 #: Defaults that aiokafka documents. acks="all" and idempotence stay as they are everywhere in this library.
@@ -102,7 +101,6 @@ class AIOKafkaProducer(Lifecycle):
         self._calls: ProducerCalls[AsyncRecordFuture]
         self._client_view: AIOKafkaClient | None = None
         self._waiters: dict[ProducerBatch, list[asyncio.Future[None]]] = {}  # of send_and_wait(), by batch
-        self._end_was_cancelled = False
         self._slice_began = self._turns_seen = self._slices = 0
         self._late: set[int] = set()  # tasks that have sent since the slice ended
 
@@ -112,7 +110,6 @@ class AIOKafkaProducer(Lifecycle):
         self._calls = calls = ProducerCalls(self.config, self._world(self.config), sent_records=AIOSentRecords)
         calls._failed = _refuse_record  # type: ignore[method-assign,assignment]  # out of send(), not out of the future
         self._waiters = {}
-        calls.core.sender.on_settled = _Watch(calls.core.sender.on_settled, self._waiters)
         # What send() reads.
         accumulator = calls.accumulator
         self._plain, self._hashes = calls.plain, calls.hashes
@@ -311,9 +308,10 @@ class AIOKafkaProducer(Lifecycle):
             await waiter
         batch, index, outcome = batch.locate(index)
         if isinstance(outcome, BaseException):
+            batch.looked_at.add(index)
             sent = place = None
             try:
-                raise outcome
+                raise outcome.with_traceback(None)  # all records of a batch have the same error
             finally:
                 # The error's traceback holds this frame, which must not hold the error in turn.
                 del self, batch, outcome
@@ -398,12 +396,12 @@ class AIOKafkaProducer(Lifecycle):
 
     async def init_transactions(self, timeout: float | None = None) -> None:
         """Take over the `transactional_id`. `start()` has done it; calling it again does nothing."""
-        await self._transact(_nothing(), checked=timeout)
+        checked_timeout(timeout, "init_transactions()")
+        self._check_transactional()
 
     async def begin_transaction(self) -> None:
         """Open a transaction. Records that are sent from now on belong to it, until it is committed or aborted."""
         self._check_transactional()
-        self._end_was_cancelled = False
         await self._transact(self._calls.begin_transaction())
 
     async def commit_transaction(self, timeout: float | None = None) -> None:
@@ -414,7 +412,7 @@ class AIOKafkaProducer(Lifecycle):
         `KafkaProducer.commit_transaction` raises.
         """
         self._check_transactional()
-        await self._end(self._calls.commit_transaction(timeout))
+        await self._transact(self._calls.commit_transaction(timeout))
 
     async def abort_transaction(self, timeout: float | None = None) -> None:
         """End the transaction so that nothing of it is ever seen by readers of committed records.
@@ -422,19 +420,7 @@ class AIOKafkaProducer(Lifecycle):
         Records that are not sent yet fail with `TransactionAbortedError`.
         """
         self._check_transactional()
-        await self._end(self._calls.abort_transaction(timeout))
-
-    async def _end(self, work: Coroutine[Any, Any, None]) -> None:
-        """Commit or abort. After a cancelled call, whose work may have ended meanwhile, nothing need be left to do."""
-        try:
-            await self._transact(work)
-        except asyncio.CancelledError:
-            self._end_was_cancelled = True
-            raise
-        except IllegalOperation:
-            if not self._end_was_cancelled:
-                raise
-        self._end_was_cancelled = False
+        await self._transact(self._calls.abort_transaction(timeout))
 
     async def send_offsets_to_transaction(
         self,
@@ -491,11 +477,11 @@ class AIOKafkaProducer(Lifecycle):
                 "this producer has no transactional_id; transactions need one: AIOKafkaProducer(transactional_id=...)"
             )
 
-    async def _transact(self, work: Coroutine[Any, Any, T], checked: object = None) -> T:
+    async def _transact(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            return await work
+            await work
         except IllegalStateError as error:
-            self._explain(error, None, checked)
+            self._explain(error, None, None)
             raise
 
     # Looking…
@@ -527,10 +513,6 @@ class AIOKafkaProducer(Lifecycle):
         return f"<{type(self).__name__} client_id={self.config['client_id']!r} {self._phase.value}>"
 
 
-async def _nothing() -> None:
-    return
-
-
 def _refuse_record(_topic: str, error: BaseException) -> NoReturn:
     """Raise what the synchronous producer puts into the future of a record that it does not accept."""
     if isinstance(error, RecordTooLargeError):
@@ -555,14 +537,7 @@ class _Waking:
         self._thread = get_ident()
 
     def __call__(self, _outcome: object) -> None:
-        if get_ident() == self._thread:
-            self._wake()
-            return
-        try:
-            self._aio.call_soon_threadsafe(self._wake)
-        except RuntimeError:
-            if not self._aio.is_closed():  # if it is, no task waits any more
-                raise
+        call_on(self._thread, self._aio, self._wake)
 
     def _wake(self) -> None:
         if self._aio.is_closed():
@@ -570,21 +545,3 @@ class _Waking:
         for waiter in self._waiters.pop(self._batch, ()):
             if not waiter.done():
                 waiter.set_result(None)
-
-
-class _Watch:
-    """Logs a batch that failed and that no task waits for, in one line, and passes outcomes on."""
-
-    def __init__(
-        self, then: Callable[[ProducerBatch, Any], object] | None, waiters: Mapping[ProducerBatch, object]
-    ) -> None:
-        self._then = then
-        self._waiters = waiters
-
-    def __call__(self, batch: ProducerBatch, outcome: object) -> None:
-        if isinstance(outcome, BaseException) and not isinstance(outcome, ClientClosedError):
-            tp = batch.partition.tp
-            level = logging.DEBUG if batch._record_backs or batch in self._waiters else logging.WARNING
-            log.log(level, "%s to %s-%d not written: %s", counted(batch.count), tp.topic, tp.partition, outcome)
-        if self._then is not None:
-            self._then(batch, outcome)

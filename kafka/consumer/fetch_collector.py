@@ -167,7 +167,7 @@ class FetchCollector:
         if current is None and cursor.fetched:
             current = cursor.fetched[0]
             if current.error is not None:
-                raise current.error
+                raise current.error.with_traceback(None)
             cursor.fetched.popleft()
             cursor.current = current
             cursor.taken += current.size

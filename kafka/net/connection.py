@@ -104,7 +104,7 @@ class Connection(Channel):
     def open(self) -> Future[None]:
         """Begin to connect unless that has begun; the future resolves when the connection is ready or has failed."""
         if self._closed is not None:
-            return Future[None]().failure(self._closed)
+            return Future[None]().failure(self._closed.with_traceback(None))
         if self.ready:
             return Future[None]().success(None)
         if self._opened is None:
@@ -168,7 +168,7 @@ class Connection(Channel):
         of the response is not to.
         """
         if self._closed is not None:
-            return Future[ResponseT]().failure(self._closed)
+            return Future[ResponseT]().failure(self._closed.with_traceback(None))
         limit = self._loop.time() + (self.context.settings.request_timeout if timeout is None else timeout)
         if deadline is not None and deadline < limit:
             limit = deadline

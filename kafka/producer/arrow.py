@@ -57,7 +57,11 @@ class SentColumns:
         for batch, count in tuple(self._waiting.items()):
             if batch.is_done:  # one that waits for its leader does not hold up the others
                 del self._waiting[batch]
-                _raise_failed(batch)
+                error = _error(batch)
+                if error is not None:
+                    for other in self._waiting:  # the program knows that some have failed
+                        _error(other)
+                    raise error.with_traceback(None)
                 self._counts[batch.partition.tp] += count
         return dict(self._counts)
 
@@ -86,13 +90,14 @@ class SentColumns:
         return f"<SentColumns {written} records written, {left} under way>"
 
 
-def _raise_failed(batch: ProducerBatch) -> None:
+def _error(batch: ProducerBatch) -> BaseException | None:
+    """Return why a batch, or a part of it, was given up, for the program; None if it was not."""
     outcome = batch.outcome
     if isinstance(outcome, BaseException):
-        raise outcome
-    if isinstance(outcome, Divided):
-        for part in outcome.parts:
-            _raise_failed(part)
+        batch.looked_at.update(range(batch.count))
+        return outcome
+    parts = outcome.parts if isinstance(outcome, Divided) else ()
+    return next(filter(None, [_error(part) for part in parts]), None)
 
 
 def takes_columns(calls: ProducerCalls[FutureT]) -> bool:

@@ -11,10 +11,11 @@ import asyncio
 from asyncio import CancelledError, InvalidStateError
 from collections.abc import Callable, Generator
 from contextvars import Context, copy_context
-from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from kafka._runtime.asyncio_driver import as_asyncio, call_on
 from kafka.producer.future import RecordFuture, RecordFutures, RecordMetadata
+from kafka.producer.producer_batch import UNSEEN
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -98,8 +99,9 @@ class AsyncRecordFuture(RecordFuture):
         """Return the metadata, or raise the error; InvalidStateError while there is no outcome."""
         batch, index, outcome = self._outcome()
         if isinstance(outcome, BaseException):
+            batch.looked_at.add(index)
             try:
-                raise outcome
+                raise outcome.with_traceback(None)  # all records of a batch have the same error
             finally:
                 # The error's traceback holds this frame, which must not hold the error in turn.
                 del self, batch, outcome
@@ -107,8 +109,8 @@ class AsyncRecordFuture(RecordFuture):
 
     def exception(self) -> BaseException | None:
         """Return the error of a record that was given up, None if it is written; InvalidStateError before that."""
-        outcome = self._outcome()[2]
-        return outcome if isinstance(outcome, BaseException) else None
+        self._outcome()
+        return self._error()
 
     def _outcome(self) -> tuple[ProducerBatch, int, Delivered | BaseException]:
         if self._is_cancelled:
@@ -137,16 +139,9 @@ class AsyncRecordFuture(RecordFuture):
         removed, callbacks[:] = len(callbacks) - len(kept), kept
         return removed
 
-    def _settled(self, _outcome: object) -> None:
-        owner = self._batch.partition.owner
-        if owner.event_thread == get_ident():
-            self._call_back()
-            return
-        try:
-            self.get_loop().call_soon_threadsafe(self._call_back)
-        except RuntimeError:
-            if not self.get_loop().is_closed():  # a closed loop has no task that waits
-                raise
+    def _settled(self, _outcome: object) -> object:
+        call_on(self._batch.partition.owner.event_thread, self.get_loop(), self._call_back)
+        return UNSEEN if self._is_cancelled else None
 
     def _call_back(self) -> None:
         state, loop = self._state, self.get_loop()
@@ -174,14 +169,9 @@ class AsyncSentRecords(RecordFutures[AsyncRecordFuture]):
     __slots__ = ()
     record_future = AsyncRecordFuture
 
-    def __await__(self) -> Generator[AsyncRecordFuture, None, list[RecordMetadata]]:
-        # One wait per batch.
-        for first in self.firsts():
-            if not first.done():
-                try:
-                    yield from first.__await__()
-                except CancelledError:
-                    raise
-                except Exception:  # noqa: S110 - raised below, in the order of the records
-                    pass
-        return [future.result() for future in self]
+    def __await__(self) -> Generator[object, None, list[RecordMetadata]]:
+        for batch in self.batches():
+            if not batch.is_done:  # a batch is done when the smaller ones are that it was divided into
+                batch.partition.owner.hurry(batch)
+                yield from as_asyncio(batch).__await__()
+        return self.results(AsyncRecordFuture.result)

@@ -243,6 +243,8 @@ class ProducerCalls(Generic[FutureT]):
             self.core.call_soon(self.core.transactions.must_abort, error)
         batch = ProducerBatch(Partition(Topic(topic), -1, self.core), BatchBuilder(1), 0.0, 0)
         batch.settle(error)
+        if self.core.transactions is None:
+            self.core.sender.lost.add(batch)
         return self.record_future(batch, 0, -1, -1, -1, -1)
 
     async def send_many(
@@ -330,11 +332,12 @@ class ProducerCalls(Generic[FutureT]):
 
     # Waiting for metadata, and for memory…
 
-    async def find_topic(self, topic: str, deadline: float, limit: str | None = None) -> Topic:
-        """Return a topic, requesting its metadata if necessary."""
+    async def find_topic(self, topic: str, deadline: float, limit: str | None = None, *, to_send: bool = True) -> Topic:
+        """Return a topic, requesting its metadata if necessary; `to_send` a record there, if that is possible now."""
         core = self.core
         self.check_open()
-        self.accumulator.check_admits()
+        if to_send:
+            self.accumulator.check_admits()
         try:
             check_topic(topic)
         except IllegalArgumentError as error:
@@ -417,7 +420,7 @@ class ProducerCalls(Generic[FutureT]):
         if state is None:
             seconds = self.max_block if timeout is None else timeout
             limit = None if timeout is None else f"{timeout:g} seconds"
-            state = await self.find_topic(topic, self.core.now() + seconds, limit)
+            state = await self.find_topic(topic, self.core.now() + seconds, limit, to_send=False)
         return set(state.indexes)
 
     async def health(self) -> dict[str, Any]:
@@ -500,6 +503,7 @@ class ProducerCalls(Generic[FutureT]):
         try:
             with self._measured(metric):
                 await self.application.run(work, self._deadline(seconds), what)
+            self.transactions.received(what)
         except KafkaTimeoutError as error:
             raise KafkaTimeoutError(self._why_late(what, seconds)) from error
 
@@ -561,11 +565,9 @@ class ProducerCalls(Generic[FutureT]):
         """Close the interceptors, serializers and partitioner of the application; called after the driver is closed."""
         if self.core.loop.forked:
             return
-        if self.core.given_up:
-            lost = f"The producer was closed with {counted(self.core.given_up)} not acknowledged"
-            log.warning("%s: %s", lost, self.core.given_up_because)
-            if not _logging_is_configured():
-                print(f"{lost}: {self.core.given_up_because}", file=sys.stderr)  # noqa: T201 - not lost silently
+        lost = self.core.sender.lost.report()
+        if lost and not _logging_is_configured():
+            print(*lost, sep="\n", file=sys.stderr)  # noqa: T201 - not lost silently
         if self._interception is not None:
             self._interception.close()
         self.plugins.close()

@@ -21,6 +21,7 @@ from kafka.errors import (
     IllegalStateError,
     KafkaError,
     KafkaTimeoutError,
+    UnknownTopicOrPartitionError,
     UnsupportedVersionError,
     for_code,
 )
@@ -49,6 +50,8 @@ log = logging.getLogger(__name__)
 _ZSTD_SINCE: Final = 7
 _V2_SINCE: Final = 3
 _V1_SINCE: Final = 2
+# A topic is missing with this many answers: a broker that creates topics answers the first time that it does not exist.
+_MISSED: Final = 2
 
 
 class ProducerCore:
@@ -70,13 +73,11 @@ class ProducerCore:
         """The event loop of an asyncio face. The core is made on its thread."""
         self.event_thread = get_ident()
         self.metrics: ProducerMetrics | None = None
-        self.given_up = 0
-        """How many records `shut_down` has given up."""
-        self.given_up_because = ""
-        """What kept these records from being written."""
         self._topic_idle = config.seconds("metadata_max_idle_ms")
         self._sought: dict[str, float] = {}
         """Names that are requested and were not found yet, and when a call wanted each last."""
+        self._missed: set[str] = set()
+        """Names that were requested and that the log has as missing."""
         self._searches: Counter[str] = Counter()
         """How many calls wait for each of them."""
         partitioner = BuiltInPartitioner(config, self.cluster, self.now, self.loop.rng)
@@ -185,29 +186,15 @@ class ProducerCore:
         if self.loop.in_pass and self.loop.current_task is not None:
             await batch
             return
-        import asyncio  # a task of asyncio that comes here has loaded it
+        from kafka._runtime.asyncio_driver import as_asyncio  # a task of asyncio that comes here has loaded asyncio
 
         try:
-            aio = asyncio.get_running_loop()
+            settled = as_asyncio(batch)
         except RuntimeError:
             raise IllegalStateError(
                 "the future of a record can be awaited in a task of asyncio only; call get() to wait elsewhere"
             ) from None
-        done = aio.create_future()
-
-        def resolve() -> None:
-            if not done.done():
-                done.set_result(None)
-
-        def settled(_: object) -> None:
-            try:
-                aio.call_soon_threadsafe(resolve)
-            except RuntimeError:
-                if not aio.is_closed():  # if it is, no task waits any more
-                    raise
-
-        batch.add_both(settled)
-        await done
+        await settled
 
     # On the loop…
 
@@ -225,11 +212,11 @@ class ProducerCore:
         """Accept no more records, give up the records under way, close the connections. Idempotent."""
         if self.closed:
             return
-        why = self.given_up_because = self.reasons()
+        why = self.reasons()
         error = ClientClosedError(f"The producer was closed before this record was written{f': {why}' if why else '.'}")
         self.accumulator.refuse(ClientClosedError("This producer is closed."))
         self.closed = True
-        self.given_up = self.sender.abandon(error)
+        self.sender.abandon(error)
         self.client.shut_down()
 
     # Health…
@@ -277,6 +264,7 @@ class ProducerCore:
         if name not in self.cluster.wanted_topics:
             self.cluster.add_topic(name)
         self._sought.pop(name, None)
+        self._missed.discard(name)
         topic = self.accumulator.topic(name, indexes)
         topic.used_at = self.now()
         return topic
@@ -303,12 +291,18 @@ class ProducerCore:
 
     async def _search(self, name: str, deadline: float, limit: str) -> Topic:
         error: KafkaError | None = None
-        asked = False
+        asked, missed = False, 0
         while (topic := self.known_topic(name)) is None:
             # An earlier answer may be out of date: a permission was granted, a topic created.
             code = self.cluster.topology.errors.get(name) if asked else None
             if code is not None and not (kind := for_code(code)).retriable:
                 raise kind(f"topic {name!r}: {kind.description}")
+            missed += code == UnknownTopicOrPartitionError.errno
+            if missed == _MISSED and name not in self._missed:
+                self._missed.add(name)
+                log.warning(
+                    "The cluster does not have topic %r, check its name; send() waits for it, for %s", name, limit
+                )
             if self.now() >= deadline:
                 why = str(error) if error else no_answers(self.client) if code is None else for_code(code).__name__
                 raise KafkaTimeoutError(
@@ -361,5 +355,6 @@ class ProducerCore:
     def _stop_requesting(self, names: set[str]) -> None:
         for name in names:
             self._sought.pop(name, None)
+            self._missed.discard(name)
         if names:
             self.cluster.set_topics(self.cluster.wanted_topics - names)

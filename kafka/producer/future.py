@@ -38,6 +38,7 @@ __all__ = [
 
 _new = tuple.__new__
 
+T = TypeVar("T")
 FutureT = TypeVar("FutureT", bound="RecordFuture")
 
 
@@ -93,6 +94,14 @@ class RecordFuture:
     def _look(self) -> tuple[ProducerBatch, int, Delivered | BaseException | None]:
         """Return the batch that the record is in now, its index there, and the outcome or None."""
         return self._batch.locate(self._index)
+
+    def _error(self) -> BaseException | None:
+        """Return why the record failed, for the program, which has seen it then; None if it did not fail."""
+        batch, index, outcome = self._look()
+        if isinstance(outcome, BaseException):
+            batch.looked_at.add(index)
+            return outcome
+        return None
 
     @property
     def is_done(self) -> bool:
@@ -161,18 +170,16 @@ class FutureRecordMetadata(RecordFuture):
 
     def succeeded(self) -> bool:
         """Whether the record is written."""
-        outcome = self._look()[2]
-        return outcome is not None and not isinstance(outcome, BaseException)
+        return self.is_done and self._error() is None
 
     def failed(self) -> bool:
         """Whether the record was given up; ``exception.outcome_unknown`` is true if it may be written nevertheless."""
-        return isinstance(self._look()[2], BaseException)
+        return self._error() is not None
 
     @property
     def exception(self) -> BaseException | None:
         """Why the record was given up; None if it was not."""
-        outcome = self._look()[2]
-        return outcome if isinstance(outcome, BaseException) else None
+        return self._error()
 
     @property
     def value(self) -> RecordMetadata | None:
@@ -200,8 +207,9 @@ class FutureRecordMetadata(RecordFuture):
             if outcome is None:
                 raise self._not_yet(batch, timeout)
         if isinstance(outcome, BaseException):
+            batch.looked_at.add(index)
             try:
-                raise outcome
+                raise outcome.with_traceback(None)  # all records of a batch have the same error
             finally:
                 # The error's traceback holds this frame, which must not hold the error in turn.
                 del self, batch, outcome
@@ -348,12 +356,14 @@ class RecordFutures(Sequence[FutureT]):
             counts[batch] = counts.get(batch, 0) + end - first
         return counts
 
-    def firsts(self) -> Iterator[FutureT]:
-        """Return a future for each batch that has records of these."""
-        firsts: dict[ProducerBatch, int] = {}
-        for at, (batch, _) in zip(self._firsts, self._spans, strict=True):
-            firsts.setdefault(batch, at)
-        return (self[at] for at in firsts.values())
+    def results(self, result: Callable[[FutureT], T]) -> list[T]:
+        """Return what `result` gets from each future; if one of them raises, the program has seen all failures."""
+        try:
+            return [result(future) for future in self]
+        except BaseException:
+            for future in self:
+                future._error()
+            raise
 
     def __repr__(self) -> str:
         done = sum(future.is_done for future in self)
@@ -374,7 +384,7 @@ class SentRecords(RecordFutures[FutureRecordMetadata]):
             deadline = None if timeout is None else core.now() + timeout
             for batch in self.batches():
                 batch.wait(None if deadline is None else max(0.0, deadline - core.now()))
-        return [future.get(0) for future in self]
+        return self.results(lambda future: future.get(0))
 
 
 log = logging.getLogger(__name__)

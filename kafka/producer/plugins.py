@@ -13,7 +13,7 @@ from kafka.interceptors import Interceptors, ProducerRecord
 from kafka.partitioner import DefaultPartitioner, Partitioner, bind_partitioner
 from kafka.producer.arguments import as_bytes, checked_partition
 from kafka.producer.future import RecordFuture, RecordMetadata
-from kafka.producer.producer_batch import Partition, Topic
+from kafka.producer.producer_batch import UNSEEN, Partition, Topic
 from kafka.serializer import bind_serializer
 from kafka.structs import TopicPartition
 
@@ -143,8 +143,9 @@ class Interception:
         def written(metadata: RecordMetadata) -> None:
             self._interceptors.tell("on_acknowledgement", metadata, None)
 
-        def given_up(error: BaseException) -> None:
+        def given_up(error: BaseException) -> object:
             self._failed(batch.partition.tp, error)
+            return UNSEEN  # interceptors observe
 
         batch.follow(future, written, given_up)
         return future

@@ -50,6 +50,7 @@ __all__ = [
     "ProduceOutcome",
     "ProducerBatch",
     "Topic",
+    "UNSEEN",
     "classify",
     "taken_up",
 ]
@@ -57,6 +58,10 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 Back = Callable[[Any], object]
+
+
+UNSEEN: Final = object()
+"""A callback returns this if the program has not seen the error: the log will have it."""
 
 
 def taken_up(*_: object) -> int:
@@ -156,6 +161,7 @@ class ProducerBatch(Future[None]):
         "error",
         "hurried",
         "keeper",
+        "looked_at",
         "outcome",
         "partition",
         "reserved",
@@ -194,6 +200,8 @@ class ProducerBatch(Future[None]):
         """The error of the last attempt."""
         self.timer: Timer | None = None
         self.outcome: Delivered | Divided | BaseException | None = None
+        self.looked_at: set[int]
+        """The records whose failure a call or a callback has looked at; there since it failed."""
         # Future, on success, on failure, and so on: flat, as a tuple for each would be one object more for the cycle
         # collector to look at, which took half the time of programs with callbacks. It grows by `extend`, which is
         # atomic; the thread that has the turn removes from the front.
@@ -242,6 +250,8 @@ class ProducerBatch(Future[None]):
     def settle(self, outcome: Delivered | Divided | BaseException) -> None:
         """Give it its outcome, once."""
         assert self.outcome is None, f"settled twice: {self.outcome!r}, {outcome!r}"
+        if isinstance(outcome, BaseException):
+            self.looked_at = set()
         self.outcome = outcome
         self.keeper = None
         if self.sealed is not None:  # programs keep futures, which must not keep the bytes that were sent
@@ -289,7 +299,10 @@ class ProducerBatch(Future[None]):
                     batch.follow(future._moved(batch, index), backs[at - 2], backs[at - 1])
                 elif back is not None:
                     try:
-                        back(outcome if failed else future._metadata(self, future._index, outcome))
+                        if not failed:
+                            back(future._metadata(self, future._index, outcome))
+                        elif back(outcome) is not UNSEEN:
+                            self.looked_at.add(future._index)
                     except Exception:
                         log.exception("A callback of a record failed: %r", back)
                     except BaseException as error:  # sys.exit(): after the callbacks of other records

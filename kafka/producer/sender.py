@@ -35,6 +35,7 @@ from kafka.errors import (
 )
 from kafka.future import Future
 from kafka.producer.idempotence import SEQUENCES, SequenceNumbers
+from kafka.producer.lost_records import LostRecords
 from kafka.producer.producer_batch import (
     Delivered,
     Destination,
@@ -94,6 +95,8 @@ class Sender:
         self.metrics: ProducerMetrics | None = None
         self.on_settled: Callable[[ProducerBatch, Delivered | BaseException], object] | None = None
         """Called with each batch that is written or given up."""
+        self.lost = LostRecords(self.loop)
+        """The failures, unless `on_settled` or the end of a transaction tells the program of them."""
         self.gathering: dict[Destination, None] | None = None
         """The brokers that there is something to send to, while partitions are looked at."""
         self._diagnostics = diagnostics
@@ -438,6 +441,8 @@ class Sender:
         if self.on_settled is not None and not isinstance(outcome, Divided):
             self.on_settled(batch, outcome)
         batch.settle(outcome)
+        if isinstance(outcome, BaseException) and self.on_settled is None and self.transactions is None:
+            self.lost.add(batch)
 
     def _final_error(self, batch: ProducerBatch, error: BaseException) -> BaseException:
         """Return an error that is true about whether the batch may be in the log."""

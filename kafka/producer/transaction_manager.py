@@ -2,7 +2,8 @@
 
 Runs on the loop only. Each call moves the state (`transaction_protocol`) and leaves its work to a task: a caller that
 times out, or is interrupted, leaves while the work continues, and calling again waits for the rest. The state is busy
-(INITIALIZING, COMMITTING, ABORTING) until a caller has received the result.
+(INITIALIZING, COMMITTING, ABORTING) until a call has waited for the end. If that call is interrupted at this very
+moment, its caller does not know the outcome (`unreported`): the same call then returns it, another one is refused.
 
 There are two ways to run a transaction. *Classic*: each partition and group is added at the coordinator before
 anything is written to it, and the epoch stays as it is. *Version two* (KIP-890), where the cluster has finalized it:
@@ -70,6 +71,7 @@ log = logging.getLogger(__name__)
 _FEATURE: Final = "transaction.version"
 
 _SENDING: Final = frozenset({State.IN_TRANSACTION, State.COMMITTING})
+_OUTCOMES: Final = {Event.COMMIT: "committed", Event.ABORT: "aborted"}
 
 
 class RecordSender(Protocol):
@@ -109,6 +111,8 @@ class TransactionManager:
         self.current = Transaction(0.0, is_v2=False)
         self._accumulator = accumulator
         self._loop = client.loop
+        self.unreported: Event | None = None
+        """The call that has moved the state last, until its caller has received that."""
         self._partitions = AddPartitions(self)
         self._end = EndTransaction(self, accumulator)
         self._work: Task[None] | None = None
@@ -142,12 +146,15 @@ class TransactionManager:
         if self._offsets is not None:
             await self._offsets
         if self.state is not State.IN_TRANSACTION:
-            raise self._refusal()
+            raise self._refusal().with_traceback(None)
         return self.producer.who, self.current.is_v2
 
     async def begin(self) -> None:
         """Open a transaction; this sends no request."""
+        if self.unreported is Event.BEGIN:
+            return
         self._allow(Event.BEGIN)
+        self.unreported = Event.BEGIN
         versions = self.coordinator.versions
         level = 0 if versions is None else versions.features.get(_FEATURE, (0, 0))[1]
         is_v2 = versions is not None and level >= 2 and versions.reaches(ApiKey.EndTxn, requests.NEWEST_CLASSIC_END + 1)
@@ -193,6 +200,8 @@ class TransactionManager:
 
     async def _do(self, call: Event, work: Callable[[], Coro[None]]) -> None:
         """Begin the work of a call, or join the work that is under way, and wait for its end."""
+        if self.unreported is call is not Event.TAKE_OVER:  # which may name another id
+            return
         before = self.state
         self._allow(call)
         if self.state is not before:
@@ -203,14 +212,27 @@ class TransactionManager:
         if self._work is task:
             self._work = None
             self._move(Event.DONE)
+            self.unreported = call
+
+    def received(self, call: str) -> None:
+        """Remember that the caller has received the outcome of its call."""
+        if self.unreported is not None and self.unreported.value == call:
+            self.unreported = None
 
     def _allow(self, call: Event) -> None:
-        if self.error is not None and not is_allowed(self.state, call):
-            raise self.error.with_traceback(None)
+        if not is_allowed(self.state, call):
+            if self.error is not None:
+                raise self.error.with_traceback(None)
+            if self.unreported in _OUTCOMES:
+                raise IllegalStateError(
+                    f"cannot call {call.value}: {self.unreported.value}, which was interrupted, has ended, and the "
+                    f"transaction is {_OUTCOMES[self.unreported]}"
+                )
         self._move(call)
 
     def _move(self, event: Event) -> None:
         self.state = next_state(self.state, event)
+        self.unreported = None
         if event is Event.DONE:
             self.error = None
         if self._accumulator.closed:

@@ -175,7 +175,7 @@ class RecordReader:
 
     def _take_raw(self, count: int) -> list[ConsumerRecord]:
         if self._failure is not None:
-            raise self._failure
+            raise self._failure.with_traceback(None)
         rows: list[ConsumerRecord] = []
         try:
             while len(rows) < count and self._open_next():
@@ -245,7 +245,7 @@ class RecordReader:
         decode = column_decoder(numpy)
         while True:
             if self._failure is not None:
-                raise self._failure
+                raise self._failure.with_traceback(None)
             batches: list[BatchRecords] = []
             messages: list[ConsumerRecord] = []
             before = self._snapshot()

@@ -203,6 +203,30 @@ def test_a_failed_future_is_freed_without_the_cycle_collector():
         gc.enable()
 
 
+def frames_of(error):
+    count, traceback = 0, error.__traceback__
+    while traceback is not None:
+        count, traceback = count + 1, traceback.tb_next
+    return count
+
+
+def test_an_error_that_is_raised_again_and_again_keeps_the_traceback_that_it_came_with():
+    def origin():
+        raise KafkaTimeoutError("late")
+
+    with pytest.raises(KafkaTimeoutError) as caught:
+        origin()
+    future = Future().failure(caught.value)
+    before, seen = frames_of(caught.value), set()
+    for _ in range(5):
+        with pytest.raises(KafkaTimeoutError) as caught:
+            future.result()
+        names = [entry.name for entry in caught.traceback]
+        assert "origin" in names
+        seen.add(frames_of(caught.value))
+    assert seen == {before + 2}
+
+
 def test_repr_says_the_state():
     assert repr(Future()) == "<Future pending>"
     assert repr(Future().success(1)) == "<Future value=1>"

@@ -40,11 +40,25 @@ def _eager_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
+class _WithoutReaders(asyncio.SelectorEventLoop):
+    """Watches no descriptors for others, as Windows' proactor. In debug mode it refuses calls from other threads."""
+
+    def add_reader(self, *_: Any) -> None:
+        raise NotImplementedError
+
+
+def _loop_without_readers() -> asyncio.AbstractEventLoop:
+    loop = _WithoutReaders()
+    loop.set_debug(True)
+    return loop
+
+
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "selector": _selector_loop,
     "uvloop": _uvloop,
     "debug": _debug_loop,
     "eager": _eager_loop,
+    "without_readers": _loop_without_readers,
 }
 
 
@@ -62,6 +76,8 @@ def run_on(make_loop: Callable[[], asyncio.AbstractEventLoop], main: Coroutine[A
         gc.collect()
         loop.run_until_complete(asyncio.sleep(0))
         assert not failures, failures
+        if make_loop is _loop_without_readers:  # the client's thread ends with it, that of the executor does not
+            loop.run_until_complete(loop.shutdown_default_executor())
         names = [thread.name for thread in threading.enumerate()]
         assert threading.active_count() <= threads, f"a client has started a thread: {names}"
         return result

@@ -8,6 +8,7 @@ import gc
 import logging
 import random
 import time
+import traceback
 import weakref
 
 import pytest
@@ -26,6 +27,7 @@ from kafka.aio.errors import (
 from kafka.aio.structs import RecordMetadata
 from kafka.broker import Broker
 from kafka.protocol.produce import ProduceRequest
+from test.embedded.holding import held_up
 
 TP = TopicPartition("events", 0)
 
@@ -110,11 +112,11 @@ def test_a_failed_record_raises_from_its_future_and_fails_one_line_of_log(run_on
             await producer.flush()
             assert all(each.done() for each in futures)
 
-    with caplog.at_level(logging.WARNING, "kafka.aio.producer"):
+    with caplog.at_level(logging.WARNING, "kafka.producer"):
         run_once(main())
-    lines = [record.getMessage() for record in caplog.records if record.name == "kafka.aio.producer"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "kafka.producer.lost_records"]
     assert len(lines) == 1
-    assert lines[0].startswith("50 records to events-0 not written: ")
+    assert lines[0].startswith("50 records to topic 'events' failed, and the program has not looked at the error: ")
 
 
 def test_what_cannot_be_sent_is_refused_by_send(run_once, broker):
@@ -318,6 +320,48 @@ def test_a_commit_that_is_cancelled_continues_and_the_next_call_waits_for_its_en
     assert values(broker, committed=True) == [b"%d" % number for number in range(20)]
 
 
+@pytest.mark.parametrize(("first", "second"), [("commit", "abort"), ("abort", "commit")])
+def test_the_end_of_a_transaction_that_was_cancelled_is_reported_as_what_it_was(run_once, broker, first, second):
+    """While EndTxn is under way, and when it is done, the other end is refused."""
+
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="mover") as producer:
+            await producer.begin_transaction()
+            await producer.send_and_wait("events", first.encode())
+            with held_up(broker, "EndTxn") as let_go:
+                ending = asyncio.ensure_future(getattr(producer, f"{first}_transaction")())
+                while not any(seen.name == "EndTxn" for seen in broker.requests):
+                    await asyncio.sleep(0)
+                ending.cancel()
+                await asyncio.wait([ending])
+                assert ending.cancelled()
+                with pytest.raises(IllegalOperation, match=rf"{first}_transaction\(\).* call it again"):
+                    await getattr(producer, f"{second}_transaction")()
+                let_go()
+            with pytest.raises(IllegalOperation, match=rf"{first}_transaction\(\).* call it again"):
+                await getattr(producer, f"{second}_transaction")()
+            await getattr(producer, f"{first}_transaction")()
+            await producer.begin_transaction()
+            await producer.send("events", b"next")
+            await producer.commit_transaction()
+
+    run_once(main())
+    assert values(broker, committed=True) == [*([b"commit"] if first == "commit" else []), b"next"]
+
+
+def test_init_transactions_needs_a_transactional_id_and_a_producer_that_was_not_stopped(run_once, broker):
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as plain:
+            with pytest.raises(IllegalOperation, match="no transactional_id"):
+                await plain.init_transactions()
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="mover") as producer:
+            await producer.init_transactions()  # start() has done it
+        with pytest.raises(ProducerClosed):
+            await producer.init_transactions()
+
+    run_once(main())
+
+
 def test_a_second_producer_fences_the_first(run_once, broker):
     async def main():
         options = {"bootstrap_servers": broker.bootstrap_servers, "transactional_id": "mover"}
@@ -332,6 +376,42 @@ def test_a_second_producer_fences_the_first(run_once, broker):
 
     run_once(main())
     assert values(broker, committed=True) == []
+
+
+def test_send_many_is_awaited_although_its_batch_is_too_large_for_the_broker_and_is_divided(run_once, broker):
+    broker.create_topic("small", configs={"max.message.bytes": "4000"})
+
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=50) as producer:
+            await producer.partitions_for("small")
+            sent = await producer.send_many("small", [b"x" * 900 for _ in range(12)])
+            assert [metadata.offset for metadata in await sent] == list(range(12))
+
+    run_once(main())
+    assert len(values(broker, "small")) == 12
+
+
+def test_the_error_of_a_batch_has_as_long_a_traceback_for_its_last_record_as_for_its_first(run_once, broker):
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=50) as producer:
+            await producer.partitions_for("events")
+
+            async def lines(sending):
+                try:
+                    await sending
+                except TopicAuthorizationFailedError:
+                    return traceback.format_exc().count("\n")
+
+            with broker.fail("Produce", "TOPIC_AUTHORIZATION_FAILED"):
+                assert (
+                    len(set(await asyncio.gather(*(lines(producer.send_and_wait("events", b"x")) for _ in range(50)))))
+                    == 1
+                )
+            with broker.fail("Produce", "TOPIC_AUTHORIZATION_FAILED"):
+                futures = [await producer.send("events", b"x") for _ in range(50)]
+                assert len(set(await asyncio.gather(*map(lines, futures)))) == 1
+
+    run_once(main())
 
 
 # Batches of the application

@@ -89,8 +89,10 @@ def test_close_returns_by_its_time_and_every_future_has_failed(broker, caplog, t
         assert (
             trouble is no_reply_after_the_append or sum(len(broker.records("events", at)) for at in range(3)) == before
         )
-    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+    errors = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert {record.name for record in errors} == {"kafka.producer.lost_records"}
     producer.close()  # again
+    assert errors == [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)

@@ -76,7 +76,7 @@ def test_what_get_and_flush_and_close_waited_for(make, broker, topic, caplog):
     assert "still being sent" in told[0]
     assert "1 record left" in told[1]
     assert "was closed before this record was written" in told[2]
-    assert "1 record not acknowledged" in told[3]
+    assert f"1 record to topic {topic!r} failed" in told[3]
 
 
 def test_a_partition_without_a_leader(make, broker, topic):

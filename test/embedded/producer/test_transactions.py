@@ -107,6 +107,15 @@ def test_nothing_of_an_aborted_transaction_is_visible(broker, topic, producer):
     assert all_values(broker, topic) == [b"written", b"next"]
 
 
+def test_partitions_are_looked_up_outside_of_a_transaction_too(make, topic):
+    producer = make(transactional_id=topic)
+    assert producer.partitions_for(topic) == {0}
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send(topic, b"x")
+    producer.commit_transaction()
+
+
 def test_an_empty_transaction_asks_nobody(broker, topic, producer):
     broker.forget_requests()
     with producer.transaction():

@@ -111,3 +111,17 @@ def test_the_error_of_a_record_comes_out_of_its_future() -> None:
             assert [each.offset for each in await (await calls.send_many("events", [b"a", b"b"]))] == [0, 1]
 
     asyncio.run(main())
+
+
+def test_what_send_many_returns_is_awaited_to_the_end_of_a_batch_that_is_divided() -> None:
+    """KIP-126: the parts of a batch that is too large for the broker are settled one after another."""
+    cluster = Cluster({"events": 1})
+
+    async def main() -> None:
+        async with asyncio_calls(cluster, linger_ms=50) as calls:
+            await calls.partitions_for("events")
+            cluster.script.extend([10, 0, 10])  # twelve records, then six, then three
+            sent: Any = await calls.send_many("events", [b"x" * 900 for _ in range(12)])
+            assert [metadata.offset for metadata in await sent] == list(range(12))
+
+    asyncio.run(main())

@@ -212,4 +212,3 @@ def test_the_batches_of_many_records_are_each_listed_once():
     sent.add(second, 0, 2)
     sent.add(first, 1, 2)
     assert sent.batches() == [first, second]
-    assert [future._batch for future in sent.firsts()] == [first, second]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kafka.errors import InvalidTopicError, RecordTooLargeError
+import traceback
+
+from kafka.errors import InvalidTopicError, RecordTooLargeError, TopicAuthorizationFailedError
 from test.unit.producer.memory_cluster import Cluster
 
 
@@ -82,3 +84,21 @@ def test_pairs_to_a_topic_that_is_not_there_fail_each(make_producer):
 def test_send_many_of_nothing_is_nothing(make_producer):
     sent = make_producer(Cluster({"events": 3})).send_many("events", [])
     assert (len(sent), list(sent), sent.get(10)) == (0, [], [])
+
+
+def test_records_of_one_batch_have_one_error_whose_traceback_does_not_grow(make_producer):
+    cluster = Cluster({"events": 1})
+    producer = make_producer(cluster, linger_ms=50)
+    producer.partitions_for("events")
+    cluster.script.append(29)
+    sent = producer.send_many("events", [b"x"] * 50)
+    producer.flush()
+
+    def lines(future):
+        try:
+            future.get(0)
+        except TopicAuthorizationFailedError:
+            return traceback.format_exc().count("\n")
+
+    assert len({lines(future) for future in sent}) == 1
+    assert len({id(future.exception) for future in sent}) == 1

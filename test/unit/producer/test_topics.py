@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -229,3 +230,33 @@ def test_a_search_goes_on_when_another_one_for_the_same_name_ends(make_producer)
     assert searches[1].result().name == "later"
     producer.rest(400)
     assert producer.send("later", b"x").get(1).offset == 0
+
+
+def test_a_topic_that_is_missing_is_in_the_log_at_once_and_once(make_producer, caplog):
+    caplog.set_level(logging.WARNING)
+    cluster = Cluster({"events": 1})
+    producer = make_producer(cluster, max_block_ms=30_000)
+
+    def warned() -> list[str]:
+        return [each.getMessage() for each in caplog.records]
+
+    began = cluster.now
+    sending = producer.core.loop.spawn(producer.core.find_topic("evnets", began + 30))
+    producer.until(warned)
+    assert cluster.now - began < 1
+    producer.until(lambda: sending.is_done)
+    assert warned() == [
+        "The cluster does not have topic 'evnets', check its name; send() waits for it, for max_block_ms (30000 ms)"
+    ]
+
+
+def test_a_topic_that_a_broker_creates_is_not_missing(make_producer, caplog):
+    caplog.set_level(logging.WARNING)
+    cluster = Cluster({})
+    producer = make_producer(cluster)
+    finding = producer.core.loop.spawn(producer.core.find_topic("events", cluster.now + 30))
+    producer.until(lambda: "events" in names_asked_for(cluster))
+    cluster.topics["events"] = 1
+    producer.until(lambda: finding.is_done)
+    assert finding.value.name == "events"
+    assert not caplog.records

@@ -551,3 +551,32 @@ def test_what_is_asked_for_in_vain_is_told_with_the_last_refusal(coordinator, ma
         producer.run(producer.transactions.take_over("other"), seconds=30.0)
     error = producer.transactions.coordinator.timeout_error("taking over", 30.0)
     assert str(error).startswith("taking over took longer than 30 seconds: getting a producer id: [Error 14]")
+
+
+@pytest.mark.parametrize(
+    ("end", "other", "outcome"), [("commit", "abort", "committed"), ("abort", "commit", "aborted")]
+)
+def test_an_end_whose_caller_was_interrupted_can_be_repeated_and_the_other_end_is_refused(make, end, other, outcome):
+    producer = make()
+    producer.begin()
+    producer.begin()  # the caller of the first one was interrupted
+    producer.send()
+    getattr(producer, end)()
+    getattr(producer, end)()
+    with pytest.raises(IllegalStateError, match=rf"{end}_transaction\(\), which was interrupted, .* is {outcome}$"):
+        getattr(producer, other)()
+    producer.transactions.received(f"{end}_transaction()")
+    for each in (end, other):
+        with pytest.raises(IllegalStateError, match="no transaction is open"):
+            getattr(producer, each)()
+    producer.begin()
+    producer.transactions.received("begin_transaction()")
+    with pytest.raises(IllegalStateError, match="a transaction is open"):
+        producer.begin()
+
+
+def test_another_id_is_taken_over_although_the_caller_of_the_last_take_over_was_interrupted(coordinator, make):
+    producer = make()
+    for name in ("other", "another"):
+        producer.run(producer.transactions.take_over(name))
+    assert coordinator.asked("InitProducerId")[-1].transactional_id == "another"
