@@ -199,6 +199,9 @@ class Broker:
         An error is a code, Kafka's name of it, or a class or instance of :mod:`kafka.errors`. Several are given in
         turn, where None lets one request through; all of it ``times`` over.
 
+        The reply has the shape in which Kafka sends that error: at each partition, topic or member where it is theirs,
+        at the top where it is the whole reply's. It waits for a request that asks for something that can have it.
+
         >>> from kafka.broker import Broker
         >>> with Broker() as broker, broker.fail("Produce", "NOT_LEADER_OR_FOLLOWER", times=2):
         ...     pass

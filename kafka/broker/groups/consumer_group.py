@@ -4,7 +4,7 @@ Three numbers tell how far a change has come: the *group epoch* counts changes o
 epoch* says for which of them the target assignment was computed, and each *member epoch* says for which of them the
 member has what it is to have. Each heartbeat of a member takes it one step further (``reconcile``).
 
-Classic members are in ``classic_face``. Lives on the broker's loop and takes no lock.
+Classic members are in ``migration``. Lives on the broker's loop and takes no lock.
 """
 
 from __future__ import annotations

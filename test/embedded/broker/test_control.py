@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,10 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka.protocol.admin import ApiVersionsRequest, ListGroupsRequest
+from kafka.protocol.api import Request
+from kafka.protocol.commit import FindCoordinatorRequest
 from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.fields import ZERO_UUID
 from kafka.protocol.group import HeartbeatRequest, JoinGroupRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.offset import ListOffsetsRequest
@@ -74,6 +79,107 @@ def test_a_failed_produce_has_appended_nothing(broker: Broker) -> None:
         reply = client.ask(produce(batch(b"v")))
         assert reply.responses[0].partition_responses[0].error_code == 7
     assert broker.records("events") == []
+
+
+def test_one_error_is_for_one_of_several_requests_that_arrive_together(broker: Broker) -> None:
+    seen: list[Exchange] = []
+    broker.intercept("Metadata", seen.append, times=1)
+    broker.delay("ListGroups", 3600, times=1)
+    broker.drop_connections(api="FindCoordinator", times=1)
+    with ExitStack() as stack:
+        clients = [stack.enter_context(wire(broker, 1)) for _ in range(4)]
+
+        def together(request: Request) -> list[Wire]:
+            """Have the requests of all connections wait before the broker's loop looks at any of them."""
+            broker.run(lambda _: [client.send(request) for client in clients])
+            return clients
+
+        for client in together(MetadataRequest[1]([])):
+            client.receive(MetadataRequest[1].RESPONSE_TYPE)
+        assert len(seen) == 1
+        cut = [client for client in together(FindCoordinatorRequest[0]("g")) if is_cut(client)]
+        assert len(cut) == 1
+        clients.remove(*cut)
+        for client in clients:
+            client.receive(FindCoordinatorRequest[0].RESPONSE_TYPE)
+        waiting = {client.socket: client for client in together(ListGroupsRequest[0]())}
+        while len(waiting) > 1:
+            answered, _, _ = select.select(waiting, [], [], 60)
+            assert answered
+            for ready in answered:
+                waiting.pop(ready).receive(ListGroupsRequest[0].RESPONSE_TYPE)
+        assert waiting  # the one that is delayed
+
+
+def is_cut(client: Wire) -> bool:
+    """Wait for a reply, and leave it there, or for the end of the connection."""
+    try:
+        return client.socket.recv(1, socket.MSG_PEEK) == b""
+    except ConnectionResetError:
+        return True
+
+
+def fetch(version: int, epoch: int, session: int = 0, topics: bool = True) -> Any:
+    cls = FetchRequest[version]
+    parts = [cls.FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1000) for index in (0, 1)]
+    return cls(
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1000,
+        session_id=session,
+        session_epoch=epoch,
+        topics=[cls.FetchTopic(topic="events", partitions=parts)] if topics else [],
+    )
+
+
+def test_a_fetch_fails_at_the_partitions_that_its_session_remembers(broker: Broker) -> None:
+    with wire(broker, broker.leader("events")) as client:
+        broker.move_leader(("events", 0), broker.leader("events"))
+        session = client.ask(fetch(12, 0)).session_id
+        assert session
+        broker.fail("Fetch", ["TOPIC_AUTHORIZATION_FAILED", "FETCH_SESSION_ID_NOT_FOUND"])
+        reply = client.ask(fetch(12, 1, session, topics=False))
+        assert (reply.error_code, reply.session_id) == (0, session)
+        parts = reply.responses[0].partitions
+        assert [(part.partition_index, part.error_code) for part in parts] == [(0, 29), (1, 29)]
+        reply = client.ask(fetch(12, 2, session, topics=False))
+        assert (reply.error_code, reply.responses) == (70, [])
+        # The session has gone on; and the partition is told once more, as after each error (KAFKA-9835).
+        reply = client.ask(fetch(12, 2, session, topics=False))
+        assert (reply.error_code, reply.session_id) == (0, session)
+        assert reply.responses[0].partitions[0].error_code == 0
+
+
+def test_a_failed_metadata_keeps_the_nodes(broker: Broker) -> None:
+    broker.fail("Metadata", [29, 72, 29, 29, 129, 129])
+    with wire(broker) as client:
+        reply = client.ask(MetadataRequest[12](topics=[(ZERO_UUID, "events")]))
+        assert [node.node_id for node in reply.brokers] == [1, 2]
+        assert (reply.controller_id, [(one.name, one.error_code) for one in reply.topics]) == (1, [("events", 29)])
+        (topic,) = client.ask(MetadataRequest[12](topics=[(ZERO_UUID, "events")])).topics
+        assert (topic.error_code, {(one.error_code, one.leader_id) for one in topic.partitions}) == (0, {(72, -1)})
+        assert client.ask(MetadataRequest[12](topics=[])).topics == []  # asks for no topic: the errors are to come
+        assert [one.error_code for one in client.ask(MetadataRequest[12](topics=None)).topics] == [29]
+        reply = client.ask(MetadataRequest[13](topics=[(ZERO_UUID, "new")]))
+        assert (reply.error_code, reply.topics[0].error_code, len(reply.brokers)) == (0, 29, 2)
+        assert client.ask(MetadataRequest[13](topics=None)).error_code == 129
+        assert client.ask(MetadataRequest[12](topics=[(ZERO_UUID, "new")])).topics[0].error_code == 129
+    assert "new" not in broker.run(lambda cluster: cluster.topics)
+
+
+def test_a_failed_produce_without_acks_closes_the_connection(broker: Broker) -> None:
+    broker.fail("Produce", 29)
+    with wire(broker) as client:
+        client.send(produce(batch(b"v"), acks=0))
+        assert client.is_closed()
+
+
+def test_a_version_of_api_versions_that_is_not_served_is_said_in_v0(broker: Broker) -> None:
+    broker.fail("ApiVersions", "UNSUPPORTED_VERSION")
+    with wire(broker) as client:
+        client.send(ApiVersionsRequest[4](client_software_name="x", client_software_version="1"))
+        _, reply = client.receive(ApiVersionsRequest[0].RESPONSE_TYPE)
+        assert (reply.error_code, [tuple(one) for one in reply.api_keys]) == (35, [(18, 0, 4)])
 
 
 def test_interceptors_see_and_change_replies(broker: Broker) -> None:
