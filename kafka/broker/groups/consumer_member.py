@@ -7,7 +7,7 @@ values out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
@@ -48,6 +48,8 @@ class Holding:
     state: MemberState = MemberState.STABLE
     assigned: Mapping[UUID, frozenset[int]] = field(default_factory=dict)
     pending_revocation: Mapping[UUID, frozenset[int]] = field(default_factory=dict)
+    #: The epoch of the assignment with which the member got each partition that it owns; its own where none is noted.
+    assignment_epochs: Mapping[tuple[UUID, int], int] = field(default_factory=dict)
 
     @property
     def owned(self) -> Assignment:
@@ -57,9 +59,11 @@ class Holding:
             owned[topic] = owned.get(topic, frozenset()) | indexes
         return owned
 
-    def at_epoch(self, epoch: int) -> Holding:
-        """Return the same at another epoch."""
-        return self if epoch == self.epoch else replace(self, epoch=epoch, previous_epoch=self.epoch)
+    def assignment_epoch(self, topic: UUID, index: int) -> int | None:
+        """Return the epoch of the assignment with which the member got a partition; None if it does not own it."""
+        if index in self.owned.get(topic, frozenset()):
+            return self.assignment_epochs.get((topic, index), self.epoch)
+        return None
 
 
 def step(
@@ -68,30 +72,29 @@ def step(
     target_epoch: int,
     owned: Mapping[UUID, frozenset[int]] | None,
     is_free: Callable[[UUID, int], bool],
+    new_subscription: Collection[UUID] | None = None,
 ) -> Holding:
     """Return what the member holds after this heartbeat.
 
-    ``owned`` is what it says that it has, None if it did not say. ``is_free`` tells of a partition whether no other
-    member holds it or is still to give it back.
+    ``owned`` is what it says that it has, None if it did not say. ``is_free`` tells of a partition whether no member
+    holds it or is still to give it back. ``new_subscription`` are its topics if this heartbeat has changed them.
     """
     if holding.state is MemberState.UNREVOKED_PARTITIONS:
-        if owned is None or _overlap(owned, holding.pending_revocation):
-            return holding
-        # It has given up what it had to: that was the way to the next epoch.
-        return _next(holding, holding.epoch + 1, target, target_epoch, owned, is_free)
-    if holding.state is MemberState.STABLE and holding.epoch == target_epoch:
-        return holding
-    return _next(holding, holding.epoch, target, target_epoch, owned, is_free)
+        if not _has_any(owned, holding.pending_revocation):
+            return _next(holding, target, target_epoch, owned, is_free)
+    elif holding.state is not MemberState.STABLE or holding.epoch != target_epoch:
+        return _next(holding, target, target_epoch, owned, is_free)
+    return holding if new_subscription is None else _narrowed(holding, owned, new_subscription)
 
 
 def _next(
     holding: Holding,
-    epoch: int,
     target: Mapping[UUID, frozenset[int]],
     target_epoch: int,
     owned: Mapping[UUID, frozenset[int]] | None,
     is_free: Callable[[UUID, int], bool],
 ) -> Holding:
+    """Reconcile the member: it revokes first, and stays at its epoch until it has; then it gets what is free."""
     kept: Assignment = {}
     revoked: Assignment = {}
     granted: Assignment = {}
@@ -99,18 +102,54 @@ def _next(
     for topic in sorted({*target, *holding.assigned}, key=lambda each: each.int):
         wanted = target.get(topic, frozenset())
         had = holding.assigned.get(topic, frozenset())
-        free = frozenset(index for index in wanted - had if is_free(topic, index))
+        # It may have back at once what it was to give back itself.
+        own = holding.pending_revocation.get(topic, frozenset())
+        free = frozenset(index for index in wanted - had if index in own or is_free(topic, index))
         has_unreleased = has_unreleased or free != wanted - had
         _put(kept, topic, had & wanted)
         _put(revoked, topic, had - wanted)
         _put(granted, topic, free)
-    if revoked and (owned is None or _overlap(owned, revoked)):
-        fresh = Holding(holding.epoch, holding.previous_epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoked)
-        return fresh.at_epoch(epoch)
+    if revoked and _has_any(owned, revoked):
+        return _held(holding, holding.epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoked)
+    epochs = {(topic, index): target_epoch for topic, indexes in granted.items() for index in indexes}
     for topic, indexes in granted.items():
         _put(kept, topic, kept.get(topic, frozenset()) | indexes)
     state = MemberState.UNRELEASED_PARTITIONS if has_unreleased else MemberState.STABLE
-    return Holding(holding.epoch, holding.previous_epoch, state, kept).at_epoch(target_epoch)
+    return _held(holding, target_epoch, state, kept, {}, epochs)
+
+
+def _narrowed(holding: Holding, owned: Mapping[UUID, frozenset[int]] | None, subscription: Collection[UUID]) -> Holding:
+    """Take the topics that the member does not subscribe to any more from what it may read."""
+    kept = {topic: indexes for topic, indexes in holding.assigned.items() if topic in subscription}
+    if len(kept) == len(holding.assigned):
+        return holding
+    revoked = dict(holding.pending_revocation)
+    for topic in holding.assigned.keys() - kept.keys():
+        _put(revoked, topic, revoked.get(topic, frozenset()) | holding.assigned[topic])
+    if _has_any(owned, revoked):
+        return _held(holding, holding.epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoked)
+    return _held(holding, holding.epoch, holding.state, kept, holding.pending_revocation)
+
+
+def _held(
+    before: Holding,
+    epoch: int,
+    state: MemberState,
+    assigned: Assignment,
+    revoked: Mapping[UUID, frozenset[int]],
+    granted: Mapping[tuple[UUID, int], int] | None = None,
+) -> Holding:
+    after = Holding(epoch, before.epoch, state, assigned, revoked)
+    epochs = dict(granted or {})
+    for topic, indexes in after.owned.items():
+        for index in indexes:
+            epochs.setdefault((topic, index), before.assignment_epochs.get((topic, index), before.epoch))
+    return replace(after, assignment_epochs=epochs)
+
+
+def _has_any(owned: Mapping[UUID, frozenset[int]] | None, partitions: Mapping[UUID, frozenset[int]]) -> bool:
+    """Whether the member still has one of the partitions, as it must be taken to if it does not say."""
+    return owned is None or _overlap(owned, partitions)
 
 
 def _overlap(left: Mapping[UUID, frozenset[int]], right: Mapping[UUID, frozenset[int]]) -> bool:

@@ -339,7 +339,8 @@ class GroupCoordinator:
         version: int,
     ) -> None:
         """Commit; raises if the member may not."""
-        self.check_commit(group_id, member_id, instance_id, epoch, version)
+        offsets = list(offsets)
+        self.check_commit(group_id, member_id, instance_id, epoch, version, [partition for partition, _ in offsets])
         store = self.offsets_of(group_id)
         for partition, offset in offsets:
             store.commit(partition, offset)
@@ -359,10 +360,11 @@ class GroupCoordinator:
         instance_id: str | None,
         epoch: int,
         version: int,
+        partitions: Iterable[TopicPartition],
         *,
         transactional: bool = False,
     ) -> None:
-        """Raise if the member may not commit; a group that only keeps offsets comes to be here."""
+        """Raise if the member may not commit these partitions; create a group that only keeps offsets."""
         group = self.groups.get(group_id)
         if group is None:
             if epoch >= 0:
@@ -380,7 +382,7 @@ class GroupCoordinator:
             group.check_commit(member_id, epoch)
             return
         if isinstance(group, ConsumerGroup):
-            group.check_commit(member_id, instance_id, epoch, transactional=transactional, version=version)
+            group.check_commit(member_id, instance_id, epoch, partitions, transactional=transactional, version=version)
             return
         _check_classic_commit(group, member_id, instance_id, epoch, transactional=transactional)
         if member_id:

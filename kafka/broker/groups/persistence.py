@@ -233,6 +233,7 @@ def _consumer_member(member: ConsumerMember) -> dict[str, Any]:
         "epochs": [holding.epoch, holding.previous_epoch, int(holding.state)],
         "assigned": _partitions(holding.assigned),
         "revoking": _partitions(holding.pending_revocation),
+        "since": [[str(topic), index, epoch] for (topic, index), epoch in holding.assignment_epochs.items()],
         "classic": None if classic is None else [classic.session_timeout, _protocols(classic.protocols)],
     }
 
@@ -253,4 +254,6 @@ def _read_consumer_member(saved: Mapping[str, Any]) -> tuple[ConsumerMember, Hol
         saved["assignor"],
         classic=None if classic is None else ClassicTerms(classic[0], _read_protocols(classic[1])),
     )
-    return member, Holding(epoch, previous, MemberState(state), assigned, revoking)
+    # Earlier releases of this broker have not kept these.
+    since = {(UUID(topic), index): epoch for topic, index, epoch in saved.get("since", ())}
+    return member, Holding(epoch, previous, MemberState(state), assigned, revoking, since)

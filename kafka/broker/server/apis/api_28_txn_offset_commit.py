@@ -75,6 +75,7 @@ def _commit(
             request.group_instance_id,
             request.generation_id,
             call.version,
+            [partition for partition, _ in good],
             transactional=True,
         )
         coordinator(call).add(request.transactional_id, producer, [where], [request.group_id])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from uuid import UUID
 
 import pytest
@@ -11,17 +12,20 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from kafka.broker.groups.consumer_group import ConsumerGroup
 from kafka.broker.groups.consumer_member import HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.persistence import restore_group, save_group
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     BrokerResponseError,
     FencedInstanceIdError,
     FencedMemberEpochError,
+    IllegalGenerationError,
     InvalidRegularExpressionError,
     StaleMemberEpochError,
     UnknownMemberIdError,
     UnreleasedInstanceIdError,
     UnsupportedVersionError,
 )
+from kafka.structs import TopicPartition
 
 from .world import World
 
@@ -275,16 +279,107 @@ def test_commits_need_the_member_s_epoch_and_a_version_that_knows_epochs() -> No
     _, group = make()
     client = Client(group, "a")
     client.join()
-    group.check_commit("a", None, client.epoch, transactional=False, version=9)
+    part = [TopicPartition("t", 0)]
+    group.check_commit("a", None, client.epoch, part, transactional=False, version=9)
     with pytest.raises(StaleMemberEpochError):
-        group.check_commit("a", None, client.epoch - 1, transactional=False, version=9)
+        group.check_commit("a", None, client.epoch - 1, part, transactional=False, version=9)
+    with pytest.raises(IllegalGenerationError):
+        group.check_commit("a", None, client.epoch - 1, part, transactional=True, version=5)
+    with pytest.raises(StaleMemberEpochError):
+        group.check_commit("a", None, client.epoch + 1, part, transactional=False, version=9)
     with pytest.raises(UnknownMemberIdError):
-        group.check_commit("b", None, client.epoch, transactional=False, version=9)
+        group.check_commit("b", None, client.epoch, part, transactional=False, version=9)
     with pytest.raises(UnsupportedVersionError):
-        group.check_commit("a", None, client.epoch, transactional=False, version=8)
+        group.check_commit("a", None, client.epoch, part, transactional=False, version=8)
     with pytest.raises(UnknownMemberIdError):
-        group.check_commit("", None, -1, transactional=False, version=9)
-    group.check_commit("", None, -1, transactional=True, version=5)
+        group.check_commit("", None, -1, part, transactional=False, version=9)
+    group.check_commit("", None, -1, part, transactional=True, version=5)
+
+
+def test_a_commit_with_an_earlier_epoch_counts_for_partitions_that_the_member_has_had_since() -> None:
+    world, group = make()
+    first, second = Client(group, "a"), Client(group, "b")
+    first.join()
+    first.obey()
+    before = first.epoch
+    second.join()
+    first.beat()
+    first.obey()
+    first.beat()
+    assert first.epoch > before
+    mine = [TopicPartition("t", index) for _, index in sorted(first.partitions)]
+    group.check_commit("a", None, before, mine, transactional=False, version=9)
+    group.check_commit("a", None, before, mine, transactional=True, version=5)
+    theirs = [
+        TopicPartition("t", index) for index in range(4) if ("t", index) not in {(p.topic, p.partition) for p in mine}
+    ]
+    for refused in (theirs, [*mine, *theirs], [TopicPartition("none", 0)]):
+        with pytest.raises(StaleMemberEpochError):
+            group.check_commit("a", None, before, refused, transactional=False, version=9)
+    second.beat()
+    group.leave("a", None, -1)
+    joined = second.epoch
+    second.beat()
+    assert second.epoch > joined
+    group.check_commit("b", None, joined, theirs, transactional=False, version=9)
+    with pytest.raises(StaleMemberEpochError):  # they came with the later epoch
+        group.check_commit("b", None, joined, mine, transactional=False, version=9)
+    restored = ConsumerGroup("g", GroupSettings(), world, world, world)
+    restore_group(restored, json.loads(json.dumps(save_group(group))))
+    restored.check_commit("b", None, joined, theirs, transactional=False, version=9)
+    with pytest.raises(StaleMemberEpochError):
+        restored.check_commit("b", None, joined, mine, transactional=False, version=9)
+
+
+def test_a_member_stays_at_its_epoch_while_it_has_more_to_revoke() -> None:
+    _, group = make(World(t=6))
+    first, second, third = (Client(group, name) for name in "abc")
+    first.join()
+    first.obey()
+    epoch = first.epoch
+    second.join()
+    first.beat()
+    half = dict(first.told)
+    third.join()
+    first.owned = half
+    first.beat()
+    assert (first.epoch, sum(map(len, first.told.values()))) == (epoch, 2)
+    first.obey()
+    first.beat()
+    assert first.epoch == group.epoch
+
+
+def test_a_member_that_is_to_revoke_a_partition_gets_it_back_at_once() -> None:
+    _, group = make()
+    first, second = Client(group, "a"), Client(group, "b")
+    first.join()
+    first.obey()
+    second.join()
+    first.beat()
+    first.obey()
+    group.leave("b", None, -1)
+    first.beat()
+    assert sum(map(len, first.told.values())) == 4
+    assert first.epoch == group.epoch
+
+
+def test_a_subscription_that_gets_smaller_during_a_revocation_counts_at_once() -> None:
+    world, group = make(World(t=2, u=2))
+    first, second = Client(group, "a", ("t", "u")), Client(group, "b", ("t", "u"))
+    first.join()
+    first.obey()
+    epoch = first.epoch
+    second.join()
+    first.beat()
+    left = dict(first.told)
+    assert sum(map(len, left.values())) == 2
+    topic = next(iter(left))
+    (other,) = {"t", "u"} - {name for name in ("t", "u") if world.topic_id(name) == topic}
+    first.beat(names=(other,))
+    assert first.told == {one: indexes for one, indexes in left.items() if one == world.topic_id(other)}
+    assert first.epoch == epoch
+    settle(first, second)
+    assert group.state == "Stable"
 
 
 class AnyOrder(RuleBasedStateMachine):
