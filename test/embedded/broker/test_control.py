@@ -20,8 +20,10 @@ from kafka.broker.cluster.cluster import Cluster
 from kafka.errors import (
     IllegalArgumentError,
     IllegalStateError,
+    InvalidRecordError,
     KafkaError,
     KafkaTimeoutError,
+    MessageSizeTooLargeError,
     NotLeaderOrFollowerError,
     UnknownTopicOrPartitionError,
 )
@@ -33,6 +35,7 @@ from kafka.protocol.fields import ZERO_UUID
 from kafka.protocol.group import HeartbeatRequest, JoinGroupRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.offset import ListOffsetsRequest
+from kafka.record.header import scan
 from test.embedded.threads import nothing_left
 
 from .batches import batch, produce
@@ -474,7 +477,8 @@ def test_one_error_is_given_in_any_form(error: Any) -> None:
         (lambda b: b.append("events", b"", headers={"h": 1}), "the header 'h' of a record must be"),
         (lambda b: b.append("events", b"", headers=["h"]), "headers are a dict, or pairs of a str and"),
         (lambda b: b.append("events", b"", headers=[(b"h", b"")]), "headers are a dict, or pairs of a str and"),
-        (lambda b: b.append("event", b""), "topic 'event' does not exist; did you mean 'events'?"),
+        (lambda b: b.records("event"), "topic 'event' does not exist; did you mean 'events'?"),
+        (lambda b: b.append("e/f", b""), "'e/f' contains one or more characters other than"),
         (
             lambda b: b.append("events", b"", partition=7),
             "partition 7 of topic 'events' does not exist: it has 2, numbered from 0",
@@ -516,6 +520,60 @@ def test_a_wrong_option_is_answered_with_a_sentence(options: dict[str, Any], say
 def test_one_topic_is_given_by_its_name() -> None:
     with Broker(topics="events") as broker:
         assert broker.run(lambda cluster: list(cluster.topics)) == ["events"]
+
+
+def test_a_topic_is_created_by_its_first_record_as_by_a_producer() -> None:
+    with Broker(configs={"num.partitions": 3}) as broker:
+        assert broker.append("orders", "tea", partition=2) == 0
+        assert broker.run(lambda cluster: len(cluster.topics["orders"].partitions)) == 3
+        broker.append("a.b", "")
+        with pytest.raises(UnknownTopicOrPartitionError):  # the names of the metrics would be the same
+            broker.append("a_b", "")
+    with Broker(configs={"auto.create.topics.enable": False}) as broker:
+        with pytest.raises(UnknownTopicOrPartitionError, match=r"'orders' does not exist; create_topic\(\) makes it"):
+            broker.append("orders", "tea")
+        with pytest.raises(UnknownTopicOrPartitionError):
+            broker.records("orders")
+
+
+def test_a_topic_s_rules_hold_for_what_a_test_appends() -> None:
+    with Broker() as broker:
+        broker.create_topic("table", configs={"cleanup.policy": "compact"})
+        with pytest.raises(InvalidRecordError, match=r"topic 'table' takes no .*: .*without key in topic partition"):
+            broker.append_many("table", [("k", "v"), "no key"])
+        broker.append("table", "no key", raw=True)
+        assert [record.value for record in broker.records("table")] == [b"no key"]
+
+        broker.create_topic("small", configs={"max.message.bytes": 100})
+        with pytest.raises(MessageSizeTooLargeError, match=r"it has 5\d\d\d bytes, max.message.bytes is 100"):
+            broker.append("small", b"x" * 5000)
+        broker.append("small", b"x" * 5000, raw=True)
+        assert broker.append_many("small", [b"x" * 20] * 10) == 1
+        sizes = broker.run(lambda cluster: [entry[1] for entry in stored(cluster, "small")])
+        assert max(sizes[1:]) <= 100
+        assert len(broker.records("small")) == 11
+
+        broker.create_topic("brokers-time", configs={"message.timestamp.type": "LogAppendTime"})
+        broker.append("brokers-time", "a", timestamp_ms=1000)
+        broker.append("brokers-time", "a", timestamp_ms=1000, raw=True)
+        first, second = broker.records("brokers-time")
+        assert first.timestamp > 1_600_000_000_000
+        assert (first.timestamp_type, second.timestamp, second.timestamp_type) == (1, 1000, 0)
+
+        broker.create_topic("zipped", configs={"compression.type": "gzip"})
+        broker.append("zipped", b"a" * 1000)
+        broker.append("zipped", b"a" * 1000, raw=True)
+        assert broker.run(lambda cluster: [entry[0] for entry in stored(cluster, "zipped")]) == [1, 0]
+
+
+def stored(cluster: Cluster, topic: str) -> list[tuple[int, int]]:
+    """Codec and size of each batch of partition 0."""
+    log = cluster.topics[topic].partitions[0].log
+    headers = []
+    for segment, number in log.batches_from(0):
+        entry = segment.entry(number)
+        headers += scan(segment.read(entry.position, entry.end))
+    return [(header.codec, header.size) for header in headers]
 
 
 def test_headers_are_a_dict_or_pairs() -> None:

@@ -17,9 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kafka.broker.cluster.coordinators import PARTITIONS
-from kafka.broker.cluster.creation import twin_of
-from kafka.broker.cluster.topics import INTERNAL_TOPICS, NO_LEADER, Partition, Topic, is_valid_topic_name
+from kafka.broker.cluster.creation import create_on_demand
+from kafka.broker.cluster.topics import NO_LEADER, Partition, Topic, is_valid_topic_name
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.broker.server.call import cluster_operations, topic_operations
 from kafka.protocol.fields import ZERO_UUID
@@ -136,9 +135,10 @@ def _find(
         or call.allows(Operation.CREATE, Resource.TOPIC, name)
     ):
         return _error(call, Code.TOPIC_AUTHORIZATION_FAILED, name)
-    if twin_of(cluster, name) is not None:
+    created = create_on_demand(cluster, name)
+    if created is None:
         return _error(call, Code.UNKNOWN_TOPIC_OR_PARTITION, name)
-    return _describe(call, request, cluster.create_topic(name, PARTITIONS if name in INTERNAL_TOPICS else None))
+    return _describe(call, request, created)
 
 
 def _error(
