@@ -4,33 +4,56 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from kafka.broker.storage.validation import Refused, accept
+from kafka.errors import Code, for_code
 from kafka.record.batch import decode_batch
-from kafka.record.batch_builder import BatchBuilder
+from kafka.record.batch_builder import FULL, BatchBuilder
 from kafka.record.header import scan
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.cluster.topics import Partition
     from kafka.record.consumer_record import ConsumerRecord
+    from kafka.record.header import Buffer
 
-__all__ = ["decode", "encode", "fields_of", "wait_for_records"]
+__all__ = ["checked", "decode", "encode", "fields_of", "wait_for_records"]
 
-_NO_LIMIT = 2**31 - 1
+_NO_LIMIT: Final = 2**31 - 1
+_NEWEST_PRODUCE: Final = 13
 
 
-def encode(records: Iterable[object], timestamp_ms: int) -> bytes:
-    """Return a batch of the records: values, or tuples of key, value and perhaps headers; text becomes UTF-8.
+def encode(records: Iterable[object], timestamp_ms: int, limit: int = _NO_LIMIT) -> list[bytes]:
+    """Return batches of the records: values, or tuples of key, value and perhaps headers; text becomes UTF-8.
+
+    A batch has no more than ``limit`` bytes, unless one record alone has more.
 
     >>> from kafka.record.header import read_header
-    >>> read_header(encode(["a", ("key", "b")], 1700000000000)).count
-    2
+    >>> [read_header(batch).count for batch in encode(["a", ("key", "b")], 1700000000000)]
+    [2]
     """
-    builder = BatchBuilder(_NO_LIMIT)
+    sealed = []
+    builder = BatchBuilder(limit)
     for key, value, headers in map(fields_of, records):
-        builder.append(timestamp_ms, key, value, headers or None)
-    return builder.seal().data
+        if builder.append(timestamp_ms, key, value, headers or None) == FULL:
+            sealed.append(builder.seal().data)
+            builder = BatchBuilder(limit)
+            builder.append(timestamp_ms, key, value, headers or None)
+    return [*sealed, builder.seal().data]
+
+
+def checked(partition: Partition, data: Buffer, now_ms: int) -> Buffer:
+    """Return a batch as the topic's configuration has it stored; raise the error that a producer would get."""
+    log, name = partition.log, partition.topic.name
+    try:
+        return accept(data, _NEWEST_PRODUCE, log.config, partition.tp, now_ms).data
+    except Refused as refused:
+        option, limit = ("max.message.bytes", log.config.max_message_bytes)
+        if refused.code == Code.RECORD_LIST_TOO_LARGE:
+            option, limit = ("segment.bytes", log.config.segment_bytes)
+        reason = refused.message or f"it has {len(data)} bytes, {option} is {limit}"
+        raise for_code(refused.code)(f"topic {name!r} takes no such record: {reason}") from None
 
 
 Fields = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
@@ -120,6 +143,6 @@ def decode(partition: Partition, *, committed: bool = False) -> list[ConsumerRec
                 if header.is_transactional
             )
             if not hidden:
-                found = decode_batch(data, header, partition.topic.name, partition.index, check_crc=False)
+                found = decode_batch(data, header, partition.topic.name, partition.index)
                 rows += [row for row in found if row.offset >= log.start_offset]
     return rows

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.broker import batches
+from kafka.broker.cluster.creation import create_on_demand
 from kafka.broker.cluster.thread import ClusterOptions, ClusterThread, Snapshot
 from kafka.broker.cluster.topics import Partition, Topic, is_valid_topic_name, move_leader
 from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_codes
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.groups.service import GroupService
     from kafka.record.consumer_record import ConsumerRecord
+    from kafka.record.header import Buffer
 
 __all__ = ["Broker", "Snapshot"]
 
@@ -198,6 +200,9 @@ class Broker:
 
         An error is a code, Kafka's name of it, or a class or instance of :mod:`kafka.errors`. Several are given in
         turn, where None lets one request through; all of it ``times`` over.
+
+        The reply has the shape in which Kafka sends that error: at each partition, topic or member where it is theirs,
+        at the top where it is the whole reply's. It waits for a request that asks for something that can have it.
 
         >>> from kafka.broker import Broker
         >>> with Broker() as broker, broker.fail("Produce", "NOT_LEADER_OR_FOLLOWER", times=2):
@@ -381,8 +386,14 @@ class Broker:
         headers: Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]] = (),
         partition: int | None = 0,
         timestamp_ms: int | None = None,
+        raw: bool = False,
     ) -> int:
         """Append one record to a partition; return its offset.
+
+        The topic's configuration holds as for a producer: what it refuses (a record that is too large, or has no key in
+        a compacted topic) is the producer's error here, and compression and LogAppendTime are applied. With ``raw`` the
+        record is stored as it is, like what an older configuration has left. A topic that does not exist is created,
+        unless ``auto.create.topics.enable`` is off.
 
         With ``partition=None`` the key's hash chooses the partition, as producers do, and a record without a key goes
         where the fewest records are.
@@ -392,15 +403,22 @@ class Broker:
         ...     broker.append("events", "a"), broker.append("events", "b", key="k", headers={"trace": "1"})
         (0, 1)
         """
-        return self.append_many(topic, [(key, value, headers)], partition=partition, timestamp_ms=timestamp_ms)
+        return self.append_many(topic, [(key, value, headers)], partition=partition, timestamp_ms=timestamp_ms, raw=raw)
 
     def append_many(
-        self, topic: str, records: Iterable[object], *, partition: int | None = 0, timestamp_ms: int | None = None
+        self,
+        topic: str,
+        records: Iterable[object],
+        *,
+        partition: int | None = 0,
+        timestamp_ms: int | None = None,
+        raw: bool = False,
     ) -> int:
         """Append records, as one batch for each partition; return the first one's offset.
 
         A record is a value, or a tuple of key and value, or of key, value and headers. ``partition`` is that of all of
-        them; with None each goes where its key leads, as in :meth:`append`.
+        them; with None each goes where its key leads, as in :meth:`append`, which says what ``raw`` does. More records
+        than ``max.message.bytes`` allows make several batches; if one of these is refused, nothing is appended.
         """
         if isinstance(records, (str, bytes, bytearray, memoryview, Mapping)):
             raise TypeError(f"append_many() takes a list of records, not {type(records).__name__}; append() takes one")
@@ -409,13 +427,26 @@ class Broker:
             raise IllegalArgumentError("append_many() needs at least one record")
 
         def append() -> int:
-            now = self.cluster.clock.now_ms() if timestamp_ms is None else timestamp_ms
-            if partition is not None:
-                return self.cluster.append(self._partition(topic, partition), batches.encode(rows, now))
+            broker_time = self.cluster.clock.now_ms()
+            now = broker_time if timestamp_ms is None else timestamp_ms
+            if isinstance(topic, str) and topic not in self.cluster.topics:
+                create_on_demand(self.cluster, topic)
             rows_of: dict[Partition, list[batches.Fields]] = {}
-            for row in rows:
-                rows_of.setdefault(self._partition_for(topic, row[0], rows_of), []).append(row)
-            offsets = [self.cluster.append(one, batches.encode(chosen, now)) for one, chosen in rows_of.items()]
+            if partition is not None:
+                rows_of[self._partition(topic, partition)] = rows
+            else:
+                for row in rows:
+                    rows_of.setdefault(self._partition_for(topic, row[0], rows_of), []).append(row)
+            sealed: list[tuple[Partition, Buffer]]
+            if raw:
+                sealed = [(one, data) for one, chosen in rows_of.items() for data in batches.encode(chosen, now)]
+            else:
+                sealed = [
+                    (one, batches.checked(one, data, broker_time))
+                    for one, chosen in rows_of.items()
+                    for data in batches.encode(chosen, now, one.log.config.max_message_bytes)
+                ]
+            offsets = [self.cluster.append(one, data) for one, data in sealed]
             return offsets[0]
 
         return self._thread.call(append)
@@ -424,7 +455,7 @@ class Broker:
         self,
         topic: str,
         key: bytes | None,
-        added: dict[Partition, list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]]],
+        added: dict[Partition, list[batches.Fields]],
     ) -> Partition:
         partitions = self._topic(topic).partitions
         if key is not None:
@@ -502,7 +533,7 @@ class Broker:
 
     def compact(self) -> int:
         """Compact all compacted topics now, but for the segment at each end; return how many bytes that saved."""
-        return self._thread.call(lambda: self.cluster.service(LogCleaner).compact(always=True))
+        return self._thread.wait(self.cluster.service(LogCleaner).compact(always=True))
 
     def roll(self, topic: str) -> None:
         """Begin a new segment in each partition of a topic: earlier segments can be compacted or removed."""

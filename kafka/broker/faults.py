@@ -6,7 +6,7 @@ The dispatcher asks :class:`Faults` about each request. With no order in force t
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafka.broker.server.call import Call
     from kafka.protocol.api import Request, Response
 
-__all__ = ["CLOSE", "NO_REPLY", "Exchange", "Faults", "Order", "SeenRequest"]
+__all__ = ["CLOSE", "NO_REPLY", "Exchange", "Faults", "Order", "SeenRequest", "Taken"]
 
 
 class _Action:
@@ -138,7 +138,7 @@ class Order:
     errors: deque[int | None] = field(default_factory=deque)
     interceptor: Interceptor | None = None
     before: bool = False
-    delay: float = 0.0
+    delay: float | None = None
     drops: bool = False
     used: int = 0
     _owner: Faults | None = None
@@ -153,6 +153,17 @@ class Order:
 
     def __exit__(self, *_exc: object) -> None:
         self.remove()
+
+
+@dataclass
+class Taken:
+    """What one request obeys: it was counted by each of these orders when it arrived."""
+
+    delays: list[float] = field(default_factory=list)
+    before: list[Interceptor] = field(default_factory=list)
+    reply: Any = None
+    """The reply with an error, or :data:`CLOSE`."""
+    after: list[Interceptor] = field(default_factory=list)
 
 
 class Faults:
@@ -186,13 +197,55 @@ class Faults:
         self._orders.clear()
         self.is_active = False
 
-    def matching(self, api_key: int, node_id: int) -> Iterator[Order]:
-        """Yield the orders for this request, and count the use of each one that is taken."""
-        for order in (*self._orders.get(api_key, ()), *self._orders.get(None, ())):
-            if order.node is None or order.node == node_id:
-                yield order
+    def take(self, api_key: int, node_id: int, refuse: Callable[[int], Any]) -> Taken | None:
+        """Return what a request that has arrived must obey, and count it; None if no order is for it.
 
-    def use(self, order: Order) -> None:
+        Counted at once, not when it is carried out: an order for one request is not for later requests that arrive
+        in the meantime. ``refuse(code)`` makes the reply with an error, or returns None if the request asks for
+        nothing that could have it: then the error waits for one that does.
+        """
+        orders = [
+            order
+            for order in (*self._orders.get(api_key, ()), *self._orders.get(None, ()))
+            if order.node is None or order.node == node_id
+        ]
+        if not orders:
+            return None
+        taken = Taken([order.delay for order in orders if order.delay is not None])
+        for order in orders:
+            if order.delay is not None:
+                self._use(order)
+            elif taken.reply is None:
+                self._take_before(order, taken, refuse)
+        if taken.reply is None:
+            for order in orders:
+                if order.interceptor is not None and not order.before:
+                    taken.after.append(order.interceptor)
+                    self._use(order)
+        return taken
+
+    def _take_before(self, order: Order, taken: Taken, refuse: Callable[[int], Any]) -> None:
+        """Take what answers, or may answer, in the place of the API."""
+        if order.drops:
+            taken.reply = CLOSE
+            self._use(order)
+        elif order.errors:
+            taken.reply = self._next_error(order, refuse)
+        elif order.interceptor is not None and order.before:
+            taken.before.append(order.interceptor)
+            self._use(order)
+
+    def _next_error(self, order: Order, refuse: Callable[[int], Any]) -> Any:
+        code = order.errors[0]
+        reply = None if code is None else refuse(code)
+        if reply is not None or code is None:
+            order.errors.popleft()
+            order.used += 1
+            if not order.errors:
+                self.remove(order)
+        return reply
+
+    def _use(self, order: Order) -> None:
         """Count one use; an order that has been used as often as it says is gone."""
         order.used += 1
         if order.times is not None and order.used >= order.times:

@@ -13,6 +13,7 @@ from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.crc32c import crc32c, fastest
 from kafka.record.header import (
     CODEC_MASK,
+    DELETE_HORIZON,
     LOG_OVERHEAD,
     V2_ATTRIBUTES_AT,
     V2_CHECKED,
@@ -24,7 +25,7 @@ from kafka.record.header import (
 )
 from kafka.record.message_v0_v1 import LegacyBuilder, SealedMessages, read_messages, to_rows
 from kafka.record.record_decoder import SMALLEST_RECORD, decode_rows, record_ends
-from kafka.record.varint import decode_varint
+from kafka.record.varint import decode_varint, encode_varint
 
 #: The header up to what the checksum covers: base offset, length, leader epoch, magic, CRC.
 _UNCHECKED: Final = struct.Struct(">qiiBI")
@@ -216,30 +217,39 @@ def split_batch(
     return parts
 
 
-def rebuild_batch(buffer: Buffer, header: BatchHeader, keep: Sequence[bool]) -> bytes:
+def rebuild_batch(
+    buffer: Buffer, header: BatchHeader, keep: Sequence[bool], delete_horizon_ms: int | None = None
+) -> bytes:
     """Return the batch without the records that are not to be kept, as log compaction writes it.
 
-    The records that stay are not touched, and neither are the offsets that the batch spans.
+    The records that stay are not touched, and neither are the offsets that the batch spans. A ``delete_horizon_ms``,
+    for a batch that has none yet, becomes the base of their timestamps, which stay as they are (KIP-534).
 
     >>> from kafka.record.header import scan
     >>> builder = BatchBuilder(limit=1000)
     >>> builder.extend([b"a", b"b", b"c"], 1700000000000)
     3
     >>> data = builder.seal().data
-    >>> rebuilt = rebuild_batch(data, next(scan(data)), [False, True, False])
+    >>> rebuilt = rebuild_batch(data, next(scan(data)), [False, True, False], 1700000086400)
     >>> [(row.offset, row.value) for row in decode_batch(rebuilt, next(scan(rebuilt)))], next(scan(rebuilt)).last_offset
     ([(1, b'b')], 2)
+    >>> next(scan(rebuilt)).delete_horizon_ms, decode_batch(rebuilt, next(scan(rebuilt)))[0].timestamp
+    (1700000086400, 1700000000000)
     """
     data, start, end = open_batch(buffer, header, check_crc=False)
     ends = record_ends(data, start, end, header.count, header.base_offset)
     parts = [data[begin:stop] for begin, stop, kept in zip([start, *ends], ends, keep, strict=False) if kept]
+    attributes, base = header.attributes, header.base_timestamp
+    if delete_horizon_ms is not None:
+        parts = [_with_base(part, base - delete_horizon_ms) for part in parts]
+        attributes, base = attributes | DELETE_HORIZON, delete_horizon_ms
     records = b"".join(parts)
     if header.codec:
         records = compressor(header.codec)(records)
     checked = V2_CHECKED.pack(
-        header.attributes,
+        attributes,
         header.last_offset_delta,
-        header.base_timestamp,
+        base,
         header.max_timestamp,
         header.producer_id,
         header.producer_epoch,
@@ -249,3 +259,11 @@ def rebuild_batch(buffer: Buffer, header: BatchHeader, keep: Sequence[bool]) -> 
     crc = crc32c(records, crc32c(checked))
     length = V2_HEADER_SIZE - LOG_OVERHEAD + len(records)
     return _UNCHECKED.pack(header.base_offset, length, header.leader_epoch, header.magic, crc) + checked + records
+
+
+def _with_base(record: Buffer, moved_by: int) -> bytes:
+    """Return an encoded record with the timestamp delta that it has to another base."""
+    _, at = decode_varint(record)
+    delta, rest = decode_varint(record, at + 1)  # behind the attributes
+    body = b"".join((record[at : at + 1], encode_varint(delta + moved_by), record[rest:]))
+    return encode_varint(len(body)) + body

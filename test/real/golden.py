@@ -96,6 +96,13 @@ class Golden:
         answers = self._ask([f"write\t{name}\t{version}\t{json.dumps(obj)}" for name, version, obj in messages])
         return [answer if isinstance(answer, GoldenError) else bytes.fromhex(answer[0]) for answer in answers]
 
+    def refuse_many(self, requests: Iterable[tuple[int, int, int, bytes]]) -> list[bytes | GoldenError]:
+        """For each API key, version, error code and request: the response in which Kafka says that error."""
+        answers = self._ask(
+            [f"refuse\t{key}\t{version}\t{code}\t{data.hex()}" for key, version, code, data in requests]
+        )
+        return [answer if isinstance(answer, GoldenError) else bytes.fromhex(answer[0]) for answer in answers]
+
     # Facts
 
     def versions(self, name: str) -> tuple[int, int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka.broker.cluster.topics import name_problem, place_replicas
+from kafka.broker.cluster.coordinators import PARTITIONS
+from kafka.broker.cluster.topics import INTERNAL_TOPICS, name_problem, place_replicas
 from kafka.broker.configs.definitions import SETTABLE_TOPIC_OPTIONS
 from kafka.broker.configs.option import check_value
 from kafka.errors import (
@@ -26,10 +27,10 @@ __all__ = [
     "TopicPlan",
     "check_assignment",
     "check_topic_configs",
+    "create_on_demand",
     "is_too_much",
     "plan_partitions",
     "plan_topic",
-    "twin_of",
 ]
 
 _DEFAULT = -1
@@ -76,6 +77,18 @@ def plan_topic(
     nodes = sorted(cluster.nodes)
     _check_copies(replication_factor, len(nodes))
     return TopicPlan(name, place_replicas(partitions, replication_factor, nodes, cluster.random), checked)
+
+
+def create_on_demand(cluster: Cluster, name: str) -> Topic | None:
+    """Create the topic that a client names which does not exist; None where the broker's configuration forbids it."""
+    if not cluster.configs.broker_bool("auto.create.topics.enable"):
+        return None
+    problem = name_problem(name)
+    if problem:
+        raise InvalidTopicError(problem)
+    if twin_of(cluster, name) is not None:
+        return None
+    return cluster.create_topic(name, PARTITIONS if name in INTERNAL_TOPICS else None)
 
 
 def twin_of(cluster: Cluster, name: str) -> str | None:

@@ -181,6 +181,7 @@ class Configs:
             compacts="compact" in policies,
             delete_retention_ms=self.topic_int(topic, "delete.retention.ms"),
             min_compaction_lag_ms=self.topic_int(topic, "min.compaction.lag.ms"),
+            max_compaction_lag_ms=self.topic_int(topic, "max.compaction.lag.ms"),
             flush_messages=self.topic_int(topic, "flush.messages"),
             flush_ms=self.topic_int(topic, "flush.ms"),
             max_message_bytes=self.topic_int(topic, "max.message.bytes"),

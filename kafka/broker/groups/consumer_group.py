@@ -10,7 +10,7 @@ Classic members are in ``migration``. Lives on the broker's loop and takes no lo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -108,8 +108,8 @@ class ConsumerGroup:
         member = self._member_for(ask)
         before = member.holding
         epoch_before = self.epoch
-        self._take_terms(member, ask)
-        self.advance(member, ask.owned)
+        changed = self._take_terms(member, ask)
+        self.advance(member, ask.owned, changed=changed)
         self.watch(member, self.settings.consumer_session_timeout)
         if ask.epoch == JOIN or self.epoch != epoch_before or member.holding != before:
             self._on_change(self)
@@ -118,8 +118,8 @@ class ConsumerGroup:
             and (ask.names is not None or ask.regex is not None)
             and ask.owned is not None
         )
-        changed = before.assigned != member.holding.assigned
-        return HeartbeatResult(member.member_id, member.epoch, member.assigned if wants_all or changed else None)
+        is_new = before.assigned != member.holding.assigned
+        return HeartbeatResult(member.member_id, member.epoch, member.assigned if wants_all or is_new else None)
 
     def _member_for(self, ask: HeartbeatAsk) -> ConsumerMember:
         if ask.instance_id is not None:
@@ -168,7 +168,8 @@ class ConsumerGroup:
             raise UnknownMemberIdError(f"Member {member_id} is not a member of group {self.group_id}.")
         return member
 
-    def _take_terms(self, member: ConsumerMember, ask: HeartbeatAsk) -> None:
+    def _take_terms(self, member: ConsumerMember, ask: HeartbeatAsk) -> bool:
+        """Take what the heartbeat says; return whether the member's subscription changed."""
         names_before, regex_before = member.names, member.regex
         member.client_id, member.client_host = ask.client_id, ask.client_host
         member.classic = None
@@ -182,17 +183,21 @@ class ConsumerGroup:
             member.names = frozenset(ask.names)
         if ask.regex is not None:
             member.regex = ask.regex or None
-        self.subscription_changed(member, names_before, regex_before)
+        return self.subscription_changed(member, names_before, regex_before)
 
     def subscription_changed(
         self, member: ConsumerMember, names_before: frozenset[str], regex_before: str | None = None
-    ) -> None:
-        """Count up the group's epoch if a member, or the topics that it means, are not what they were."""
+    ) -> bool:
+        """Count up the group's epoch if a member, or the topics that it means, are not what they were.
+
+        Whether the member's own subscription is another.
+        """
         metadata = self._subscribed_metadata()
         changed = member.names != names_before or member.regex != regex_before
         if changed or metadata != self._metadata:
             self._metadata = metadata
             self.epoch += 1
+        return changed
 
     # Members
 
@@ -249,19 +254,35 @@ class ConsumerGroup:
             self.remove(member.member_id)
             return
         holding = member.holding
-        gone = replace(holding, epoch=LEAVE_STATIC, previous_epoch=holding.epoch)
-        self._hold(member, replace(gone, state=MemberState.STABLE, pending_revocation={}))
+        self._hold(
+            member,
+            replace(
+                holding,
+                epoch=LEAVE_STATIC,
+                previous_epoch=holding.epoch,
+                state=MemberState.STABLE,
+                pending_revocation={},
+            ),
+        )
         self._on_change(self)
 
     # Towards the target
 
-    def advance(self, member: ConsumerMember, owned: Mapping[UUID, frozenset[int]] | None) -> None:
-        """Compute the target assignment if it is out of date, and take the member one step towards it."""
+    def advance(
+        self, member: ConsumerMember, owned: Mapping[UUID, frozenset[int]] | None, *, changed: bool = False
+    ) -> None:
+        """Compute the target assignment if it is out of date, and take the member one step towards it.
+
+        Topics to which the member does not subscribe any more are not for it, also while the target still has them.
+        """
         self._assign()
         before = member.holding
-        target = self.targets.get(member.member_id, {})
-        subscribed = self._topic_ids(member)
-        self._hold(member, step(before, target, self.assignment_epoch, owned, self._is_free, subscribed))
+        topics = self._topic_ids(member)
+        target = {
+            topic: indexes for topic, indexes in self.targets.get(member.member_id, {}).items() if topic in topics
+        }
+        subscription = topics if changed else None
+        self._hold(member, step(before, target, self.assignment_epoch, owned, self._is_free, subscription))
         if member.holding != before and member.classic is None:
             self._expect_revocation(member)
 
@@ -298,8 +319,9 @@ class ConsumerGroup:
     def waits_for_others(self, member: ConsumerMember) -> bool:
         """Whether all that the member is still to get is held by others."""
         target = self.targets.get(member.member_id, {})
+        revoked = member.holding.pending_revocation
         return not any(
-            self._is_free(topic, index)
+            self._is_free(topic, index) or index in revoked.get(topic, frozenset())
             for topic, indexes in target.items()
             for index in indexes - member.holding.assigned.get(topic, frozenset())
         )
@@ -384,12 +406,16 @@ class ConsumerGroup:
         member_id: str,
         instance_id: str | None,
         epoch: int,
-        partitions: Collection[TopicPartition],
+        partitions: Iterable[TopicPartition],
         *,
         transactional: bool,
         version: int,
     ) -> None:
-        """Raise if a member may not commit these partitions' offsets now."""
+        """Raise if a member may not commit these partitions now.
+
+        A commit that was under way while the member's epoch went up counts, for partitions that it has had since that
+        epoch (KIP-1251).
+        """
         if epoch < 0 and not self.members:
             return
         if transactional and epoch == -1 and not member_id and instance_id is None:
@@ -399,16 +425,20 @@ class ConsumerGroup:
             raise UnsupportedVersionError(
                 "OffsetCommit version 9 or above must be used by members using the modern group protocol"
             )
-        ids = {one.topic: self._topics.topic_id(one.topic) for one in partitions}
-        held = all(member.holding.may_commit(ids[one.topic], one.partition, epoch) for one in partitions)
-        if member.classic is None and epoch < member.epoch and held:
-            return  # the answer that took the member to a later epoch may still be under way
+        if epoch < member.epoch and all(self._had_since(member, partition, epoch) for partition in partitions):
+            return
         try:
             self.check_member_epoch(member, epoch)
         except StaleMemberEpochError as error:
             if not transactional:
                 raise
-            raise IllegalGenerationError(*error.args) from None  # TxnOffsetCommit has the classic protocol's code
+            raise IllegalGenerationError(*error.args) from None
+
+    def _had_since(self, member: ConsumerMember, partition: TopicPartition, epoch: int) -> bool:
+        """Whether the member has had the partition since that epoch, or an earlier one."""
+        topic_id = self._topics.topic_id(partition.topic)
+        since = None if topic_id is None else member.holding.assignment_epoch(topic_id, partition.partition)
+        return since is not None and since <= epoch
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Raise if a member may not read committed offsets now (v9)."""

@@ -7,7 +7,7 @@ values out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
@@ -48,13 +48,8 @@ class Holding:
     state: MemberState = MemberState.STABLE
     assigned: Mapping[UUID, frozenset[int]] = field(default_factory=dict)
     pending_revocation: Mapping[UUID, frozenset[int]] = field(default_factory=dict)
-    #: The member epoch at which it got each partition.
-    since: Mapping[tuple[UUID, int], int] = field(default_factory=dict)
-
-    def may_commit(self, topic: UUID | None, index: int, epoch: int) -> bool:
-        """Whether an offset may be committed with an earlier epoch: only of a partition that it has had since then."""
-        had = topic is not None and index in self.owned.get(topic, ())
-        return had and self.since.get((topic, index), self.epoch) <= epoch  # type: ignore[arg-type]
+    #: The epoch of the assignment with which the member got each partition that it owns; its own where none is noted.
+    assignment_epochs: Mapping[tuple[UUID, int], int] = field(default_factory=dict)
 
     @property
     def owned(self) -> Assignment:
@@ -64,6 +59,12 @@ class Holding:
             owned[topic] = owned.get(topic, frozenset()) | indexes
         return owned
 
+    def assignment_epoch(self, topic: UUID, index: int) -> int | None:
+        """Return the epoch of the assignment with which the member got a partition; None if it does not own it."""
+        if index in self.owned.get(topic, frozenset()):
+            return self.assignment_epochs.get((topic, index), self.epoch)
+        return None
+
 
 def step(
     holding: Holding,
@@ -71,40 +72,19 @@ def step(
     target_epoch: int,
     owned: Mapping[UUID, frozenset[int]] | None,
     is_free: Callable[[UUID, int], bool],
-    subscribed: Container[UUID],
+    new_subscription: Collection[UUID] | None = None,
 ) -> Holding:
     """Return what the member holds after this heartbeat.
 
-    ``owned`` is what it says that it has, None if it did not say. ``is_free`` tells of a partition whether no other
-    member holds it or is still to give it back; ``subscribed`` are the topics that the member reads.
+    ``owned`` is what it says that it has, None if it did not say. ``is_free`` tells of a partition whether no member
+    holds it or is still to give it back. ``new_subscription`` are its topics if this heartbeat has changed them.
     """
-    revokes = holding.state is MemberState.UNREVOKED_PARTITIONS
-    settled = holding.state is MemberState.STABLE and holding.epoch == target_epoch
-    if settled or (revokes and (owned is None or _overlap(owned, holding.pending_revocation))):
-        return _narrowed(holding, owned, subscribed)
-    # Kafka assigns again to a member what it has just revoked.
-    released = holding.pending_revocation if revokes else {}
-
-    def may_have(topic: UUID, index: int) -> bool:
-        return is_free(topic, index) or index in released.get(topic, ())
-
-    wanted = {topic: indexes for topic, indexes in target.items() if topic in subscribed}
-    after = _next(holding, wanted, target_epoch, owned, may_have)
-    partitions = [(topic, index) for topic, indexes in after.owned.items() for index in indexes]
-    since = {partition: holding.since.get(partition, after.epoch) for partition in partitions}
-    return replace(after, since=since)
-
-
-def _narrowed(holding: Holding, owned: Mapping[UUID, frozenset[int]] | None, subscribed: Container[UUID]) -> Holding:
-    """Return a holding without the topics that a member no longer reads, before a target says so."""
-    dropped = {topic: indexes for topic, indexes in holding.assigned.items() if topic not in subscribed}
-    if not dropped:
-        return holding
-    kept = {topic: indexes for topic, indexes in holding.assigned.items() if topic in subscribed}
-    pending = {**holding.pending_revocation, **dropped}
-    if owned is not None and not _overlap(owned, pending):
-        return replace(holding, assigned=kept)
-    return replace(holding, state=MemberState.UNREVOKED_PARTITIONS, assigned=kept, pending_revocation=pending)
+    if holding.state is MemberState.UNREVOKED_PARTITIONS:
+        if not _has_any(owned, holding.pending_revocation):
+            return _next(holding, target, target_epoch, owned, is_free)
+    elif holding.state is not MemberState.STABLE or holding.epoch != target_epoch:
+        return _next(holding, target, target_epoch, owned, is_free)
+    return holding if new_subscription is None else _narrowed(holding, owned, new_subscription)
 
 
 def _next(
@@ -114,6 +94,7 @@ def _next(
     owned: Mapping[UUID, frozenset[int]] | None,
     is_free: Callable[[UUID, int], bool],
 ) -> Holding:
+    """Reconcile the member: it revokes first, and stays at its epoch until it has; then it gets what is free."""
     kept: Assignment = {}
     revoked: Assignment = {}
     granted: Assignment = {}
@@ -121,18 +102,54 @@ def _next(
     for topic in sorted({*target, *holding.assigned}, key=lambda each: each.int):
         wanted = target.get(topic, frozenset())
         had = holding.assigned.get(topic, frozenset())
-        free = frozenset(index for index in wanted - had if is_free(topic, index))
+        # It may have back at once what it was to give back itself.
+        own = holding.pending_revocation.get(topic, frozenset())
+        free = frozenset(index for index in wanted - had if index in own or is_free(topic, index))
         has_unreleased = has_unreleased or free != wanted - had
         _put(kept, topic, had & wanted)
         _put(revoked, topic, had - wanted)
         _put(granted, topic, free)
-    if revoked and (owned is None or _overlap(owned, revoked)):
-        return Holding(holding.epoch, holding.epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoked)
+    if revoked and _has_any(owned, revoked):
+        return _held(holding, holding.epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoked)
+    epochs = {(topic, index): target_epoch for topic, indexes in granted.items() for index in indexes}
     for topic, indexes in granted.items():
         _put(kept, topic, kept.get(topic, frozenset()) | indexes)
     state = MemberState.UNRELEASED_PARTITIONS if has_unreleased else MemberState.STABLE
-    # As in Kafka the epoch before is that of the step before, also where the epoch did not change.
-    return Holding(target_epoch, holding.epoch, state, kept)
+    return _held(holding, target_epoch, state, kept, {}, epochs)
+
+
+def _narrowed(holding: Holding, owned: Mapping[UUID, frozenset[int]] | None, subscription: Collection[UUID]) -> Holding:
+    """Take the topics that the member does not subscribe to any more from what it may read."""
+    kept = {topic: indexes for topic, indexes in holding.assigned.items() if topic in subscription}
+    if len(kept) == len(holding.assigned):
+        return holding
+    revoked = dict(holding.pending_revocation)
+    for topic in holding.assigned.keys() - kept.keys():
+        _put(revoked, topic, revoked.get(topic, frozenset()) | holding.assigned[topic])
+    if _has_any(owned, revoked):
+        return _held(holding, holding.epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoked)
+    return _held(holding, holding.epoch, holding.state, kept, holding.pending_revocation)
+
+
+def _held(
+    before: Holding,
+    epoch: int,
+    state: MemberState,
+    assigned: Assignment,
+    revoked: Mapping[UUID, frozenset[int]],
+    granted: Mapping[tuple[UUID, int], int] | None = None,
+) -> Holding:
+    after = Holding(epoch, before.epoch, state, assigned, revoked)
+    epochs = dict(granted or {})
+    for topic, indexes in after.owned.items():
+        for index in indexes:
+            epochs.setdefault((topic, index), before.assignment_epochs.get((topic, index), before.epoch))
+    return replace(after, assignment_epochs=epochs)
+
+
+def _has_any(owned: Mapping[UUID, frozenset[int]] | None, partitions: Mapping[UUID, frozenset[int]]) -> bool:
+    """Whether the member still has one of the partitions, as it must be taken to if it does not say."""
+    return owned is None or _overlap(owned, partitions)
 
 
 def _overlap(left: Mapping[UUID, frozenset[int]], right: Mapping[UUID, frozenset[int]]) -> bool:

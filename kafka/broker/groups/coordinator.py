@@ -6,7 +6,7 @@ it raises is the error code of the reply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from functools import partial
 from typing import Any, Final, TypeVar
 from uuid import uuid4
@@ -360,11 +360,11 @@ class GroupCoordinator:
         instance_id: str | None,
         epoch: int,
         version: int,
-        partitions: Collection[TopicPartition],
+        partitions: Iterable[TopicPartition],
         *,
         transactional: bool = False,
     ) -> None:
-        """Raise if the member may not commit; creates a group that only keeps offsets."""
+        """Raise if the member may not commit these partitions; create a group that only keeps offsets."""
         group = self.groups.get(group_id)
         if group is None:
             if epoch >= 0:

@@ -8,6 +8,7 @@ further step to take. No member waits for another: each is answered at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -91,8 +92,8 @@ class ClassicFace:
         member.rebalance_timeout = ask.rebalance_timeout
         member.names, member.regex = frozenset(subscription.topics), None
         member.classic = ClassicTerms(ask.session_timeout, ask.protocols)
-        group.subscription_changed(member, names_before, regex_before)
-        group.advance(member, owned)
+        changed = group.subscription_changed(member, names_before, regex_before)
+        group.advance(member, owned, changed=changed)
         group.watch(member, ask.session_timeout)
         group.expel_after(member, ask.rebalance_timeout)
         return JoinResult(0, member.member_id, member.epoch, CONSUMER, member.classic.protocol_name)
@@ -124,7 +125,7 @@ class ClassicFace:
         if present is None:
             return group.add(ConsumerMember(self._make_id(ask), ask.instance_id))
         fresh = group.replace_static(present, self._make_id(ask))
-        fresh.holding = Holding(group.assignment_epoch, 0, MemberState.STABLE, fresh.holding.assigned)
+        fresh.holding = replace(fresh.holding, epoch=group.assignment_epoch)
         return fresh
 
     def _owned(self, member: ConsumerMember, subscription: ConsumerProtocolSubscription) -> Assignment:

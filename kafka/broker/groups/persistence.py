@@ -231,7 +231,7 @@ def _consumer_member(member: ConsumerMember) -> dict[str, Any]:
         "epochs": [holding.epoch, holding.previous_epoch, int(holding.state)],
         "assigned": _partitions(holding.assigned),
         "revoking": _partitions(holding.pending_revocation),
-        "since": [[str(topic), index, epoch] for (topic, index), epoch in holding.since.items()],
+        "since": [[str(topic), index, epoch] for (topic, index), epoch in holding.assignment_epochs.items()],
         "classic": None if classic is None else [classic.session_timeout, _protocols(classic.protocols)],
     }
 
@@ -252,6 +252,6 @@ def _read_consumer_member(saved: Mapping[str, Any]) -> tuple[ConsumerMember, Hol
         saved["assignor"],
         classic=None if classic is None else ClassicTerms(classic[0], _read_protocols(classic[1])),
     )
-    # Directories of earlier releases do not have it.
-    since = {(UUID(topic), index): begun for topic, index, begun in saved.get("since", ())}
+    # Earlier releases of this broker have not kept these.
+    since = {(UUID(topic), index): epoch for topic, index, epoch in saved.get("since", ())}
     return member, Holding(epoch, previous, MemberState(state), assigned, revoking, since)

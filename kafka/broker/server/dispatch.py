@@ -2,7 +2,7 @@
 
 Whatever a frame holds, the worst that comes of it is a closed connection, as with Kafka: an API or version that is not
 served closes it (ApiVersions is answered in v0 with UNSUPPORTED_VERSION, KIP-511), and so does a frame that cannot be
-decoded. Where a whole request is refused, the reply holds one error for each element that the request asked for.
+decoded.
 """
 
 from __future__ import annotations
@@ -10,136 +10,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from functools import cache
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.broker.faults import CLOSE, NO_REPLY, Exchange, SeenRequest
 from kafka.broker.server.apis import handler
+from kafka.broker.server.apis.api_18_api_versions import unsupported_version
 from kafka.broker.server.call import Call
-from kafka.errors import Code, KafkaError
-from kafka.protocol.admin import ApiVersionsResponse
+from kafka.broker.server.error_replies import refuse
+from kafka.errors import KafkaError
 from kafka.protocol.api import Request
-from kafka.protocol.fields import Array, Field
 from kafka.protocol.headers import RequestHeader
 from kafka.protocol.registry import APIS, ApiKey, request_class
-from kafka.protocol.struct import Struct
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
-    from kafka.broker.faults import Order
+    from kafka.broker.faults import Interceptor, Taken
     from kafka.broker.server.connection import Connection, Frame, Parts
     from kafka.protocol.api import Response
 
-__all__ = ["error_reply"]
-
-ResponseT = TypeVar("ResponseT", bound="Response")
-
-#: Names in replies -> the names that the same thing has in requests.
-_SAME: Final = {
-    "name": ("name", "topic", "topic_name", "transactional_id"),
-    "topic": ("topic", "name"),
-    "partition_index": ("partition_index", "partition", "index"),
-    "partition": ("partition", "partition_index"),
-    "index": ("index", "partition_index"),
-    "key": ("key",),
-    "group_id": ("group_id",),
-    "user": ("user", "name"),
-}
-#: Names of the field with an error; AddPartitionsToTxn has another one.
-_CODES: Final = ("error_code", "partition_error_code")
-#: APIs whose replies have an error for each element although they have a top-level code as well.
-_EACH: Final = frozenset({"ElectLeaders"})
-
-
-def error_reply(request: Request[ResponseT], code: int) -> ResponseT:
-    """Return the reply to ``request`` that consists of this error.
-
-    >>> from kafka.protocol.metadata import MetadataRequest
-    >>> error_reply(MetadataRequest[1](["events"]), 5).topics[0].error_code
-    5
-    """
-    cls = type(request).RESPONSE_TYPE
-    reply = cls()
-    version = request.API_VERSION
-    name = cls.__name__.removesuffix("Response")
-    own = _error_field(cls, version)
-    if own is not None:
-        setattr(reply, own, code)
-        if name not in _EACH:
-            return reply
-    _fill(reply, request, code, version)
-    return reply
-
-
-def _error_field(cls: type[Struct], version: int) -> str | None:
-    for name in _CODES:
-        field = cls._fields.get(name)
-        if field is not None and version in field.versions:
-            return name
-    return None
-
-
-def _arrays(cls: type[Struct], version: int) -> list[Field]:
-    return [
-        field for field in cls._fields.values() if field.is_array and version in field.versions and field.tag is None
-    ]
-
-
-def _fill(reply: Struct, asked: Struct, code: int, version: int) -> None:
-    """Give ``reply`` an element with the error for each element of ``asked``."""
-    targets = [field for field in _arrays(type(reply), version) if _holds_errors(field.element, version)]
-    sources = _arrays(type(asked), version)
-    if not targets or not sources:
-        return
-    target = targets[0]
-    # A request has at most one list of what it asks for; the others refine (forgotten topics, filters).
-    source = sources[0]
-    element_class = target.element[version]
-    elements = []
-    for item in getattr(asked, source.name) or ():
-        element = element_class()
-        _copy_names(element, item, version)
-        own = _error_field(type(element), version)
-        if own is not None:
-            setattr(element, own, code)
-        if isinstance(item, Struct):
-            _fill(element, item, code, version)
-        elif own is None:
-            continue
-        elements.append(element)
-    setattr(reply, target.name, elements)
-
-
-def _holds_errors(element: object, version: int) -> bool:
-    if not isinstance(element, type) or not issubclass(element, Struct):
-        return False
-    return _error_field(element, version) is not None or any(
-        _holds_errors(field.element, version) for field in _arrays(element, version)
-    )
-
-
-def _copy_names(element: Struct, item: object, version: int) -> None:
-    fields = type(element)._fields
-    if not isinstance(item, Struct):
-        # A bare value, as a partition's number or a group's name, goes to the field that can hold it.
-        for field in fields.values():
-            if field.name not in _CODES and version in field.versions and isinstance(field.default, type(item)):
-                setattr(element, field.name, item)
-                return
-        return
-    theirs = type(item)._fields
-    for field in fields.values():
-        if field.name in _CODES or version not in field.versions or isinstance(field.type, Array):
-            continue
-        for name in _SAME.get(field.name, (field.name,)):
-            if name in theirs and version in theirs[name].versions:
-                value = getattr(item, name)
-                if value is not None or version in field.nullable:
-                    setattr(element, field.name, value)
-                break
-
+__all__ = ["Dispatcher"]
 
 log = logging.getLogger("kafka.broker")
 
@@ -213,10 +105,7 @@ class Dispatcher:
         if api_key != ApiKey.ApiVersions or self._cluster.apis.get(ApiKey.ApiVersions) is None:
             connection.refuse(self._not_served(api_key, version))
             return None
-        # The reply has the range of ApiVersions alone: enough for the client to choose again.
-        low, high = self._cluster.apis.get(ApiKey.ApiVersions) or (0, 0)
-        reply = ApiVersionsResponse[0](error_code=Code.UNSUPPORTED_VERSION, api_keys=[(ApiKey.ApiVersions, low, high)])
-        return reply.frame_parts(correlation_id)
+        return unsupported_version(self._cluster.apis).frame_parts(correlation_id)
 
     def _not_served(self, api_key: int, version: int) -> str:
         name = APIS[api_key].name if api_key in APIS else f"the API with key {api_key}"
@@ -230,21 +119,19 @@ class Dispatcher:
     def _serve_with_orders(
         self, call: Call, request: Request[Response], api_key: int
     ) -> Awaitable[Parts | None] | Parts | None:
-        orders = list(self._cluster.faults.matching(api_key, call.node.node_id))
-        if not orders:
+        taken = self._cluster.faults.take(api_key, call.node.node_id, lambda code: refuse(call, request, code))
+        if taken is None:
             reply = handler(api_key)(call, request)
             if isawaitable(reply):
                 return _finish(reply, call.header.correlation_id)
             return None if reply is None else reply.frame_parts(call.header.correlation_id)
-        return self._obey(call, request, api_key, orders)
+        return self._obey(call, request, api_key, taken)
 
-    async def _obey(self, call: Call, request: Request[Response], api_key: int, orders: list[Order]) -> Parts | None:
+    async def _obey(self, call: Call, request: Request[Response], api_key: int, taken: Taken) -> Parts | None:
+        for seconds in taken.delays:
+            await self._cluster.sleep(seconds)
         exchange = Exchange(request, None, call)
-        for order in orders:
-            if order.delay:
-                self._cluster.faults.use(order)
-                await self._cluster.sleep(order.delay)
-        reply = self._before(exchange, orders)
+        reply = next(filter(None, (look(exchange) for look in taken.before)), None) or taken.reply
         if reply is None:
             reply = handler(api_key)(call, request)
             if isawaitable(reply):
@@ -252,50 +139,31 @@ class Dispatcher:
             if reply is None:
                 return None
             exchange.reply = reply
-            reply = self._after(exchange, orders)
+            reply = _after(exchange, taken.after)
         if reply is CLOSE:
             call.connection.abort()
             return None
         if reply is NO_REPLY:
             await asyncio.get_running_loop().create_future()
         if not request.expect_response():
+            if reply is taken.reply:
+                call.connection.refuse("a Produce request with acks=0, which has no reply, failed as a test ordered")
             return None
         # A reply that a test returns need not be bound to a version.
         version = call.version if getattr(reply, "API_VERSION", None) is None else None
         parts: Parts = reply.frame_parts(call.header.correlation_id, version)
         return parts
 
-    def _before(self, exchange: Exchange, orders: list[Order]) -> Any:
-        """Let the orders answer that come before the handler: errors, drops, interceptors."""
-        for order in orders:
-            answer = None
-            if order.drops:
-                self._cluster.faults.use(order)
-                return CLOSE
-            if order.errors:
-                code = order.errors.popleft()
-                if not order.errors:
-                    self._cluster.faults.remove(order)
-                if code is not None:
-                    answer = error_reply(exchange.request, code)
-            elif order.interceptor is not None and order.before:
-                self._cluster.faults.use(order)
-                answer = order.interceptor(exchange)
-            if answer is not None:
-                return answer
-        return None
 
-    def _after(self, exchange: Exchange, orders: list[Order]) -> Any:
-        """Let the interceptors see the reply, and put another in its place."""
-        for order in orders:
-            if order.interceptor is not None and not order.before:
-                self._cluster.faults.use(order)
-                answer = order.interceptor(exchange)
-                if answer is CLOSE or answer is NO_REPLY:
-                    return answer
-                if answer is not None:
-                    exchange.reply = answer
-        return exchange.reply
+def _after(exchange: Exchange, interceptors: Iterable[Interceptor]) -> Any:
+    """Let the interceptors see the reply, and put another in its place."""
+    for look in interceptors:
+        answer = look(exchange)
+        if answer is CLOSE or answer is NO_REPLY:
+            return answer
+        if answer is not None:
+            exchange.reply = answer
+    return exchange.reply
 
 
 class _Classes(NamedTuple):

@@ -1,19 +1,22 @@
 """The log cleaner: retention, and compaction, which keeps the latest record of each key (cleanup.policy=compact).
 
 As in Kafka the segment at the end and records above the last stable offset are left alone; offsets never change, so
-a compacted log has gaps. Gone are: records with a later one of the same key, tombstones and transaction markers older
-than delete.retention.ms, and records of aborted transactions.
+a compacted log has gaps. Gone are: records without a key, records with a later one of the same key, records of aborted
+transactions; and, delete.retention.ms after the first compaction that saw them, tombstones and the markers of
+transactions without records.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING, Final
 
 from kafka.record.batch import decode_batch, rebuild_batch
 from kafka.record.header import read_header
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.storage.log import Log
@@ -22,12 +25,17 @@ if TYPE_CHECKING:
 
 __all__ = ["LogCleaner", "compact"]
 
+#: How long compaction holds the event loop.
+_SLICE_S: Final = 0.005
+
 
 class LogCleaner:
     """``cluster.service(LogCleaner)``: runs retention and compaction on the broker's clock, as often as configured."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        #: One compaction at a time: a test may order one while another is in work.
+        self._lock = asyncio.Lock()
         self._plan_retention()
         self._plan_compaction()
 
@@ -44,7 +52,10 @@ class LogCleaner:
         self._plan_retention()
 
     def _compaction_due(self) -> None:
-        self.compact()
+        self._cluster.background(self._compact_and_plan())
+
+    async def _compact_and_plan(self) -> None:
+        await self.compact()
         self._plan_compaction()
 
     def apply_retention(self) -> None:
@@ -54,40 +65,84 @@ class LogCleaner:
                 if partition.log.apply_retention():
                     partition.changed()
 
-    def compact(self, *, always: bool = False) -> int:
-        """Compact the logs that are dirty enough, with ``always`` all compacted ones; return the bytes saved."""
-        saved = 0
-        now = self._cluster.clock.now_ms()
-        for topic in self._cluster.topics.values():
-            ratio = float(self._cluster.configs.topic_value(topic, "min.cleanable.dirty.ratio"))
-            for partition in topic.partitions:
-                log = partition.log
-                if log.config.compacts and (always or log.dirty_ratio() >= max(ratio, 1e-9)):
-                    saved += compact(log, now)
-        return saved
+    async def compact(self, *, always: bool = False) -> int:
+        """Compact the logs that are dirty enough, with ``always`` all compacted ones; return the bytes saved.
+
+        Requests are served meanwhile: a log is read and written in slices of a few milliseconds.
+        """
+        async with self._lock:
+            saved = 0
+            now = self._cluster.clock.now_ms()
+            for topic in list(self._cluster.topics.values()):
+                ratio = float(self._cluster.configs.topic_value(topic, "min.cleanable.dirty.ratio"))
+                for log in [partition.log for partition in topic.partitions]:
+                    if log.config.compacts and (always or _is_due(log, ratio, now)):
+                        saved += await _in_slices(compaction(log, now))
+            return saved
+
+
+def _is_due(log: Log, ratio: float, now_ms: int) -> bool:
+    return log.dirty_ratio() >= max(ratio, 1e-9) or log.is_dirty_before(now_ms - log.config.max_compaction_lag_ms)
+
+
+async def _in_slices(steps: Generator[None, None, int]) -> int:
+    """Carry out the steps, and let others run between them."""
+    began = monotonic()
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return int(end.value)
+        if monotonic() - began > _SLICE_S:
+            await asyncio.sleep(0)
+            began = monotonic()
 
 
 def compact(log: Log, now_ms: int) -> int:
-    """Compact a log; return how many bytes that saved."""
-    limit = log.stable_offset
-    cleanable = [
-        segment
-        for segment in log.segments[:-1]
-        if segment.last_offset < limit and now_ms - segment.max_timestamp >= log.config.min_compaction_lag_ms
-    ]
-    if not cleanable:
-        return 0
-    latest = _latest(log, cleanable)
+    """Compact a log at one go; return how many bytes that saved."""
+    steps = compaction(log, now_ms)
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return int(end.value)
+
+
+class _SegmentGone(Exception):  # noqa: N818 - an outcome
+    """The log has removed a segment between two steps."""
+
+
+def compaction(log: Log, now_ms: int) -> Generator[None, None, int]:
+    """Compact a log, at each step a batch of it; return how many bytes that saved."""
     saved = 0
-    for segment in cleanable:
-        end = segment.last_offset + 1
-        saved += _clean(log, segment, latest, now_ms - log.config.delete_retention_ms)
-        log.compacted_to = max(log.compacted_to, end)
+    try:
+        cleanable = _cleanable(log, now_ms)
+        latest = yield from _latest(log, cleanable)
+        transactions = _Transactions(log)
+        for segment in cleanable:
+            end = segment.last_offset + 1
+            saved += yield from _clean(log, segment, latest, transactions, now_ms)
+            log.compacted_to = max(log.compacted_to, end)
+    except _SegmentGone:
+        pass  # by retention, or with its topic: the next compaction sees what is left
     return saved
+
+
+def _cleanable(log: Log, now_ms: int) -> list[Segment]:
+    """Return the complete segments below the last stable offset up to the first that is too young."""
+    found = []
+    limit, lag = log.stable_offset, log.config.min_compaction_lag_ms
+    for segment in log.segments[:-1]:
+        if segment.last_offset >= limit or (lag and now_ms - segment.max_timestamp < lag):
+            break
+        found.append(segment)
+    return found
 
 
 def _batches(segment: Segment) -> Iterator[tuple[Buffer, BatchHeader]]:
     for number in range(len(segment)):
+        if segment.is_gone:
+            raise _SegmentGone
         entry = segment.entry(number)
         data = segment.read(entry.position, entry.end)
         header = read_header(data)
@@ -95,15 +150,16 @@ def _batches(segment: Segment) -> Iterator[tuple[Buffer, BatchHeader]]:
         yield data, header
 
 
-def _latest(log: Log, segments: list[Segment]) -> dict[bytes | None, int]:
+def _latest(log: Log, segments: list[Segment]) -> Generator[None, None, dict[bytes, int]]:
     """Return each key's last offset."""
-    latest: dict[bytes | None, int] = {}
+    latest: dict[bytes, int] = {}
     for segment in segments:
         for data, header in _batches(segment):
-            if header.is_control or _was_aborted(log, header):
-                continue
-            for row in decode_batch(data, header, check_crc=False):
-                latest[row.key] = row.offset
+            if not header.is_control and not _was_aborted(log, header):
+                for row in decode_batch(data, header, check_crc=False):
+                    if row.key is not None:
+                        latest[row.key] = row.offset
+            yield
     return latest
 
 
@@ -116,35 +172,82 @@ def _was_aborted(log: Log, header: BatchHeader) -> bool:
     )
 
 
-def _clean(log: Log, segment: Segment, latest: dict[bytes | None, int], horizon_ms: int) -> int:
+class _Transactions:
+    """Which transactions have records in the part of the log that was passed: their markers stay."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._with_records: set[int] = set()
+
+    def is_aborted(self, header: BatchHeader) -> bool:
+        """Note a batch of records; whether its transaction was aborted."""
+        if not header.is_transactional:
+            return False
+        self._with_records.add(header.producer_id)
+        return _was_aborted(self._log, header)
+
+    def is_empty(self, marker: BatchHeader) -> bool:
+        """Whether the transaction that this marker ends has no records any more."""
+        if marker.producer_id in self._with_records:
+            self._with_records.remove(marker.producer_id)
+            return False
+        return True
+
+
+def _clean(
+    log: Log, segment: Segment, latest: dict[bytes, int], transactions: _Transactions, now_ms: int
+) -> Generator[None, None, int]:
     """Rewrite one segment without what is superseded; return the bytes saved."""
-    kept: list[tuple[Buffer, BatchHeader]] = []
+    kept: list[int | bytes] = []
+    """The number of a batch that stays as it is, or what takes its place."""
     changed = False
-    for data, header in _batches(segment):
-        if header.is_control:
-            keep = header.max_timestamp > horizon_ms
-            changed = changed or not keep
-            if keep:
-                kept.append((data, header))
-            continue
-        rows = decode_batch(data, header, check_crc=False)
-        is_aborted = _was_aborted(log, header)
-        kept_rows = [not is_aborted and _is_kept(row, latest, horizon_ms) for row in rows]
-        if all(kept_rows):
-            kept.append((data, header))
-            continue
-        changed = True
-        if any(kept_rows):
-            fresh = rebuild_batch(data, header, kept_rows)
-            again = read_header(fresh)
-            assert again is not None
-            kept.append((fresh, again))
+    for number, (data, header) in enumerate(_batches(segment)):
+        keep, needs_horizon = _retained(data, header, latest, transactions, now_ms)
+        if all(keep) and not needs_horizon:
+            kept.append(number)
+        else:
+            changed = True
+            if any(keep):
+                horizon = now_ms + log.config.delete_retention_ms if needs_horizon else None
+                kept.append(rebuild_batch(data, header, keep, horizon))
+        yield
     if not changed:
         return 0
-    return log.rewrite(segment, kept)
+    fresh = segment.replacement()
+    for one in kept:
+        if segment.is_gone:
+            fresh.delete()
+            raise _SegmentGone
+        data = one if isinstance(one, bytes) else segment.read(*segment.entry(one)[2:4])
+        again = read_header(data)
+        assert again is not None
+        fresh.append(data, again, again.base_offset, again.leader_epoch)
+        yield
+    return log.replace(segment, fresh)
 
 
-def _is_kept(row: Any, latest: dict[bytes | None, int], horizon_ms: int) -> bool:
-    if row.offset < latest.get(row.key, -1):
-        return False
-    return row.value is not None or row.timestamp > horizon_ms
+def _retained(
+    data: Buffer, header: BatchHeader, latest: dict[bytes, int], transactions: _Transactions, now_ms: int
+) -> tuple[list[bool], bool]:
+    """Return which records of a batch stay, and whether the batch needs a delete horizon.
+
+    The pass that first finds a tombstone the latest of its key, or a marker without records, gives its batch a horizon,
+    delete.retention.ms from then on; a pass after the horizon removes it (KIP-534).
+    """
+    horizon = header.delete_horizon_ms
+    is_over = horizon is not None and now_ms >= horizon
+    if header.is_control:
+        is_empty = transactions.is_empty(header)
+        return [not (is_empty and is_over)], is_empty and horizon is None
+    is_aborted = transactions.is_aborted(header)
+    rows = decode_batch(data, header, check_crc=False)
+    # As in Kafka, records without a key are not kept.
+    keep = [
+        not is_aborted
+        and row.key is not None
+        and row.offset >= latest.get(row.key, -1)
+        and (row.value is not None or not is_over)
+        for row in rows
+    ]
+    has_tombstones = any(row.value is None for row, kept in zip(rows, keep, strict=True) if kept)
+    return keep, has_tombstones and horizon is None

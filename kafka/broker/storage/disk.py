@@ -261,9 +261,8 @@ def _recover(log: Log, directory: Path, start: int) -> None:
                 marker = decode_marker(data, local)
                 committed = (marker.is_commit, marker.coordinator_epoch) if marker.type in {0, 1} else None
             log.recovered(segment, header, committed)
-        if not len(segment):
-            segment.delete()
-            continue
+        # One without batches, which compaction emptied or nothing was appended to, says what offsets there have been.
+        log.end_offset = max(log.end_offset, base)
         log.segments.append(segment)
     log.restored(start)
 

@@ -38,6 +38,7 @@ class LogConfig:
     compacts: bool = False
     delete_retention_ms: int = 86_400_000
     min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = _NEVER
     flush_messages: int = _NEVER
     flush_ms: int = _NEVER
     # The limits that an append is checked against.
@@ -212,12 +213,17 @@ class Log:
             # for some days is not held up, nor taken along, by what has the timestamps of another day.
             first = last.timestamps[0]
             age = header.max_timestamp - first if first >= 0 else now - last.created_ms
-            if not full and age <= self.config.segment_ms:
+            if not full and age <= self._longest_segment_ms():
                 return last
             self.complete(last)
         segment = self._make_segment(self.end_offset, now)
         self.segments.append(segment)
         return segment
+
+    def _longest_segment_ms(self) -> int:
+        # A segment that is appended to is not compacted.
+        config = self.config
+        return min(config.segment_ms, config.max_compaction_lag_ms) if config.compacts else config.segment_ms
 
     def complete(self, segment: Segment) -> None:
         """Finish a segment to which nothing will be appended any more."""
@@ -388,17 +394,24 @@ class Log:
         dirty = sum(segment.size for segment in complete if segment.base_offset >= self.compacted_to)
         return dirty / total if total else 0.0
 
-    def rewrite(self, segment: Segment, batches: list[tuple[Buffer, BatchHeader]]) -> int:
-        """Put these batches in the place of a complete segment's; return how many bytes fewer they are."""
+    def is_dirty_before(self, timestamp: int) -> bool:
+        """Whether a complete segment that was never compacted has a batch older than this (max.compaction.lag.ms)."""
+        return any(
+            0 <= segment.timestamps[0] < timestamp
+            for segment in self.segments[:-1]
+            if segment.base_offset >= self.compacted_to and len(segment)
+        )
+
+    def replace(self, segment: Segment, fresh: Segment) -> int:
+        """Put what compaction has left of a complete segment in its place; return how many bytes fewer that are.
+
+        An empty segment stays, so that the log begins where it did.
+        """
         number = self.segments.index(segment)
-        before = segment.size
-        fresh = segment.replacement()
-        for data, header in batches:
-            fresh.append(data, header._replace(position=0), header.base_offset, header.leader_epoch)
-        # An empty segment stays, so that the log begins where it did.
+        saved = segment.size - fresh.size
         self.segments[number] = fresh.put_in_place(segment)
         self.complete(self.segments[number])
-        return before - fresh.size
+        return saved
 
     def apply_retention(self) -> bool:
         """Remove what is older, or more, than the configuration allows; return whether anything was."""
@@ -417,7 +430,9 @@ class Log:
         while self.segments:
             segment = self.segments[0]
             latest = segment.max_timestamp if segment.max_timestamp >= 0 else segment.created_ms
-            if not len(segment) or now - latest <= keep or segment.last_offset + 1 > self.high_watermark:
+            # The segment at the end may be new; others are empty after compaction, and go with their time.
+            is_new = not len(segment) and len(self.segments) == 1
+            if is_new or now - latest <= keep or segment.last_offset + 1 > self.high_watermark:
                 return
             self._drop_first()
 
@@ -433,7 +448,7 @@ class Log:
 
     def _drop_first(self) -> None:
         segment = self.segments[0]
-        start = segment.last_offset + 1
+        start = self.segments[1].base_offset if len(self.segments) > 1 else segment.last_offset + 1
         if len(self.segments) == 1:
             self.segments.pop(0).delete()
         self.delete_before(start)

@@ -42,12 +42,14 @@ class Entry(NamedTuple):
 class Segment:
     """What both kinds share: the index."""
 
-    __slots__ = ("base_offset", "created_ms", "firsts", "lasts", "positions", "size", "timestamps")
+    __slots__ = ("base_offset", "created_ms", "firsts", "is_gone", "lasts", "positions", "size", "timestamps")
 
     def __init__(self, base_offset: int, created_ms: int) -> None:
         self.base_offset = base_offset
         self.created_ms = created_ms
         self.size = 0
+        #: Whether the log has removed it: its file must not be opened again.
+        self.is_gone = False
         self.firsts = array("q")
         self.lasts = array("q")
         self.positions = array("q")
@@ -149,7 +151,8 @@ class Segment:
         """Release what it holds."""
 
     def delete(self) -> None:
-        """Be gone."""
+        """Free what it holds for good."""
+        self.is_gone = True
         self.close()
 
 
@@ -284,6 +287,6 @@ class DiskSegment(Segment):
 
     def delete(self) -> None:
         """Close and remove the file and its index."""
-        self.close()
+        super().delete()
         self.path.unlink(missing_ok=True)
         self.path.with_suffix(".index").unlink(missing_ok=True)

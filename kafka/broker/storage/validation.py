@@ -130,14 +130,18 @@ def accept(
     bounds = _bounds(config, quick=quick)
     try:
         if version < _ONE_BATCH_FROM:
-            return _accept_old(data, config, tp, now_ms, bounds)
-        return _accept(data, version, config, tp, now_ms, bounds)
+            accepted = _accept_old(data, config, tp, now_ms, bounds)
+        else:
+            accepted = _accept(data, version, config, tp, now_ms, bounds)
     except CorruptRecordError as error:
         raise Refused(Code.CORRUPT_MESSAGE) from error
     except UnsupportedCodecError as error:
         raise Refused(Code.UNSUPPORTED_COMPRESSION_TYPE) from error
     except KafkaError as error:
         raise Refused(getattr(error, "code", Code.INVALID_RECORD), by_log=True) from error
+    if accepted.header.size > config.segment_bytes:
+        raise Refused(Code.RECORD_LIST_TOO_LARGE)  # no segment can hold it
+    return accepted
 
 
 def _accept(
@@ -267,6 +271,8 @@ def _rewritten(
         transactional=header.is_transactional,
         log_append_time=append_time,
     )
+    if codec != header.codec and sealed.size > config.max_message_bytes:
+        raise Refused(Code.MESSAGE_TOO_LARGE)
     data = sealed.data
     fresh = read_header(data)
     assert fresh is not None

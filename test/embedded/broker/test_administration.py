@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka.broker import Broker
+from kafka.errors import RecordListTooLargeError
 from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, ElectLeadersRequest
 from kafka.protocol.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from kafka.protocol.fields import ZERO_UUID
@@ -142,9 +143,11 @@ def test_options_take_what_kafka_takes(client: Wire, name: str, value: str, code
 
 
 def test_segments_can_be_as_small_as_in_kafka_s_own_tests(shared: Broker) -> None:
-    shared.create_topic("small", configs={"internal.segment.bytes": 100})
+    shared.create_topic("small", configs={"internal.segment.bytes": 200})
     for _ in range(3):
         shared.append("small", b"v" * 80)
+    with pytest.raises(RecordListTooLargeError, match=r"it has 2\d\d bytes, segment.bytes is 200"):
+        shared.append("small", b"v" * 180)
     assert shared.run(lambda cluster: len(cluster.partition("small", 0).log.segments)) == 3
 
 

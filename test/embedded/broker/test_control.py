@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +20,22 @@ from kafka.broker.cluster.cluster import Cluster
 from kafka.errors import (
     IllegalArgumentError,
     IllegalStateError,
+    InvalidRecordError,
     KafkaError,
     KafkaTimeoutError,
+    MessageSizeTooLargeError,
     NotLeaderOrFollowerError,
     UnknownTopicOrPartitionError,
 )
 from kafka.protocol.admin import ApiVersionsRequest, ListGroupsRequest
+from kafka.protocol.api import Request
+from kafka.protocol.commit import FindCoordinatorRequest
 from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.fields import ZERO_UUID
 from kafka.protocol.group import HeartbeatRequest, JoinGroupRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.offset import ListOffsetsRequest
+from kafka.record.header import scan
 from test.embedded.threads import nothing_left
 
 from .batches import batch, produce
@@ -74,6 +82,107 @@ def test_a_failed_produce_has_appended_nothing(broker: Broker) -> None:
         reply = client.ask(produce(batch(b"v")))
         assert reply.responses[0].partition_responses[0].error_code == 7
     assert broker.records("events") == []
+
+
+def test_one_error_is_for_one_of_several_requests_that_arrive_together(broker: Broker) -> None:
+    seen: list[Exchange] = []
+    broker.intercept("Metadata", seen.append, times=1)
+    broker.delay("ListGroups", 3600, times=1)
+    broker.drop_connections(api="FindCoordinator", times=1)
+    with ExitStack() as stack:
+        clients = [stack.enter_context(wire(broker, 1)) for _ in range(4)]
+
+        def together(request: Request) -> list[Wire]:
+            """Have the requests of all connections wait before the broker's loop looks at any of them."""
+            broker.run(lambda _: [client.send(request) for client in clients])
+            return clients
+
+        for client in together(MetadataRequest[1]([])):
+            client.receive(MetadataRequest[1].RESPONSE_TYPE)
+        assert len(seen) == 1
+        cut = [client for client in together(FindCoordinatorRequest[0]("g")) if is_cut(client)]
+        assert len(cut) == 1
+        clients.remove(*cut)
+        for client in clients:
+            client.receive(FindCoordinatorRequest[0].RESPONSE_TYPE)
+        waiting = {client.socket: client for client in together(ListGroupsRequest[0]())}
+        while len(waiting) > 1:
+            answered, _, _ = select.select(waiting, [], [], 60)
+            assert answered
+            for ready in answered:
+                waiting.pop(ready).receive(ListGroupsRequest[0].RESPONSE_TYPE)
+        assert waiting  # the one that is delayed
+
+
+def is_cut(client: Wire) -> bool:
+    """Wait for a reply, and leave it there, or for the end of the connection."""
+    try:
+        return client.socket.recv(1, socket.MSG_PEEK) == b""
+    except ConnectionResetError:
+        return True
+
+
+def fetch(version: int, epoch: int, session: int = 0, topics: bool = True) -> Any:
+    cls = FetchRequest[version]
+    parts = [cls.FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1000) for index in (0, 1)]
+    return cls(
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1000,
+        session_id=session,
+        session_epoch=epoch,
+        topics=[cls.FetchTopic(topic="events", partitions=parts)] if topics else [],
+    )
+
+
+def test_a_fetch_fails_at_the_partitions_that_its_session_remembers(broker: Broker) -> None:
+    with wire(broker, broker.leader("events")) as client:
+        broker.move_leader(("events", 0), broker.leader("events"))
+        session = client.ask(fetch(12, 0)).session_id
+        assert session
+        broker.fail("Fetch", ["TOPIC_AUTHORIZATION_FAILED", "FETCH_SESSION_ID_NOT_FOUND"])
+        reply = client.ask(fetch(12, 1, session, topics=False))
+        assert (reply.error_code, reply.session_id) == (0, session)
+        parts = reply.responses[0].partitions
+        assert [(part.partition_index, part.error_code) for part in parts] == [(0, 29), (1, 29)]
+        reply = client.ask(fetch(12, 2, session, topics=False))
+        assert (reply.error_code, reply.responses) == (70, [])
+        # The session has gone on; and the partition is told once more, as after each error (KAFKA-9835).
+        reply = client.ask(fetch(12, 2, session, topics=False))
+        assert (reply.error_code, reply.session_id) == (0, session)
+        assert reply.responses[0].partitions[0].error_code == 0
+
+
+def test_a_failed_metadata_keeps_the_nodes(broker: Broker) -> None:
+    broker.fail("Metadata", [29, 72, 29, 29, 129, 129])
+    with wire(broker) as client:
+        reply = client.ask(MetadataRequest[12](topics=[(ZERO_UUID, "events")]))
+        assert [node.node_id for node in reply.brokers] == [1, 2]
+        assert (reply.controller_id, [(one.name, one.error_code) for one in reply.topics]) == (1, [("events", 29)])
+        (topic,) = client.ask(MetadataRequest[12](topics=[(ZERO_UUID, "events")])).topics
+        assert (topic.error_code, {(one.error_code, one.leader_id) for one in topic.partitions}) == (0, {(72, -1)})
+        assert client.ask(MetadataRequest[12](topics=[])).topics == []  # asks for no topic: the errors are to come
+        assert [one.error_code for one in client.ask(MetadataRequest[12](topics=None)).topics] == [29]
+        reply = client.ask(MetadataRequest[13](topics=[(ZERO_UUID, "new")]))
+        assert (reply.error_code, reply.topics[0].error_code, len(reply.brokers)) == (0, 29, 2)
+        assert client.ask(MetadataRequest[13](topics=None)).error_code == 129
+        assert client.ask(MetadataRequest[12](topics=[(ZERO_UUID, "new")])).topics[0].error_code == 129
+    assert "new" not in broker.run(lambda cluster: cluster.topics)
+
+
+def test_a_failed_produce_without_acks_closes_the_connection(broker: Broker) -> None:
+    broker.fail("Produce", 29)
+    with wire(broker) as client:
+        client.send(produce(batch(b"v"), acks=0))
+        assert client.is_closed()
+
+
+def test_a_version_of_api_versions_that_is_not_served_is_said_in_v0(broker: Broker) -> None:
+    broker.fail("ApiVersions", "UNSUPPORTED_VERSION")
+    with wire(broker) as client:
+        client.send(ApiVersionsRequest[4](client_software_name="x", client_software_version="1"))
+        _, reply = client.receive(ApiVersionsRequest[0].RESPONSE_TYPE)
+        assert (reply.error_code, [tuple(one) for one in reply.api_keys]) == (35, [(18, 0, 4)])
 
 
 def test_interceptors_see_and_change_replies(broker: Broker) -> None:
@@ -368,7 +477,8 @@ def test_one_error_is_given_in_any_form(error: Any) -> None:
         (lambda b: b.append("events", b"", headers={"h": 1}), "the header 'h' of a record must be"),
         (lambda b: b.append("events", b"", headers=["h"]), "headers are a dict, or pairs of a str and"),
         (lambda b: b.append("events", b"", headers=[(b"h", b"")]), "headers are a dict, or pairs of a str and"),
-        (lambda b: b.append("event", b""), "topic 'event' does not exist; did you mean 'events'?"),
+        (lambda b: b.records("event"), "topic 'event' does not exist; did you mean 'events'?"),
+        (lambda b: b.append("e/f", b""), "'e/f' contains one or more characters other than"),
         (
             lambda b: b.append("events", b"", partition=7),
             "partition 7 of topic 'events' does not exist: it has 2, numbered from 0",
@@ -410,6 +520,60 @@ def test_a_wrong_option_is_answered_with_a_sentence(options: dict[str, Any], say
 def test_one_topic_is_given_by_its_name() -> None:
     with Broker(topics="events") as broker:
         assert broker.run(lambda cluster: list(cluster.topics)) == ["events"]
+
+
+def test_a_topic_is_created_by_its_first_record_as_by_a_producer() -> None:
+    with Broker(configs={"num.partitions": 3}) as broker:
+        assert broker.append("orders", "tea", partition=2) == 0
+        assert broker.run(lambda cluster: len(cluster.topics["orders"].partitions)) == 3
+        broker.append("a.b", "")
+        with pytest.raises(UnknownTopicOrPartitionError):  # the names of the metrics would be the same
+            broker.append("a_b", "")
+    with Broker(configs={"auto.create.topics.enable": False}) as broker:
+        with pytest.raises(UnknownTopicOrPartitionError, match=r"'orders' does not exist; create_topic\(\) makes it"):
+            broker.append("orders", "tea")
+        with pytest.raises(UnknownTopicOrPartitionError):
+            broker.records("orders")
+
+
+def test_a_topic_s_rules_hold_for_what_a_test_appends() -> None:
+    with Broker() as broker:
+        broker.create_topic("table", configs={"cleanup.policy": "compact"})
+        with pytest.raises(InvalidRecordError, match=r"topic 'table' takes no .*: .*without key in topic partition"):
+            broker.append_many("table", [("k", "v"), "no key"])
+        broker.append("table", "no key", raw=True)
+        assert [record.value for record in broker.records("table")] == [b"no key"]
+
+        broker.create_topic("small", configs={"max.message.bytes": 100})
+        with pytest.raises(MessageSizeTooLargeError, match=r"it has 5\d\d\d bytes, max.message.bytes is 100"):
+            broker.append("small", b"x" * 5000)
+        broker.append("small", b"x" * 5000, raw=True)
+        assert broker.append_many("small", [b"x" * 20] * 10) == 1
+        sizes = broker.run(lambda cluster: [entry[1] for entry in stored(cluster, "small")])
+        assert max(sizes[1:]) <= 100
+        assert len(broker.records("small")) == 11
+
+        broker.create_topic("brokers-time", configs={"message.timestamp.type": "LogAppendTime"})
+        broker.append("brokers-time", "a", timestamp_ms=1000)
+        broker.append("brokers-time", "a", timestamp_ms=1000, raw=True)
+        first, second = broker.records("brokers-time")
+        assert first.timestamp > 1_600_000_000_000
+        assert (first.timestamp_type, second.timestamp, second.timestamp_type) == (1, 1000, 0)
+
+        broker.create_topic("zipped", configs={"compression.type": "gzip"})
+        broker.append("zipped", b"a" * 1000)
+        broker.append("zipped", b"a" * 1000, raw=True)
+        assert broker.run(lambda cluster: [entry[0] for entry in stored(cluster, "zipped")]) == [1, 0]
+
+
+def stored(cluster: Cluster, topic: str) -> list[tuple[int, int]]:
+    """Codec and size of each batch of partition 0."""
+    log = cluster.topics[topic].partitions[0].log
+    headers = []
+    for segment, number in log.batches_from(0):
+        entry = segment.entry(number)
+        headers += scan(segment.read(entry.position, entry.end))
+    return [(header.codec, header.size) for header in headers]
 
 
 def test_headers_are_a_dict_or_pairs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from kafka.broker import Broker
-from kafka.errors import IllegalStateError, KafkaConfigurationError
+from kafka.broker.storage import cleaner
+from kafka.errors import CorruptRecordError, IllegalStateError, KafkaConfigurationError
 from kafka.protocol.admin import DeleteRecordsRequest
 from kafka.record.header import scan
 
@@ -295,6 +297,61 @@ def test_compaction_survives_a_restart(tmp_path: Path) -> None:
     with Broker(data_dir=data) as broker:
         assert [(record.offset, record.key) for record in broker.records("table")] == expected
         assert broker.append("table", "4", key="n") == 4
+
+
+def test_records_are_checked_as_a_consumer_checks_them(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Broker(topics=["events"], data_dir=data) as broker:
+        broker.append("events", "value")
+    (path,) = logs(data)
+    damaged = bytearray(path.read_bytes())
+    damaged[-3] ^= 1
+    path.write_bytes(damaged)
+    with Broker(data_dir=data) as broker, pytest.raises(CorruptRecordError):  # the index was right, so none was read
+        broker.records("events")
+
+
+@pytest.mark.parametrize("rolls", [True, False])
+def test_offsets_survive_a_restart_where_compaction_has_left_nothing(tmp_path: Path, rolls: bool) -> None:
+    data = tmp_path / "data"
+    with Broker(data_dir=data) as broker:
+        broker.create_topic("table", configs={"cleanup.policy": "compact", "delete.retention.ms": 0})
+        broker.append_many("table", [("k", None), ("l", None)])
+        broker.roll("table")
+        if not rolls:
+            broker.append("table", "v", key="m")
+        broker.compact()
+        broker.compact()
+        expected = broker.offsets("table")
+        assert expected == ((0, 2, 2) if rolls else (0, 3, 3))
+        assert [record.offset for record in broker.records("table")] == ([] if rolls else [2])
+    with Broker(data_dir=data) as broker:
+        assert broker.offsets("table") == expected
+        assert broker.append("table", "v", key="n") == expected[2]
+
+
+def test_compaction_lets_others_run_between_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleaner, "_SLICE_S", 0.0)
+    with Broker(data_dir=tmp_path / "data") as broker:
+        broker.create_topic("table", configs={"cleanup.policy": "compact"})
+        for number in range(60):
+            broker.append_many("table", [(b"%d" % key, b"x" * 20) for key in range(number, number + 50)])
+        broker.roll("table")
+
+        async def compact() -> int:
+            """Return how many passes of the event loop it took."""
+            cluster = broker.cluster
+            work = asyncio.ensure_future(cluster.service(cleaner.LogCleaner).compact(always=True))
+            turns = 0
+            while not work.done():
+                await asyncio.sleep(0)
+                turns += 1
+            assert work.result() > 0
+            return turns
+
+        turns = asyncio.run_coroutine_threadsafe(compact(), broker.cluster.loop).result(60)
+        assert turns > 60 + 60  # each batch is read twice, and what is left is written
+        assert len(broker.records("table")) == 109
 
 
 def test_there_may_be_fewer_nodes_than_before(tmp_path: Path) -> None:

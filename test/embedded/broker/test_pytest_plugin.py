@@ -95,11 +95,16 @@ def test_the_project_s_fixture_is_left_alone(kafka_cluster):
 )
 def test_a_project_gets_a_broker_by_asking_for_a_fixture(tmp_path: Path, tests: str, count: int) -> None:
     (tmp_path / "test_orders.py").write_text(tests, encoding="utf-8")
+    assert f"{count} passed" in pytest_in(tmp_path)
+
+
+def pytest_in(directory: Path) -> str:
+    """Run the tests of a project of its own; return what pytest prints."""
     command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-W", "error", "-p", "no:randomly"]
     if not _is_installed():
         command += ["-p", "kafka.broker.pytest_plugin"]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert f"{count} passed" in result.stdout, result.stdout + result.stderr
+    result = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=60, check=False)
+    return result.stdout + result.stderr
 
 
 def _is_installed() -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from kafka.broker import Broker
+from test.embedded.broker.test_pytest_plugin import pytest_in
 from test.embedded.cli.test_examples import examples
 
 # They enter their blocks into PREPARED.
@@ -92,6 +93,23 @@ def shell_blocks(page: Path) -> list[Block]:
         and block not in PREPARED
         and not all(command.text in tested for command in commands(block))
     ]
+
+
+def is_about_pytest(page: Path) -> bool:
+    return any("(kafka_broker)" in block.text for block in python_blocks(page))
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if is_about_pytest(page)], ids=name_of)
+def test_examples_for_pytest_pass_as_copied(page: Path, tmp_path: Path) -> None:
+    """With the fixtures as they are: nothing is prepared, and no name comes from another block of the page."""
+    count = 0
+    for number, block in enumerate(python_blocks(page)):
+        name = re.match(r"# (\w+\.py)\n", block.text)
+        if name is not None or "(kafka_broker)" in block.text:
+            (tmp_path / (name[1] if name else f"test_{number}.py")).write_text(block.text, encoding="utf-8")
+            count += block.text.count("def test_")
+    assert count
+    assert f"{count} passed" in pytest_in(tmp_path)
 
 
 @needs_bash

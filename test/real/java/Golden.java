@@ -14,7 +14,9 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.Map;
 import org.apache.kafka.common.message.ApiMessageType;
+import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
 import org.apache.kafka.common.protocol.Readable;
@@ -23,6 +25,8 @@ import org.apache.kafka.common.protocol.types.Field;
 import org.apache.kafka.common.protocol.types.Schema;
 import org.apache.kafka.common.protocol.types.TaggedFields;
 import org.apache.kafka.common.protocol.types.Type;
+import org.apache.kafka.common.requests.AbstractRequest;
+import org.apache.kafka.common.requests.AbstractResponse;
 
 /**
  * The official Java implementation of the messages as a judge: one request per line on stdin, one answer per line
@@ -34,6 +38,7 @@ import org.apache.kafka.common.protocol.types.Type;
  * schema NAME VERSION        ->  ok JSON             (fields in wire order)
  * range  NAME                ->  ok LOWEST HIGHEST
  * apis                       ->  ok JSON
+ * refuse KEY VERSION CODE HEX ->  ok HEX            (the response in which the request's class says this error)
  * </pre>
  *
  * What goes wrong is answered as "error CLASS TEXT". Run as a single source file with the jars of the release.
@@ -107,6 +112,8 @@ public final class Golden {
             case "schema" -> schema(Kind.find(words[1]), Short.parseShort(words[2])).toString();
             case "range" -> range(Kind.find(words[1]));
             case "apis" -> apis().toString();
+            case "refuse" ->
+                refuse(Integer.parseInt(words[1]), Short.parseShort(words[2]), Short.parseShort(words[3]), words[4]);
             default -> throw new IllegalArgumentException("unknown request " + words[0]);
         };
     }
@@ -133,6 +140,20 @@ public final class Golden {
             throw new IllegalStateException("size " + size + " but " + buffer.position() + " written");
         }
         return HexFormat.of().formatHex(buffer.array());
+    }
+
+    private static String refuse(int key, short version, short code, String hex) throws Exception {
+        ByteBuffer buffer = ByteBuffer.wrap(HexFormat.of().parseHex(hex));
+        for (Method parse : AbstractRequest.class.getMethods()) {
+            if (parse.getName().equals("parseRequest")) { // takes a buffer up to Kafka 3.9
+                Object bytes = parse.getParameterTypes()[2] == ByteBuffer.class ? buffer : new ByteBufferAccessor(buffer);
+                Object parsed = parse.invoke(null, ApiKeys.forId(key), version, bytes);
+                AbstractRequest request = (AbstractRequest) parsed.getClass().getField("request").get(parsed);
+                AbstractResponse response = request.getErrorResponse(0, Errors.forCode(code).exception());
+                return response == null ? "" : encode(response.data(), version);
+            }
+        }
+        throw new IllegalStateException("these jars have no AbstractRequest.parseRequest");
     }
 
     // What the classes say about themselves

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
+from typing import Any
+
 import pytest
 
-from kafka.broker.faults import Faults, SeenRequest, error_code, error_codes
+from kafka.broker.faults import Faults, SeenRequest, Taken, error_code, error_codes
 from kafka.broker.server.versions import ApiTable, api_key_of
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError, KafkaTimeoutError, NotCoordinatorError
 from kafka.protocol.fetch import FetchRequest, FetchResponse
@@ -41,20 +44,61 @@ def test_apis_are_named_in_any_form() -> None:
         api_key_of(12345)
 
 
+def never(code: int) -> None:
+    raise AssertionError(f"no order says an error, not {code}")
+
+
 def test_an_order_ends_when_it_is_used_up_or_taken_back() -> None:
     faults = Faults()
-    order = faults.add("Fetch", delay=1.0, times=2, node=None)
+    faults.add("Fetch", delay=1.0, times=2, node=None)
     assert faults.is_active
-    assert list(faults.matching(1, 1)) == [order]
-    assert list(faults.matching(3, 1)) == []
-    faults.use(order)
-    faults.use(order)
+    assert faults.take(3, 1, never) is None
+    assert [taken.delays for taken in (faults.take(1, 1, never), faults.take(1, 2, never)) if taken] == [[1.0], [1.0]]
     assert not faults.is_active
     with faults.add(None, delay=1.0, times=None, node=2) as every:
-        assert list(faults.matching(3, 2)) == [every]
-        assert list(faults.matching(3, 1)) == []
+        assert faults.take(3, 2, never) == Taken(delays=[1.0])
+        assert faults.take(3, 1, never) is None
+        assert every.used == 1
     assert not faults.is_active
     every.remove()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"delay": 1.0, "times": 1},
+        {"drops": True, "times": 1},
+        {"interceptor": print, "before": True, "times": 1},
+        {"interceptor": print, "times": 1},
+        {"errors": deque([6]), "times": None},
+    ],
+    ids=["delay", "drop", "before", "after", "error"],
+)
+def test_times_counts_a_request_when_it_arrives(options: dict[str, Any]) -> None:
+    faults = Faults()
+    faults.add("Fetch", node=None, **options)
+    taken = faults.take(1, 1, str)
+    assert taken is not None
+    assert taken != Taken()
+    assert faults.take(1, 1, str) is None
+
+
+def test_an_interceptor_that_is_not_asked_is_not_used_up() -> None:
+    faults = Faults()
+    faults.add("Fetch", node=None, interceptor=print, times=1)
+    faults.add("Fetch", node=None, errors=deque([6, None]), times=None)
+    faults.add("Fetch", node=None, interceptor=repr, before=True, times=1)
+    assert faults.take(1, 1, str) == Taken(reply="6")
+    assert faults.take(1, 1, str) == Taken(before=[repr], after=[print])
+    assert faults.take(1, 1, str) is None
+
+
+def test_an_error_waits_for_a_request_that_can_have_it() -> None:
+    faults = Faults()
+    faults.add("Fetch", node=None, errors=deque([6]), times=None)
+    assert faults.take(1, 1, lambda code: None) == Taken()
+    assert faults.take(1, 1, str) == Taken(reply="6")
+    assert not faults.is_active
 
 
 def test_the_log_of_requests_is_bounded_by_bytes() -> None:

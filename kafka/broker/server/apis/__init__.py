@@ -7,6 +7,9 @@ versions and a line for each version's behaviour, and has one function::
 
 It runs on the broker's event loop and must not block. It returns the reply; or an awaitable of it where the client has
 to wait; or None where no reply is due. ``call.response`` is the reply's class in the request's version.
+
+Some have a second one, ``refuse(call, request, code)``: the reply to a request that fails with this error, where it
+needs more than the request (:mod:`kafka.broker.server.error_replies`).
 """
 
 from __future__ import annotations
@@ -21,9 +24,10 @@ if TYPE_CHECKING:
     from kafka.broker.server.call import Call
     from kafka.protocol.api import Request, Response
 
-__all__ = ["handler", "served"]
+__all__ = ["handler", "refusal", "served"]
 
 Handler: TypeAlias = "Callable[[Call, Request[Response]], Any]"
+Refusal: TypeAlias = "Callable[[Call, Request[Response], int], Response | None]"
 
 
 @lru_cache(maxsize=1)
@@ -42,3 +46,9 @@ def handler(api_key: int) -> Handler:
     """Return the handler of an API; its module is imported when the first such request comes."""
     handle: Handler = import_module(served()[api_key]).handle
     return handle
+
+
+@cache
+def refusal(api_key: int) -> Refusal | None:
+    """Return what makes an API's error replies, None if the request says all that is in them."""
+    return getattr(import_module(served()[api_key]), "refuse", None)

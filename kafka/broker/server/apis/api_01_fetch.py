@@ -31,7 +31,7 @@ from kafka.broker.fetching.sessions import (
     SessionRefused,
     partitions_of,
 )
-from kafka.broker.server.api import Call
+from kafka.broker.server.api import Call, Code
 from kafka.protocol.fetch import FetchRequest, FetchResponse
 
 if TYPE_CHECKING:
@@ -40,29 +40,52 @@ if TYPE_CHECKING:
 _SESSIONS_FROM: Final = 7
 _IDS_FROM: Final = 13
 _ENDPOINTS_FROM: Final = 16
+_SESSION_CODES: Final = frozenset(
+    {Code.FETCH_SESSION_ID_NOT_FOUND, Code.INVALID_FETCH_SESSION_EPOCH, Code.FETCH_SESSION_TOPIC_ID_ERROR}
+)
 
 
 def handle(call: Call[FetchResponse], request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
     """Read, or wait for something to read."""
-    sessions = _sessions(call)
-    session: FetchSession | None = None
     try:
-        if call.version >= _SESSIONS_FROM and request.session_epoch not in {FINAL, INITIAL}:
-            session = sessions.continue_session(request)
-            if not session.requested:
-                sessions.end(session.session_id)
+        session, requested = _continue(call, request)
     except SessionRefused as refused:
         return call.response(error_code=refused.code)
-    if session is not None:
-        requested = session.requested
-    else:
-        sessions.end(request.session_id)
-        requested = partitions_of(request)
     reading = read_all(call, request, requested.values(), only_news=session is not None)
     may_wait = request.max_wait_ms > 0 and reading.has_partitions and not reading.is_final
     if may_wait and reading.size < reading.min_bytes:
         return _wait(call, request, session, requested, reading.min_bytes)
     return _reply(call, request, session, requested, reading)
+
+
+def refuse(call: Call[FetchResponse], request: FetchRequest, code: int) -> FetchResponse | None:
+    """Give the error to each partition of the request and its session; to the whole reply only a session's."""
+    if call.version >= _SESSIONS_FROM and code in _SESSION_CODES:
+        return call.response(error_code=code)
+    try:
+        session, requested = _continue(call, request)
+    except SessionRefused:
+        return None
+    reading = Reading(0)
+    reading.data = [
+        (one, call.response.PartitionData(one.index, code, -1, aborted_transactions=[], records=b""))
+        for one in requested.values()
+    ]
+    return _reply(call, request, session, requested, reading) if requested else None
+
+
+def _continue(
+    call: Call[FetchResponse], request: FetchRequest
+) -> tuple[FetchSession | None, OrderedDict[Key, RequestedPartition]]:
+    """Return the session that the request continues, if any, and all partitions that are to be read."""
+    sessions = _sessions(call)
+    if call.version >= _SESSIONS_FROM and request.session_epoch not in {FINAL, INITIAL}:
+        session = sessions.continue_session(request)
+        if not session.requested:
+            sessions.end(session.session_id)
+        return session, session.requested
+    sessions.end(request.session_id)
+    return None, partitions_of(request)
 
 
 async def _wait(

@@ -17,9 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kafka.broker.cluster.coordinators import PARTITIONS
-from kafka.broker.cluster.creation import twin_of
-from kafka.broker.cluster.topics import INTERNAL_TOPICS, NO_LEADER, Partition, Topic, is_valid_topic_name
+from kafka.broker.cluster.creation import create_on_demand
+from kafka.broker.cluster.topics import NO_LEADER, Partition, Topic, is_valid_topic_name
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.broker.server.call import cluster_operations, topic_operations
 from kafka.protocol.fields import ZERO_UUID
@@ -32,14 +31,16 @@ _NULL_MEANS_ALL_FROM: Final = 1
 _CLIENT_DECIDES_FROM: Final = 4
 _OPERATIONS: Final = range(8, 11)
 _IDS_FROM: Final = 12
-_IDS_IN_VAIN: Final = frozenset({10, 11})
+_REFUSED_IDS: Final = frozenset({10, 11})
+_REBOOTSTRAPS_FROM: Final = 13
+_PARTITION_CODES: Final = frozenset({Code.REPLICA_NOT_AVAILABLE, Code.LISTENER_NOT_FOUND})
 
 
 def handle(call: Call[MetadataResponse], request: MetadataRequest) -> MetadataResponse:
     """Describe the cluster."""
     cluster = call.cluster
     asked = request.topics
-    if call.version in _IDS_IN_VAIN and any(one.topic_id != ZERO_UUID or one.name is None for one in asked or ()):
+    if call.version in _REFUSED_IDS and any(one.topic_id != ZERO_UUID or one.name is None for one in asked or ()):
         # There are fields for ids in these versions, but Kafka refuses them; and tells nothing else.
         refused = [_error(call, Code.INVALID_REQUEST, one.name, one.topic_id) for one in asked or ()]
         return call.response(brokers=[], cluster_id=None, controller_id=-1, topics=refused)
@@ -51,6 +52,38 @@ def handle(call: Call[MetadataResponse], request: MetadataRequest) -> MetadataRe
         ]
     else:
         found = [_find(call, request, name, topic_id) for name, topic_id in _wanted(call, asked)]
+    return _reply(call, request, found)
+
+
+def refuse(call: Call[MetadataResponse], request: MetadataRequest, code: int) -> MetadataResponse | None:
+    """Give each topic the error, or each partition one that is a partition's; the nodes are listed as ever."""
+    if code == Code.REBOOTSTRAP_REQUIRED and call.version >= _REBOOTSTRAPS_FROM:
+        return call.response(error_code=code)
+    asked = request.topics
+    if asked is None or (not asked and call.version < _NULL_MEANS_ALL_FROM):
+        wanted: Iterable[tuple[str | None, UUID]] = [(topic.name, topic.id) for topic in call.cluster.topics.values()]
+    else:
+        wanted = _wanted(call, asked)
+    refused = [_refused(call, request, name, topic_id, code) for name, topic_id in wanted]
+    return _reply(call, request, refused) if refused else None
+
+
+def _refused(
+    call: Call[MetadataResponse], request: MetadataRequest, name: str | None, topic_id: UUID, code: int
+) -> MetadataResponse.MetadataResponseTopic:
+    topic = call.cluster.topic(name, topic_id)
+    if topic is None or code not in _PARTITION_CODES:
+        return _error(call, code, name, topic_id)
+    found = _describe(call, request, topic)
+    for partition in found.partitions:
+        partition.error_code, partition.leader_id = code, NO_LEADER
+    return found
+
+
+def _reply(
+    call: Call[MetadataResponse], request: MetadataRequest, found: list[MetadataResponse.MetadataResponseTopic]
+) -> MetadataResponse:
+    cluster = call.cluster
     reply = call.response(
         brokers=[(node.node_id, node.host, node.port, *rack_if(call, node.rack)) for node in cluster.live_nodes()],
         cluster_id=cluster.cluster_id,
@@ -102,9 +135,10 @@ def _find(
         or call.allows(Operation.CREATE, Resource.TOPIC, name)
     ):
         return _error(call, Code.TOPIC_AUTHORIZATION_FAILED, name)
-    if twin_of(cluster, name) is not None:
+    created = create_on_demand(cluster, name)
+    if created is None:
         return _error(call, Code.UNKNOWN_TOPIC_OR_PARTITION, name)
-    return _describe(call, request, cluster.create_topic(name, PARTITIONS if name in INTERNAL_TOPICS else None))
+    return _describe(call, request, created)
 
 
 def _error(

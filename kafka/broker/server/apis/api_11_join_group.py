@@ -17,7 +17,7 @@ from typing import Final
 
 from kafka.broker.groups.classic_member import JoinAsk, JoinResult
 from kafka.broker.groups.service import coordinator, refusal, when_answered
-from kafka.broker.server.api import Call
+from kafka.broker.server.api import Call, Code
 from kafka.protocol.group import JoinGroupRequest, JoinGroupResponse
 
 _ID_FIRST_FROM: Final = 4
@@ -46,6 +46,14 @@ def handle(
         can_skip_assignment=call.version >= _SKIP_FROM,
     )
     return when_answered(coordinator(call).join(request.group_id, ask), lambda result: _reply(call, result))
+
+
+def refuse(call: Call[JoinGroupResponse], request: JoinGroupRequest, code: int) -> JoinGroupResponse:
+    """Name the member as it did itself; MEMBER_ID_REQUIRED is about the id that it brings (KIP-394)."""
+    member_id = request.member_id
+    if code == Code.MEMBER_ID_REQUIRED and not member_id:
+        member_id = f"{call.client_id}-{call.cluster.new_uuid()}"
+    return _reply(call, JoinResult(code, member_id))
 
 
 def _reply(call: Call[JoinGroupResponse], result: JoinResult) -> JoinGroupResponse:

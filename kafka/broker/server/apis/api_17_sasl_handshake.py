@@ -37,6 +37,12 @@ def handle(call: Call[SaslHandshakeResponse], request: SaslHandshakeRequest) -> 
     return call.response(error_code=0, mechanisms=here.mechanisms)
 
 
+def refuse(call: Call[SaslHandshakeResponse], _: SaslHandshakeRequest, code: int) -> SaslHandshakeResponse:
+    """Tell the mechanisms beside the error, and close the connection."""
+    call.cluster.loop.call_soon(call.connection.refuse, f"SASL handshake failed with error {code}, as a test ordered")
+    return call.response(error_code=code, mechanisms=security(call).mechanisms)
+
+
 def _refuse_later(call: Call[SaslHandshakeResponse], error: BrokerResponseError) -> None:
     """Close the connection once the reply is out."""
     call.cluster.loop.call_soon(call.connection.refuse, f"SASL handshake failed: {error.args[0]}")

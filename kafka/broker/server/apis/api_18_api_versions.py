@@ -6,16 +6,21 @@
 * v3: flexible (KIP-511): the client says its name and version, checked as Kafka does; features are listed.
 * v4: supported features may begin at 0 (KIP-1022).
 
-A version that is not served never gets here: the dispatcher answers it in v0 with UNSUPPORTED_VERSION.
+A version that is not served gets v0 with UNSUPPORTED_VERSION and the range of this API alone, from which the client
+chooses again (KIP-511).
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.broker.server.api import Call, Code
 from kafka.protocol.admin import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.registry import ApiKey
+
+if TYPE_CHECKING:
+    from kafka.broker.server.versions import ApiTable
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FEATURES_FROM: Final = 3
@@ -44,3 +49,16 @@ def handle(call: Call[ApiVersionsResponse], request: ApiVersionsRequest) -> ApiV
             call.response.FinalizedFeatureKey(name, level, level) for name, level in features.finalized()
         ]
     return reply
+
+
+def refuse(call: Call[ApiVersionsResponse], _: ApiVersionsRequest, code: int) -> ApiVersionsResponse:
+    """Say the error alone, or that the version is not served."""
+    if code == Code.UNSUPPORTED_VERSION:
+        return unsupported_version(call.cluster.apis)
+    return call.response(error_code=code)
+
+
+def unsupported_version(apis: ApiTable) -> ApiVersionsResponse:
+    """Return what a client receives that asks in a version that is not served."""
+    low, high = apis.get(ApiKey.ApiVersions) or (0, 0)
+    return ApiVersionsResponse[0](error_code=Code.UNSUPPORTED_VERSION, api_keys=[(ApiKey.ApiVersions, low, high)])

@@ -8,17 +8,18 @@ Each node has one directory: the broker's, or ``/memory``.
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.protocol.admin import DescribeLogDirsRequest, DescribeLogDirsResponse
+
+_ERROR_FROM: Final = 3
 
 
 def handle(call: Call[DescribeLogDirsResponse], request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """Describe the directory."""
     if not call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME):
-        reply = call.response()
-        if call.version >= 3:
-            reply.error_code = Code.CLUSTER_AUTHORIZATION_FAILED
-        return reply
+        return refuse(call, request, Code.CLUSTER_AUTHORIZATION_FAILED)
     wanted: dict[str, set[int]] | None = None
     if request.topics is not None:
         wanted = {topic.topic: set(topic.partitions) for topic in request.topics}
@@ -36,3 +37,11 @@ def handle(call: Call[DescribeLogDirsResponse], request: DescribeLogDirsRequest)
         if shown:
             result.topics.append(call.response.DescribeLogDirsTopic(name=topic.name, partitions=shown))
     return call.response(results=[result])
+
+
+def refuse(call: Call[DescribeLogDirsResponse], _: DescribeLogDirsRequest, code: int) -> DescribeLogDirsResponse:
+    """Give the directory a storage's error, and the whole reply any other; before v3 that is a reply without any."""
+    if code == Code.KAFKA_STORAGE_ERROR:
+        result = call.response.DescribeLogDirsResult(error_code=code, log_dir=call.cluster.storage.directory_name)
+        return call.response(results=[result])
+    return call.response(error_code=code) if call.version >= _ERROR_FROM else call.response()

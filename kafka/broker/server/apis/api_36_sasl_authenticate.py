@@ -30,3 +30,10 @@ def handle(call: Call[SaslAuthenticateResponse], request: SaslAuthenticateReques
         return call.response(error_code=error.code, error_message=str(error.args[0]), auth_bytes=b"")
     lifetime_ms = 0 if step.user is None else here.accept(call.connection, step.user)
     return call.response(error_code=0, error_message=None, auth_bytes=step.words, session_lifetime_ms=lifetime_ms)
+
+
+def refuse(call: Call[SaslAuthenticateResponse], _: SaslAuthenticateRequest, code: int) -> SaslAuthenticateResponse:
+    """Say why, and close the connection once the reply is out."""
+    reason = "Authentication failed, as a test ordered"
+    call.cluster.loop.call_soon(call.connection.refuse, f"{reason}, with error {code}")
+    return call.response(error_code=code, error_message=reason, auth_bytes=b"")

@@ -28,3 +28,11 @@ def handle(call: Call[AlterClientQuotasResponse], request: AlterClientQuotasRequ
                 code, message = error.code, str(error.args[0])
         entries.append((code, message, list(entity.items())))
     return call.response(entries=entries)
+
+
+def refuse(
+    call: Call[AlterClientQuotasResponse], request: AlterClientQuotasRequest, code: int
+) -> AlterClientQuotasResponse | None:
+    """Give each entity the error."""
+    entries = [(code, None, [(one.entity_type, one.entity_name) for one in entry.entity]) for entry in request.entries]
+    return call.response(entries=entries) if entries else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
 from kafka.broker.security.credentials import MECHANISMS, derive
@@ -28,10 +28,9 @@ def handle(
     call: Call[AlterUserScramCredentialsResponse], request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
     """Change each user's; where one change of a user is wrong, none of that user's is made."""
-    changes = [*request.deletions, *request.upsertions]
-    users = dict.fromkeys(change.name for change in changes)
+    changes: list[_Deletion | _Upsertion] = [*request.deletions, *request.upsertions]
     if not may_alter(call):
-        return call.response(results=[(user, Code.CLUSTER_AUTHORIZATION_FAILED, None) for user in users])
+        return _refuse_each(call, changes, Code.CLUSTER_AUTHORIZATION_FAILED)
     failed: dict[str, BrokerResponseError] = {}
     # As in Kafka, not even for two mechanisms.
     for user in [name for name, times in Counter(each.name for each in changes).items() if times > 1]:
@@ -49,7 +48,26 @@ def handle(
             hash_name = MECHANISMS[wanted.mechanism][1]
             made = derive(hash_name, bytes(wanted.salt), wanted.iterations, bytes(wanted.salted_password))
             credentials.set(wanted.mechanism, wanted.name, made)
-    return call.response(results=[_result(user, failed.get(user)) for user in users])
+    return call.response(results=[_result(user, failed.get(user)) for user in _users(changes)])
+
+
+def refuse(
+    call: Call[AlterUserScramCredentialsResponse], request: AlterUserScramCredentialsRequest, code: int
+) -> AlterUserScramCredentialsResponse | None:
+    """Give each user the error, whether of a deletion or an upsertion."""
+    changes: list[_Deletion | _Upsertion] = [*request.deletions, *request.upsertions]
+    reply = _refuse_each(call, changes, code)
+    return reply if reply.results else None
+
+
+def _users(changes: Iterable[_Deletion | _Upsertion]) -> dict[str, None]:
+    return dict.fromkeys(change.name for change in changes)
+
+
+def _refuse_each(
+    call: Call[AlterUserScramCredentialsResponse], changes: Iterable[_Deletion | _Upsertion], code: int
+) -> AlterUserScramCredentialsResponse:
+    return call.response(results=[(user, code, None) for user in _users(changes)])
 
 
 def _result(user: str, error: BrokerResponseError | None) -> tuple[str, int, str | None]:

@@ -447,6 +447,79 @@ def handing_over(script: Script) -> None:
     script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
 
 
+def told(reply: Any) -> Any:
+    """The assignment of a heartbeat, as a later one names what is owned."""
+    return [(part.topic_id, part.partitions) for part in reply.assignment.topic_partitions]
+
+
+def revoking_twice(script: Script) -> None:
+    """A third member comes while the first is still giving partitions to the second."""
+    ids = prepare(script, ("u6", 6))
+    here = script.connect()
+    group = "c6"
+    first = script.ask(here, enter(group, "a", ["u6"]))
+    script.ask(here, beat(group, "a", first.member_epoch, owned=[(ids["u6"], list(range(6)))]))
+    script.ask(here, enter(group, "b", ["u6"]))
+    less = script.ask(here, beat(group, "a", first.member_epoch))
+    script.ask(here, enter(group, "c", ["u6"]))
+    still_less = script.ask(here, beat(group, "a", less.member_epoch, owned=told(less)))
+    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
+    done = script.ask(here, beat(group, "a", still_less.member_epoch, owned=told(still_less)))
+    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
+    script.ask(here, beat(group, "a", first.member_epoch, owned=told(still_less)))
+    script.ask(here, beat(group, "a", done.member_epoch))
+
+
+def getting_back_what_is_revoked(script: Script) -> None:
+    ids = prepare(script, ("u7", 4))
+    here = script.connect()
+    group = "c7"
+    first = script.ask(here, enter(group, "a", ["u7"]))
+    script.ask(here, beat(group, "a", first.member_epoch, owned=[(ids["u7"], [0, 1, 2, 3])]))
+    script.ask(here, enter(group, "b", ["u7"]))
+    less = script.ask(here, beat(group, "a", first.member_epoch))
+    script.ask(here, beat(group, "b", -1))
+    script.ask(here, beat(group, "a", less.member_epoch, owned=told(less)))
+    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
+
+
+def narrowing_while_revoking(script: Script) -> None:
+    ids = prepare(script, ("u8", 2), ("v8", 2))
+    here = script.connect()
+    group = "c8"
+    everything = [(ids["u8"], [0, 1]), (ids["v8"], [0, 1])]
+    first = script.ask(here, enter(group, "a", ["u8", "v8"]))
+    script.ask(here, beat(group, "a", first.member_epoch, owned=everything))
+    script.ask(here, enter(group, "b", ["u8", "v8"]))
+    script.ask(here, beat(group, "a", first.member_epoch))
+    script.ask(here, beat(group, "a", first.member_epoch, topics=["u8"], owned=everything, rebalance=5000))
+    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
+    less = script.ask(here, beat(group, "a", first.member_epoch, topics=["v8"], owned=everything, rebalance=5000))
+    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
+    script.ask(here, beat(group, "a", first.member_epoch, owned=told(less)))
+    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
+
+
+def commits_of_earlier_epochs(script: Script) -> None:
+    ids = prepare(script, ("u9", 4))
+    here = script.connect()
+    group = "c9"
+    first = script.ask(here, enter(group, "a", ["u9"]))
+    old = first.member_epoch
+    script.ask(here, beat(group, "a", old, owned=[(ids["u9"], [0, 1, 2, 3])]))
+    script.ask(here, enter(group, "b", ["u9"]))
+    less = script.ask(here, beat(group, "a", old))
+    done = script.ask(here, beat(group, "a", old, owned=told(less)))
+    ((_, kept),) = told(less)
+    lost = [index for index in range(4) if index not in kept]
+    for indexes in (kept, lost, range(4)):
+        script.ask(here, commit(group, [("u9", [(index, 5, -1, "") for index in indexes])], old, "a"))
+    script.ask(here, commit(group, [("u9", [(kept[0], 6, -1, "")])], old - 1, "a"))
+    script.ask(here, commit(group, [("u9", [(kept[0], 6, -1, "")])], done.member_epoch + 1, "a"))
+    script.ask(here, commit(group, [("nope", [(0, 6, -1, "")])], old, "a"))
+    script.ask(here, fetch(group, None))
+
+
 def static_consumers(script: Script) -> None:
     prepare(script, ("u4", 2))
     here = script.connect()
@@ -504,6 +577,10 @@ CONSUMER_SCRIPTS: list[Callable[[Script], None]] = [
     bad_heartbeats,
     consumer_member,
     handing_over,
+    revoking_twice,
+    getting_back_what_is_revoked,
+    narrowing_while_revoking,
+    commits_of_earlier_epochs,
     static_consumers,
     going_over,
 ]

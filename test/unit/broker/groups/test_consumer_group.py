@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from uuid import UUID
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kafka.broker.groups.consumer_group import ConsumerGroup
-from kafka.broker.groups.consumer_member import HeartbeatAsk, HeartbeatResult, Holding, MemberState, step
+from kafka.broker.groups.consumer_member import HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.persistence import restore_group, save_group
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     BrokerResponseError,
@@ -277,68 +279,107 @@ def test_commits_need_the_member_s_epoch_and_a_version_that_knows_epochs() -> No
     _, group = make()
     client = Client(group, "a")
     client.join()
-    here = [TopicPartition("unknown", 0)]
-    group.check_commit("a", None, client.epoch, here, transactional=False, version=9)
+    part = [TopicPartition("t", 0)]
+    group.check_commit("a", None, client.epoch, part, transactional=False, version=9)
     with pytest.raises(StaleMemberEpochError):
-        group.check_commit("a", None, client.epoch - 1, here, transactional=False, version=9)
+        group.check_commit("a", None, client.epoch - 1, part, transactional=False, version=9)
     with pytest.raises(IllegalGenerationError):
-        group.check_commit("a", None, client.epoch - 1, here, transactional=True, version=5)
+        group.check_commit("a", None, client.epoch - 1, part, transactional=True, version=5)
+    with pytest.raises(StaleMemberEpochError):
+        group.check_commit("a", None, client.epoch + 1, part, transactional=False, version=9)
     with pytest.raises(UnknownMemberIdError):
-        group.check_commit("b", None, client.epoch, here, transactional=False, version=9)
+        group.check_commit("b", None, client.epoch, part, transactional=False, version=9)
     with pytest.raises(UnsupportedVersionError):
-        group.check_commit("a", None, client.epoch, here, transactional=False, version=8)
+        group.check_commit("a", None, client.epoch, part, transactional=False, version=8)
     with pytest.raises(UnknownMemberIdError):
-        group.check_commit("", None, -1, here, transactional=False, version=9)
-    group.check_commit("", None, -1, here, transactional=True, version=5)
+        group.check_commit("", None, -1, part, transactional=False, version=9)
+    group.check_commit("", None, -1, part, transactional=True, version=5)
 
 
-def test_a_commit_with_an_earlier_epoch_is_taken_for_partitions_that_the_member_had_by_then() -> None:
-    _, group = make()
-    first = Client(group, "a")
+def test_a_commit_with_an_earlier_epoch_counts_for_partitions_that_the_member_has_had_since() -> None:
+    world, group = make()
+    first, second = Client(group, "a"), Client(group, "b")
     first.join()
-    epoch = first.epoch
     first.obey()
-    second = Client(group, "b")
+    before = first.epoch
     second.join()
+    first.beat()
+    first.obey()
+    first.beat()
+    assert first.epoch > before
+    mine = [TopicPartition("t", index) for _, index in sorted(first.partitions)]
+    group.check_commit("a", None, before, mine, transactional=False, version=9)
+    group.check_commit("a", None, before, mine, transactional=True, version=5)
+    theirs = [
+        TopicPartition("t", index) for index in range(4) if ("t", index) not in {(p.topic, p.partition) for p in mine}
+    ]
+    for refused in (theirs, [*mine, *theirs], [TopicPartition("none", 0)]):
+        with pytest.raises(StaleMemberEpochError):
+            group.check_commit("a", None, before, refused, transactional=False, version=9)
+    second.beat()
+    group.leave("a", None, -1)
+    joined = second.epoch
+    second.beat()
+    assert second.epoch > joined
+    group.check_commit("b", None, joined, theirs, transactional=False, version=9)
+    with pytest.raises(StaleMemberEpochError):  # they came with the later epoch
+        group.check_commit("b", None, joined, mine, transactional=False, version=9)
+    restored = ConsumerGroup("g", GroupSettings(), world, world, world)
+    restore_group(restored, json.loads(json.dumps(save_group(group))))
+    restored.check_commit("b", None, joined, theirs, transactional=False, version=9)
+    with pytest.raises(StaleMemberEpochError):
+        restored.check_commit("b", None, joined, mine, transactional=False, version=9)
+
+
+def test_a_member_stays_at_its_epoch_while_it_has_more_to_revoke() -> None:
+    _, group = make(World(t=6))
+    first, second, third = (Client(group, name) for name in "abc")
+    first.join()
+    first.obey()
+    epoch = first.epoch
+    second.join()
+    first.beat()
+    half = dict(first.told)
+    third.join()
+    first.owned = half
+    first.beat()
+    assert (first.epoch, sum(map(len, first.told.values()))) == (epoch, 2)
+    first.obey()
+    first.beat()
+    assert first.epoch == group.epoch
+
+
+def test_a_member_that_is_to_revoke_a_partition_gets_it_back_at_once() -> None:
+    _, group = make()
+    first, second = Client(group, "a"), Client(group, "b")
+    first.join()
+    first.obey()
+    second.join()
+    first.beat()
+    first.obey()
+    group.leave("b", None, -1)
+    first.beat()
+    assert sum(map(len, first.told.values())) == 4
+    assert first.epoch == group.epoch
+
+
+def test_a_subscription_that_gets_smaller_during_a_revocation_counts_at_once() -> None:
+    world, group = make(World(t=2, u=2))
+    first, second = Client(group, "a", ("t", "u")), Client(group, "b", ("t", "u"))
+    first.join()
+    first.obey()
+    epoch = first.epoch
+    second.join()
+    first.beat()
+    left = dict(first.told)
+    assert sum(map(len, left.values())) == 2
+    topic = next(iter(left))
+    (other,) = {"t", "u"} - {name for name in ("t", "u") if world.topic_id(name) == topic}
+    first.beat(names=(other,))
+    assert first.told == {one: indexes for one, indexes in left.items() if one == world.topic_id(other)}
+    assert first.epoch == epoch
     settle(first, second)
-    assert first.epoch > epoch
-    kept, moved = ([TopicPartition("t", index) for _, index in client.partitions] for client in (first, second))
-    group.check_commit("a", None, epoch, kept, transactional=False, version=9)
-    with pytest.raises(StaleMemberEpochError):
-        group.check_commit("a", None, epoch, moved, transactional=False, version=9)
-    with pytest.raises(StaleMemberEpochError):
-        group.check_commit("b", None, epoch, moved, transactional=False, version=9)
-
-
-A, B = UUID(int=1), UUID(int=2)
-
-
-def test_a_member_that_must_revoke_again_stays_at_its_epoch() -> None:
-    held = {A: frozenset({0, 1, 2})}
-    first = step(Holding(2, 1, assigned=held), {A: frozenset({0, 1})}, 3, held, lambda *_: True, {A})
-    assert (first.epoch, first.state) == (2, MemberState.UNREVOKED_PARTITIONS)
-    has = {A: frozenset({0, 1})}
-    second = step(first, {A: frozenset({0})}, 4, has, lambda *_: True, {A})
-    assert (second.epoch, second.state) == (2, MemberState.UNREVOKED_PARTITIONS)
-    assert second.pending_revocation == {A: frozenset({1})}
-    third = step(second, {A: frozenset({0})}, 4, {A: frozenset({0})}, lambda *_: True, {A})
-    assert (third.epoch, third.state, third.assigned) == (4, MemberState.STABLE, {A: frozenset({0})})
-
-
-def test_a_partition_that_is_assigned_again_to_the_member_that_revokes_it_is_assigned_at_once() -> None:
-    held = {A: frozenset({0, 1})}
-    first = step(Holding(2, 1, assigned=held), {A: frozenset({0})}, 3, held, lambda *_: True, {A})
-    again = step(first, held, 4, {A: frozenset({0})}, lambda *_: False, {A})
-    assert (again.epoch, again.assigned) == (4, held)
-
-
-def test_a_narrowed_subscription_takes_partitions_away_before_the_target_does() -> None:
-    held = {A: frozenset({0}), B: frozenset({0, 1})}
-    narrowed = step(Holding(2, 1, assigned=held), held, 2, None, lambda *_: True, {A})
-    assert narrowed.assigned == {A: frozenset({0})}
-    assert (narrowed.state, narrowed.pending_revocation) == (MemberState.UNREVOKED_PARTITIONS, {B: frozenset({0, 1})})
-    released = step(Holding(2, 1, assigned=held), held, 2, {A: frozenset({0})}, lambda *_: True, {A})
-    assert (released.state, released.assigned) == (MemberState.STABLE, {A: frozenset({0})})
+    assert group.state == "Stable"
 
 
 class AnyOrder(RuleBasedStateMachine):

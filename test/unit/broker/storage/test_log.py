@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka.broker.storage.cleaner import compact
+from kafka.broker.storage.cleaner import compact, compaction
 from kafka.broker.storage.log import Log, LogConfig
 from kafka.broker.storage.segment import DiskSegment, MemorySegment, Segment
 from kafka.broker.storage.times import Reader, first_at_or_after, greatest_timestamp, offsets_before
@@ -302,11 +302,125 @@ def test_compaction_keeps_the_latest_of_each_key(make: Callable[..., Log], clock
     assert rows[0].headers == [("h", b"x")]
     assert [header.leader_epoch for header in scan(data)] == [4, 4, 4]
     assert log.dirty_ratio() == 0
-    # Tombstones go when they have been there for long enough.
-    compact(log, clock.now + 10 * 86_400_000)
+    # Tombstones go when they have been there for long enough after the first pass, whatever their timestamps.
+    compact(log, clock.now + 86_400_000 - 1)
+    assert [
+        row.offset for header in scan(log.read(0, 1 << 20)) for row in decode_batch(log.read(0, 1 << 20), header)
+    ] == [*(3, 4, 5, 6)]
+    compact(log, clock.now + 86_400_000)
     rows = [row for header in scan(log.read(0, 1 << 20)) for row in decode_batch(log.read(0, 1 << 20), header)]
     assert [row.offset for row in rows] == [5, 6]
     assert values(log.read(1, 1 << 20)) == [b"3", b"last"]
+
+
+def offsets(log: Log) -> list[int]:
+    data = log.read(0, 1 << 20)
+    return [row.offset for header in scan(data) for row in decode_batch(data, header)]
+
+
+def test_a_tombstone_stays_from_the_first_compaction_on_for_delete_retention_ms(
+    make: Callable[..., Log], clock: Clock
+) -> None:
+    log = make(compacts=True, deletes=False, delete_retention_ms=1000)
+    three_days_ago = clock.now - 3 * 86_400_000
+    log.append(batch(None, key=b"a", at=three_days_ago), 0)
+    log.append(batch(b"v", key=b"b", at=three_days_ago), 0)
+    log.append(batch(b"w", key=b"b", at=three_days_ago), 0)
+    log.roll()
+    compact(log, clock.now)
+    assert offsets(log) == [0, 2]
+    data = log.read(0, 1 << 20)
+    header = next(iter(scan(data)))
+    (tombstone,) = decode_batch(data, header)
+    assert header.delete_horizon_ms == clock.now + 1000
+    assert (tombstone.value, tombstone.timestamp) == (None, three_days_ago)
+    compact(log, clock.now + 999)
+    assert offsets(log) == [0, 2]
+    compact(log, clock.now + 1000)
+    assert offsets(log) == [2]
+
+
+def test_a_marker_stays_until_its_records_are_gone_and_then_for_delete_retention_ms(
+    make: Callable[..., Log], clock: Clock
+) -> None:
+    log = make(compacts=True, deletes=False, delete_retention_ms=1000)
+    for committed in (True, False):
+        sequence = 0 if committed else 1
+        log.append(
+            batch(b"v", key=b"k", producer_id=1, producer_epoch=0, base_sequence=sequence, transactional=True), 0
+        )
+        log.append_marker(1, 0, 0, committed=committed)
+    log.append(batch(b"w", key=b"k"), 0)
+    log.roll()
+    clock.now += 10_000  # their timestamps do not matter
+    compact(log, clock.now)  # takes the records, and sees them: the markers have no horizon yet
+    assert offsets(log) == [1, 3, 4]
+    compact(log, clock.now + 5000)
+    assert offsets(log) == [1, 3, 4]
+    compact(log, clock.now + 5999)
+    assert offsets(log) == [1, 3, 4]
+    compact(log, clock.now + 6000)
+    assert offsets(log) == [4]
+
+
+def test_compaction_drops_what_has_no_key(make: Callable[..., Log], clock: Clock) -> None:
+    log = make(compacts=True, deletes=False)
+    log.append(batch(b"none", key=None), 0)
+    log.append(batch(b"one", key=b"k"), 0)
+    log.roll()
+    compact(log, clock.now)
+    assert offsets(log) == [1]
+
+
+def test_compaction_ends_at_the_first_segment_that_is_too_young(make: Callable[..., Log], clock: Clock) -> None:
+    log = make(compacts=True, deletes=False, min_compaction_lag_ms=1000)
+    for age in (5000, 0, 5000):
+        log.append(batch(b"v", key=b"k", at=clock.now - age), 0)
+        log.roll()
+    log.append(batch(b"v", key=b"k", at=clock.now), 0)
+    compact(log, clock.now)
+    assert log.compacted_to == 1
+
+
+def test_what_is_older_than_max_compaction_lag_is_dirty_and_in_a_complete_segment(
+    make: Callable[..., Log], clock: Clock
+) -> None:
+    log = make(compacts=True, max_compaction_lag_ms=1000)
+    log.append(batch(b"v", key=b"k", at=clock.now), 0)
+    assert not log.is_dirty_before(clock.now + 1)
+    log.append(batch(b"v", key=b"k", at=clock.now + 2000), 0)  # in another segment: the first may be compacted
+    assert len(log.segments) == 2
+    assert log.is_dirty_before(clock.now + 1)
+    assert not log.is_dirty_before(clock.now)
+    compact(log, clock.now)
+    assert not log.is_dirty_before(clock.now + 1)
+
+
+def test_a_segment_that_goes_during_a_compaction_ends_it(make: Callable[..., Log], clock: Clock) -> None:
+    log = make(compacts=True)
+    for _ in range(2):
+        log.append(batch(b"v", b"w", key=b"k"), 0)
+        log.roll()
+    for steps in range(6):
+        cleaning = compaction(log, clock.now)
+        for _ in range(steps):
+            next(cleaning, None)
+    log.delete_before(log.end_offset)
+    assert list(cleaning) == []
+    assert offsets(log) == []
+
+
+def test_an_empty_segment_does_not_stop_retention(make: Callable[..., Log], clock: Clock) -> None:
+    log = make(compacts=True, retention_ms=1000)
+    log.append(batch(b"v", key=b"k"), 0)
+    log.roll()
+    log.append(batch(b"w", key=b"k"), 0)
+    log.roll()
+    compact(log, clock.now)
+    assert [len(segment) for segment in log.segments] == [0, 1, 0]
+    clock.now += 2000
+    assert log.apply_retention()
+    assert log.start_offset == 2
 
 
 def test_compaction_stops_at_open_transactions(make: Callable[..., Log], clock: Clock) -> None:

@@ -82,6 +82,14 @@ def test_whoever_is_refused_is_told_why() -> None:
     assert refused(b"").code == 87
     assert refused(batch(b"a" * 500, codec="zstd"), 6).code == 76
     assert refused(batch(b"a" * 100), max_message_bytes=100).code == 10
+    # What grows when the broker unpacks it, and what no segment can hold.
+    grows = batch(b"a" * 1000, codec="gzip")
+    assert len(grows) < 200
+    assert refused(grows, max_message_bytes=200, compression="uncompressed").code == 10
+    assert take(grows, max_message_bytes=200)
+    too_long = refused(batch(b"a" * 1000), segment_bytes=1000)
+    assert (too_long.code, too_long.by_log) == (18, False)
+    assert refused(grows, segment_bytes=1000, compression="uncompressed").code == 18
     assert refused(batch(b"a", at=NOW + 10**9)).records[0][0] == 0
     assert refused(batch(b"a", at=NOW - 5000), timestamp_before_max_ms=100).code == 32
     keyless = refused(batch(b"a", b"b", key=None), compacts=True)

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from kafka.broker.server.apis import served
-from kafka.broker.server.dispatch import error_reply
+from kafka.broker.server.error_replies import error_reply
 from kafka.protocol.admin import DeleteGroupsRequest, DeleteTopicsRequest, ElectLeadersRequest
 from kafka.protocol.api import Request
 from kafka.protocol.commit import FindCoordinatorRequest, OffsetFetchRequest
 from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.group import LeaveGroupRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.registry import APIS
 from test.unit.protocol.instances import random_message
@@ -39,6 +40,8 @@ def test_every_api_can_be_made_to_fail(key: int) -> None:
         for _ in range(20):
             request: Request = random_message(api.request[version], rng, unknown_tags=False)
             reply = error_reply(request, 7)
+            if reply is None:
+                continue
             assert type(reply).unframe(reply.frame(1)[4:])[1] == reply
             told = told or 7 in codes(reply)
         # What asks for nothing cannot be refused anything, but of twenty some ask.
@@ -72,9 +75,53 @@ def test_bare_names_are_found() -> None:
     assert [(one.key, one.error_code) for one in reply.coordinators] == [("g", 15)]
 
 
-def test_what_has_a_code_for_all_of_it_says_it_once() -> None:
-    assert error_reply(FetchRequest[7](max_wait_ms=0, min_bytes=0, topics=[]), 71).error_code == 71
-    assert error_reply(OffsetFetchRequest[3](group_id="g", topics=[("t", [0])]), 16).error_code == 16
-    reply = error_reply(ElectLeadersRequest[1](topic_partitions=[("t", [0, 1])], timeout_ms=1), 31)
-    assert reply.error_code == 31
-    assert [one.error_code for one in reply.replica_election_results[0].partition_result] == [31, 31]
+def test_some_codes_are_of_the_whole_and_some_of_the_elements() -> None:
+    offsets = {3: OffsetFetchRequest[3](group_id="g", topics=[("t", [0])])}
+    cls = OffsetFetchRequest[8]
+    offsets[8] = cls(groups=[cls.OffsetFetchRequestGroup(group_id="g", topics=[("t", [0])])])
+    reply = error_reply(offsets[3], 16)
+    assert (reply.error_code, reply.topics) == (16, [])
+    reply = error_reply(offsets[3], 29)
+    assert (reply.error_code, reply.topics[0].partitions[0].error_code) == (0, 29)
+    (group,) = error_reply(offsets[8], 16).groups
+    assert (group.group_id, group.error_code, group.topics) == ("g", 16, [])
+    (group,) = error_reply(offsets[8], 88).groups
+    assert (group.error_code, group.topics[0].partitions[0].error_code) == (0, 88)
+
+    leaving = LeaveGroupRequest[3]("g", [("m", None)])
+    reply = error_reply(leaving, 16)
+    assert (reply.error_code, reply.members) == (16, [])
+    reply = error_reply(leaving, 25)
+    assert (reply.error_code, [(one.member_id, one.error_code) for one in reply.members]) == (0, [("m", 25)])
+
+    elections = ElectLeadersRequest[1](topic_partitions=[("t", [0, 1])], timeout_ms=1)
+    for code, whole in ((31, 31), (84, 0)):
+        reply = error_reply(elections, code)
+        assert reply.error_code == whole
+        assert [one.error_code for one in reply.replica_election_results[0].partition_result] == [code, code]
+
+
+def test_a_fetch_fails_at_its_partitions_and_as_a_whole_for_its_session_alone() -> None:
+    cls = FetchRequest[12]
+    request = cls(
+        max_wait_ms=0, min_bytes=0, topics=[cls.FetchTopic(topic="a", partitions=[cls.FetchPartition(partition=2)])]
+    )
+    for code in (70, 71, 106):
+        reply = error_reply(request, code)
+        assert (reply.error_code, reply.responses) == (code, [])
+    for code in (1, 3, 6, 29, 74, 75, 76, -1):
+        reply = error_reply(request, code)
+        assert (reply.error_code, reply.responses[0].partitions[0].error_code) == (0, code)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        FetchRequest[12](max_wait_ms=0, min_bytes=0, topics=[]),
+        OffsetFetchRequest[5](group_id="g", topics=None),
+        DeleteGroupsRequest[0]([]),
+    ],
+    ids=lambda request: type(request).__name__,
+)
+def test_what_asks_for_nothing_cannot_be_refused_anything(request_: Request) -> None:
+    assert error_reply(request_, 29) is None
