@@ -46,6 +46,13 @@ ResponseT = TypeVar("ResponseT", bound="Response")
 
 log = logging.getLogger(__name__)
 
+# Releases that have a shorter name too.
+_SHORT: Final[dict[tuple[int, ...], tuple[tuple[int, ...], ...]]] = {
+    (0, 11, 0): ((0, 11),),
+    (0, 10, 0): ((0, 10),),
+    (0, 9, 0): ((0, 9),),
+}
+
 
 class KafkaClient:
     """A client for requests of the protocol.
@@ -66,7 +73,7 @@ class KafkaClient:
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("client")
-    API_VERSIONS: Final = list(reversed(KNOWN_RELEASES))
+    API_VERSIONS: Final = [name for release in reversed(KNOWN_RELEASES) for name in (release, *_SHORT.get(release, ()))]
 
     def __init__(
         self,

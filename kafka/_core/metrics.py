@@ -79,12 +79,12 @@ class ConnectionMetrics:
         self._add(sent, group, "outgoing-byte-rate", Rate())
         self._add(sent, group, "request-rate", Rate(sampled_stat=Count()))
         self._add(sent, group, "request-size-avg", Avg())
-        self._add(sent, group, "request-size-max", Max())
+        self._add(sent, group, "request-size-max", Max(empty=0.0))
         self._add(received, group, "incoming-byte-rate", Rate())
         self._add(received, group, "incoming-byte-total", SampledTotal())
         self._add(latency, group, "response-rate", Rate(sampled_stat=Count()))
         self._add(latency, group, "request-latency-avg", Avg())
-        self._add(latency, group, "request-latency-max", Max())
+        self._add(latency, group, "request-latency-max", Max(empty=0.0))
 
     def _add(self, sensor: Sensor, group: str, name: str, stat: AbstractMeasurableStat) -> None:
         metric_name = self._metrics.metric_name(name, group)

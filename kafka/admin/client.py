@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from kafka._runtime.application import ApplicationThread
 from kafka._runtime.network_thread import ThreadDriver
@@ -34,7 +33,7 @@ from kafka.admin.topic_setup import TopicSetup
 from kafka.admin.topics import Topics
 from kafka.admin.transactions import Transactions
 from kafka.admin.users import Users
-from kafka.config import Config, defaults, resolve
+from kafka.config import Config, defaults, name_client, resolve
 from kafka.errors import KafkaTimeoutError, UnsupportedVersionError
 from kafka.net.environment import Environment
 from kafka.protocol.registry import APIS
@@ -51,8 +50,6 @@ __all__ = ["AdminCalls", "KafkaAdminClient"]
 
 T = TypeVar("T")
 ResponseT = TypeVar("ResponseT", bound="Response")
-
-_NUMBERS: Final = itertools.count(1)
 
 
 class AdminCalls(
@@ -85,8 +82,7 @@ def _admin_config(configs: Mapping[str, object], declared: Mapping[str, object])
     """Return the configuration of an admin client, with a client_id."""
     given = {name: value for name, value in configs.items() if name != "client_id" or value is not None}
     config = resolve("admin", given, declared)
-    if "client_id" not in config.given:
-        config["client_id"] = f"purekafka-admin-{next(_NUMBERS)}"
+    name_client(config, "admin")
     return config
 
 

@@ -435,11 +435,11 @@ class Configs(Calls):
         for resource in brokers:
             has = known[resource.key]
             for name in resource.configs or ():
-                listener, plain = _split_listener(name)
+                listener, setting = _split_listener(name)
                 # A setting of one mechanism has the mechanism's name between the listener's and its own.
-                if not has.keys().isdisjoint({name, plain, plain.partition(".")[2]}) or name in _LISTED_ONCE_SET:
+                if not has.keys().isdisjoint({name, setting, setting.partition(".")[2]}) or name in _LISTED_ONCE_SET:
                     continue
-                near = get_close_matches(plain, has, n=1)
+                near = get_close_matches(setting, has, n=1)
                 hint = f": did you mean {listener + near[0]!r}?" if near else ""
                 raise InvalidConfigurationError(f"broker {resource.name} has no setting {name!r}{hint}")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
-from kafka.errors import KafkaError, NoError, for_code
+from kafka.errors import BrokerResponseError, KafkaError, NoError, for_code
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -174,11 +174,11 @@ def raise_failed(items: Iterable[ItemResult], results: object) -> None:
 
 def raise_refused(what: str, outcomes: Iterable[tuple[object, type[KafkaError]]], results: object) -> None:
     """Raise the first error of the items, whose outcomes are classes, with all outcomes in ``error.results``."""
-    failed = [
-        kind(f"{what}: {'-'.join(map(str, item)) if isinstance(item, tuple) else item}: {kind.description}")
-        for item, kind in outcomes
-        if kind is not NoError
-    ]
+    failed = []
+    for item, kind in outcomes:
+        if kind is not NoError:
+            text = f"{what}: {'-'.join(map(str, item)) if isinstance(item, tuple) else item}"
+            failed.append(kind(f"{text}: {kind.description}" if issubclass(kind, BrokerResponseError) else text))
     if failed:
         _raise(failed, results)
 

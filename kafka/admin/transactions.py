@@ -62,10 +62,9 @@ class TransactionState(Named, str, Enum):
     __str__ = str.__str__
 
 
-class TransactionListing(Result):
+class TransactionListing(NamedTuple):
     """A transactional id, its producer and its state."""
 
-    __slots__ = ()
     transactional_id: str
     producer_id: int
     state: TransactionState
@@ -86,26 +85,24 @@ class ListedTransactions(dict[int, list[TransactionListing]]):
         return not self.failed
 
 
-class TransactionDescription(Result):
+class TransactionDescription(NamedTuple):
     """A transaction: its coordinator, its producer, its state, and the partitions that it wrote to.
 
     The start is in milliseconds since 1970, -1 for a transaction that has not begun.
     """
 
-    __slots__ = ()
     coordinator_id: int
     state: TransactionState
     producer_id: int
     producer_epoch: int
     transaction_timeout_ms: int
     transaction_start_time_ms: int
-    topic_partitions: list[TopicPartition]
+    topic_partitions: set[TopicPartition]
 
 
-class ProducerState(Result):
+class ProducerState(NamedTuple):
     """The state of a producer at the leader of a partition; -1 for the start of a transaction that there is not."""
 
-    __slots__ = ()
     producer_id: int
     producer_epoch: int
     last_sequence: int
@@ -114,10 +111,9 @@ class ProducerState(Result):
     current_transaction_start_offset: int
 
 
-class PartitionProducerState(Result):
+class PartitionProducerState(NamedTuple):
     """The producers that have written to a partition lately."""
 
-    __slots__ = ()
     active_producers: list[ProducerState]
 
 
@@ -475,7 +471,7 @@ def _described(one: DescribeTransactionsResponse.TransactionState, coordinator: 
         producer_epoch=one.producer_epoch,
         transaction_timeout_ms=one.transaction_timeout_ms,
         transaction_start_time_ms=one.transaction_start_time_ms,
-        topic_partitions=[TopicPartition(topic.topic, number) for topic in one.topics for number in topic.partitions],
+        topic_partitions={TopicPartition(topic.topic, number) for topic in one.topics for number in topic.partitions},
     )
 
 

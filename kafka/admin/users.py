@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Final
+from typing import ClassVar, Final
 
 from kafka.acl import Named
 from kafka.admin.calls import Calls
@@ -28,7 +28,6 @@ __all__ = [
 ]
 
 _SALT_BYTES: Final = 24
-_FEWEST_ITERATIONS: Final = 4096
 
 
 class ScramMechanism(Named, IntEnum):
@@ -38,8 +37,12 @@ class ScramMechanism(Named, IntEnum):
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
 
-
-_HASHES: Final = {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_SHA_512: "sha512"}
+    @property
+    def hash_name(self) -> str:
+        """The hash of the mechanism, as `hashlib` names it."""
+        if self is ScramMechanism.UNKNOWN:
+            raise IllegalArgumentError("the mechanism UNKNOWN has no hash")
+        return self.name.removeprefix("SCRAM_").replace("_", "").lower()
 
 
 def _mechanism(given: ScramMechanism | str) -> ScramMechanism:
@@ -75,23 +78,27 @@ class UserScramCredentialUpsertion(UserScramCredentialDeletion):
 
     __slots__ = ("iterations", "salt", "salted_password")
 
+    DEFAULT_ITERATIONS: ClassVar[int] = 4096
+
     def __init__(
         self,
         user: str,
         mechanism: ScramMechanism | str,
         password: str | bytes,
-        iterations: int = _FEWEST_ITERATIONS,
+        iterations: int | None = None,
         salt: bytes | None = None,
     ) -> None:
         super().__init__(user, mechanism)
         if not password:
             raise IllegalArgumentError(f"the password of user {user!r} must not be empty")
+        if iterations is None:
+            iterations = self.DEFAULT_ITERATIONS
         if iterations < 1:
             raise IllegalArgumentError(f"iterations must be at least 1, not {iterations}")
         self.iterations = iterations
         self.salt = os.urandom(_SALT_BYTES) if salt is None else bytes(salt)
         secret = password.encode() if isinstance(password, str) else bytes(password)
-        self.salted_password = hashlib.pbkdf2_hmac(_HASHES[self.mechanism], secret, self.salt, iterations)
+        self.salted_password = hashlib.pbkdf2_hmac(self.mechanism.hash_name, secret, self.salt, iterations)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.user!r}, {self.mechanism.name}, iterations={self.iterations})"

@@ -81,4 +81,4 @@ def _as_offset(offset: object) -> OffsetAndMetadata:
         if not isinstance(offset[1], str):
             raise TypeError(f"the metadata of an offset must be a str, not {offset[1]!r}")
         return OffsetAndMetadata(*offset)
-    raise TypeError(f"an offset must be a number, a pair (number, str) or an OffsetAndMetadata, not {offset!r}")
+    raise ValueError(f"an offset must be a number, a pair (number, str) or an OffsetAndMetadata, not {offset!r}")

@@ -443,12 +443,12 @@ class Cluster(Lifecycle):
                 group.spawn(connect(broker_id, connection))
         return unreachable
 
-    def process_topics(self, topics: Iterable[object]) -> set[str]:
+    def process_topics(self, response_topics: Iterable[object]) -> set[str]:
         """Take partitions and leaders of these topics; other topics stay as they are known.
 
         Returns the names of topics that lack data, or have a partition without a leader that is connected.
         """
-        return self._process_topics([_topic(topic) for topic in topics], whole=False)
+        return self._process_topics([_topic(topic) for topic in response_topics], whole=False)
 
     def _process_topics(self, topics: Iterable[TopicEntry], *, whole: bool) -> set[str]:
         missing: set[str] = set()

@@ -17,7 +17,7 @@ from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
 from kafka.aio.consumer_engine import AIOEngine, ListenerTask
 from kafka.aio.consumer_offsets import ConsumerOffsets, SharedCalls
 from kafka.aio.lifecycle import Phase
-from kafka.config import Config, defaults
+from kafka.config import Config, defaults, name_client
 from kafka.consumer.arguments import checked_limit, checked_partitions, checked_timeout
 from kafka.consumer.subscription_state import Mode
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
@@ -137,6 +137,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         # With that protocol brokers decide what aiokafka's defaults are about.
         differing = SHARED_DEFAULTS if configs.get("group_protocol") == "consumer" else DEFAULTS
         self.config: Config = checked_config("consumer", "AIOKafkaConsumer", configs, differing)
+        name_client(self.config, "consumer")
         self._rebalance_timeout = checked_timeout(
             self.config["session_timeout_ms"] if rebalance_timeout_ms is None else rebalance_timeout_ms
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.aio.structs import RecordMetadata
 from kafka.producer.asyncio_future import AsyncRecordFuture, AsyncSentRecords
+from kafka.producer.producer_batch import NOT_ACKNOWLEDGED
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -20,17 +21,22 @@ _new = tuple.__new__
 
 
 def record_metadata(batch: ProducerBatch, index: int, outcome: Any, timestamp: int) -> RecordMetadata:
-    """Return the metadata of a record of a batch that is written, whose own timestamp this is."""
+    """Return the metadata of a record of a batch that is written, whose own timestamp this is; None with acks=0."""
     tp = batch.partition.tp
     base_offset, append_time = outcome
     if append_time >= 0:
         timestamp = append_time
-    offset = -1 if base_offset < 0 else base_offset + index
+    if base_offset >= 0:
+        offset = base_offset + index
+    elif outcome is NOT_ACKNOWLEDGED:
+        return None  # type: ignore[return-value]  # as in aiokafka, whose programs ask for None with acks=0 alone
+    else:
+        offset = -1
     return _new(RecordMetadata, (tp.topic, tp.partition, tp, offset, timestamp, int(append_time >= 0), None))
 
 
 class AIORecordFuture(AsyncRecordFuture):
-    """The outcome of a `send()`, now or later: a future of asyncio whose result is a `RecordMetadata`.
+    """The outcome of a `send()`, now or later: a future of asyncio. The result is a `RecordMetadata`, None with acks=0.
 
     Cancelling it, or a task that awaits it, withdraws nothing: the record is written or given up all the same. To await
     it sends the record's batch at once, without waiting for linger_ms.

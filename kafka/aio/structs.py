@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from kafka.record.consumer_record import ConsumerRecord as _PlainRecord
 from kafka.record.consumer_record import K, V
@@ -36,10 +37,19 @@ class RecordMetadata(NamedTuple):
 
 
 class ConsumerRecord(_PlainRecord[K, V]):
-    """One record of a partition, to which an application may add attributes.
+    """One record of a partition, to which an application may add attributes. Its headers are a tuple of pairs.
 
     >>> record = ConsumerRecord("events", 0, 17, 1700000000000, 0, None, b"hello")
     >>> record.consumer = "mine"
-    >>> record.offset, record.value, record.consumer
-    (17, b'hello', 'mine')
+    >>> record.offset, record.value, record.headers, record.consumer
+    (17, b'hello', (), 'mine')
     """
+
+    @property
+    def headers(self) -> tuple[tuple[str, bytes | None], ...]:
+        """Pairs of a key and a value, in the order in which they were sent; empty without headers."""
+        pairs: Sequence[tuple[str, bytes | None]] = self[_HEADERS]  # type: ignore[assignment]  # by its index
+        return tuple(pairs)
+
+
+_HEADERS: Final = _PlainRecord._fields.index("headers")

@@ -65,7 +65,7 @@ def _describe(arguments: Namespace) -> int:
                 "producer_epoch": one.producer_epoch,
                 "timeout_ms": one.transaction_timeout_ms,
                 "start_time": one.transaction_start_time_ms,
-                "partitions": [f"{tp.topic}-{tp.partition}" for tp in one.topic_partitions],
+                "partitions": [f"{tp.topic}-{tp.partition}" for tp in sorted(one.topic_partitions)],
             }
         )
     columns = [

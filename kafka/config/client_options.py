@@ -81,7 +81,8 @@ CLIENT_OPTIONS: Final = (
         LINKS,
         f"purekafka-{__version__}",
         Text(sent=True),
-        "The client's name in the logs, metrics and quotas of the brokers. A producer has a numbered name by default.",
+        "The client's name in the logs, metrics and quotas of the brokers. Producers, consumers and admin clients "
+        "have numbered names by default, such as purekafka-consumer-1.",
         defaults={"producer": None},
     ),
     Option(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, MutableMapping
+from functools import partial
 from typing import Any, Final
 
 from kafka._text import without_passwords
@@ -13,7 +16,9 @@ from kafka.config.rules import RULES
 from kafka.config.table import BY_SPELLING, OPTIONS
 from kafka.errors import KafkaConfigurationError
 
-__all__ = ["Config", "defaults", "parse", "resolve"]
+__all__ = ["Config", "defaults", "name_client", "parse", "resolve"]
+
+_NUMBERS: Final[defaultdict[str, Iterator[int]]] = defaultdict(partial(itertools.count, 1))
 
 
 # Spellings that DEFAULT_CONFIG had in kafka-python, and that programs look up there.
@@ -142,6 +147,18 @@ def resolve(kind: str, given: Mapping[str, object], declared: Mapping[str, objec
     for rule in RULES:
         rule(values, chosen)
     return Config(kind, values, frozenset(chosen))
+
+
+def name_client(config: Config, kind: str) -> None:
+    """Give a client a numbered name unless the application has named it: logs and metrics then tell clients apart.
+
+    >>> config = resolve("consumer", {})
+    >>> name_client(config, "consumer")
+    >>> config["client_id"]
+    'purekafka-consumer-...'
+    """
+    if "client_id" not in config.given:
+        config["client_id"] = f"purekafka-{kind}-{next(_NUMBERS[kind])}"
 
 
 def _changed(kind: str, declared: Mapping[str, object], given: Mapping[str, object]) -> dict[str, Any]:

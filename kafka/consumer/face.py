@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
-from kafka.config import defaults, resolve
+from kafka.config import defaults, name_client, resolve
 from kafka.consumer.arguments import (
     checked_callback,
     checked_limit,
@@ -69,6 +69,7 @@ class ConsumerFace:
                     "KafkaConsumer('events', 'orders', bootstrap_servers='localhost:9092', group_id='readers')"
                 )
         self.config = resolve("consumer", dict(configs), self.DEFAULT_CONFIG)
+        name_client(self.config, "consumer")
         self._subscription = SubscriptionState()
         timeout = self.config["consumer_timeout_ms"]
         self._iteration_timeout = _FOREVER if timeout < 0 or timeout == math.inf else timeout / 1000

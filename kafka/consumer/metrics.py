@@ -22,16 +22,16 @@ class FetchMetrics(SensorGroup):
         self._latency = self._sensor(
             "fetch-latency",
             ("fetch-latency-avg", Avg()),
-            ("fetch-latency-max", Max()),
+            ("fetch-latency-max", Max(empty=0.0)),
             ("fetch-rate", Rate()),
         )
         self._throttle = self._sensor(
-            "throttle", ("fetch-throttle-time-avg", Avg()), ("fetch-throttle-time-max", Max())
+            "throttle", ("fetch-throttle-time-avg", Avg()), ("fetch-throttle-time-max", Max(empty=0.0))
         )
         self._sizes = self._sensor(
             "bytes",
             ("fetch-size-avg", Avg()),
-            ("fetch-size-max", Max()),
+            ("fetch-size-max", Max(empty=0.0)),
             ("bytes-consumed-rate", Rate()),
             ("bytes-consumed-total", Total()),
         )

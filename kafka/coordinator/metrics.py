@@ -28,7 +28,12 @@ class GroupCoordinatorMetrics:
         self.metric_group_name = f"{prefix}-coordinator-metrics"
         self._tags = dict(tags or {})
         self.heartbeat_latency = self._sensor("heartbeat-latency")
-        self._add(self.heartbeat_latency, "heartbeat-response-time-max", "The longest that a heartbeat took, ms", Max())
+        self._add(
+            self.heartbeat_latency,
+            "heartbeat-response-time-max",
+            "The longest that a heartbeat took, ms",
+            Max(empty=0.0),
+        )
         self._add(self.heartbeat_latency, "heartbeat-rate", "Heartbeats per second", Rate(sampled_stat=Count()))
         self.join_latency = self._latency("join", "a join of the group")
         self.sync_latency = self._latency("sync", "a sync of the group")
@@ -54,7 +59,7 @@ class GroupCoordinatorMetrics:
     def _latency(self, name: str, words: str) -> Sensor:
         sensor = self._sensor(f"{name}-latency")
         self._add(sensor, f"{name}-time-avg", f"How long {words} takes, ms", Avg())
-        self._add(sensor, f"{name}-time-max", f"How long {words} took at most, ms", Max())
+        self._add(sensor, f"{name}-time-max", f"How long {words} took at most, ms", Max(empty=0.0))
         self._add(sensor, f"{name}-rate", f"How often per second there is {words}", Rate(sampled_stat=Count()))
         return sensor
 
@@ -78,7 +83,7 @@ class ConsumerCoordinatorMetrics:
         self.metric_group_name = f"{metric_group_prefix}-coordinator-metrics"
         self.commit_latency = self.metrics.sensor(f"{self.metric_group_name}.commit-latency")
         self._add("commit-latency-avg", "How long a commit takes, ms", Avg())
-        self._add("commit-latency-max", "How long a commit took at most, ms", Max())
+        self._add("commit-latency-max", "How long a commit took at most, ms", Max(empty=0.0))
         self._add("commit-rate", "Commits per second", Rate(sampled_stat=Count()))
         name = self._name("assigned-partitions", "How many partitions this consumer has")
         if name not in self.metrics.metrics:

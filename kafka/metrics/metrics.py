@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
-from kafka.metrics.metric import AbstractMeasurable, KafkaMetric, MetricConfig, MetricName
+from kafka.metrics.metric import AbstractMeasurable, AnonMeasurable, KafkaMetric, MetricConfig, MetricName
 from kafka.metrics.reporters import AbstractMetricsReporter
 from kafka.metrics.sensor import Sensor
 
@@ -29,8 +29,8 @@ class Metrics:
     >>> sizes.add(metrics.metric_name("message-size-max", "producer-metrics"), Max())
     >>> for size in (10, 20, 60):
     ...     sizes.record(size)
-    >>> metrics.snapshot()
-    {'producer-metrics': {'message-size-avg': 30.0, 'message-size-max': 60.0}}
+    >>> metrics.snapshot()["producer-metrics"], metrics.snapshot()["kafka-metrics-count"]
+    ({'message-size-avg': 30.0, 'message-size-max': 60.0}, {'count': 3.0})
     """
 
     def __init__(
@@ -53,6 +53,10 @@ class Metrics:
         self._next_expiry_ms = float("inf")
         for reporter in self._reporters:
             reporter.init([])
+        self.add_metric(
+            self.metric_name("count", "kafka-metrics-count", "total number of registered metrics"),
+            AnonMeasurable(lambda _config, _now: len(self._metrics)),
+        )
 
     def now_ms(self) -> float:
         """The time, in milliseconds since the epoch."""

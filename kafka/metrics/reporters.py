@@ -48,7 +48,7 @@ class DictReporter(AbstractMetricsReporter):
     >>> metrics = Metrics(reporters=[reporter])
     >>> metrics.sensor("s").add(metrics.metric_name("total", "group", tags={"b": 2, "a": 1}), Total())
     >>> reporter.snapshot()
-    {'app.group.a=1,b=2': {'total': 0.0}}
+    {'app.kafka-metrics-count': {'count': 2.0}, 'app.group.a=1,b=2': {'total': 0.0}}
     """
 
     def __init__(self, prefix: str | None = "") -> None:

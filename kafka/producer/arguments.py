@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from operator import index
 from typing import Any, Final, SupportsIndex
 
-from kafka.config import Config, resolve
+from kafka.config import Config, name_client, resolve
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError
 from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition, check_topic
@@ -29,7 +28,6 @@ __all__ = [
     "options_of",
 ]
 
-_NUMBERS: Final = itertools.count(1)
 _PAIR: Final = 2
 _LATEST: Final = 2**63 - 1
 
@@ -43,8 +41,7 @@ def checked_config(configs: Mapping[str, Any], declared: Mapping[str, Any] | Non
     """
     given = {name: value for name, value in configs.items() if name != "client_id" or value is not None}
     config = resolve("producer", given, declared)
-    if "client_id" not in config.given:
-        config["client_id"] = f"purekafka-producer-{next(_NUMBERS)}"
+    name_client(config, "producer")
     for option in ("transaction_two_phase_commit_enable",):
         if config[option]:
             raise KafkaConfigurationError(f"{option} is not supported by this release", option=option)

@@ -166,6 +166,15 @@ class FutureRecordMetadata(RecordFuture):
 
     __slots__ = ()
 
+    def __init__(self, batch: ProducerBatch | FutureProduceResult, index: int, timestamp: int, *sizes: Any) -> None:
+        made: Any = batch
+        if hasattr(batch, "topic_partition"):
+            # As programs for older releases make one, mostly in tests: with a checksum before the sizes.
+            from kafka.legacy.produce_result import BatchOfResult
+
+            made, sizes = BatchOfResult.of(batch), sizes[1:]
+        super().__init__(made, index, timestamp, *sizes)
+
     # Looking…
 
     def succeeded(self) -> bool:

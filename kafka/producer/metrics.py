@@ -34,12 +34,14 @@ class ProducerMetrics(SensorGroup):
 
     def __init__(self, metrics: Metrics, prefix: str, accumulator: RecordAccumulator) -> None:
         super().__init__(metrics, f"{prefix}-metrics")
-        self._sizes = self._sensor("batch-size", ("batch-size-avg", Avg()), ("batch-size-max", Max()))
+        self._sizes = self._sensor("batch-size", ("batch-size-avg", Avg()), ("batch-size-max", Max(empty=0.0)))
         self._records = self._sensor(
             "records", ("record-send-rate", Rate()), ("record-send-total", Total()), ("records-per-request-avg", Avg())
         )
         self._compression = self._sensor("compression", ("compression-rate-avg", Avg()))
-        self._queued = self._sensor("queue", ("record-queue-time-avg", Avg()), ("record-queue-time-max", Max()))
+        self._queued = self._sensor(
+            "queue", ("record-queue-time-avg", Avg()), ("record-queue-time-max", Max(empty=0.0))
+        )
         self._retries = self._sensor("retries", ("record-retry-rate", Rate()), ("record-retry-total", Total()))
         self._errors = self._sensor("errors", ("record-error-rate", Rate()), ("record-error-total", Total()))
         self._calls = {name: self._sensor(f"{name}-time", (f"{name}-time-ns-total", Total())) for name in _CALLS}

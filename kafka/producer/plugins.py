@@ -140,7 +140,9 @@ class Interception:
     def _follow(self, future: FutureT) -> FutureT:
         batch = future._batch  # noqa: SLF001 - of one package
 
-        def written(metadata: RecordMetadata) -> None:
+        def written(metadata: RecordMetadata | None) -> None:
+            if metadata is None:  # acks=0
+                metadata = _unknown_place(batch.partition.tp)
             self._interceptors.tell("on_acknowledgement", metadata, None)
 
         def given_up(error: BaseException) -> object:
@@ -155,5 +157,8 @@ class Interception:
         self._failed(TopicPartition(record.topic, partition), error)
 
     def _failed(self, where: TopicPartition, error: BaseException) -> None:
-        metadata = RecordMetadata(where.topic, where.partition, where, -1, -1, None, -1, -1, -1)
-        self._interceptors.tell("on_acknowledgement", metadata, error)
+        self._interceptors.tell("on_acknowledgement", _unknown_place(where), error)
+
+
+def _unknown_place(where: TopicPartition) -> RecordMetadata:
+    return RecordMetadata(where.topic, where.partition, where, -1, -1, None, -1, -1, -1)

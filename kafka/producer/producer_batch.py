@@ -141,6 +141,10 @@ class Delivered(NamedTuple):
     """The broker's timestamp for all records, -1 where they keep their own."""
 
 
+# The outcome with acks=0. It is this object: a batch that the broker had written long before has the same numbers.
+NOT_ACKNOWLEDGED: Final = Delivered(-1, -1)
+
+
 class Divided(NamedTuple):
     """The batch was too large; these smaller batches have its records, in order."""
 

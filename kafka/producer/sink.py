@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka._core.client import PRODUCE
 from kafka.errors import Code, KafkaError, KafkaProtocolError, UnknownBrokerIdError, UnsupportedVersionError, for_code
 from kafka.producer.produce_request import OLDEST, Written, read_reply, request_type
-from kafka.producer.producer_batch import Delivered, ProduceOutcome, ProducerBatch, classify
+from kafka.producer.producer_batch import NOT_ACKNOWLEDGED, Delivered, ProduceOutcome, ProducerBatch, classify
 from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.types import Gathered
 from kafka.structs import BrokerMetadata
@@ -244,7 +244,7 @@ class Sink:
             self._failed(batches, reply)
         elif self._sender.acks == 0:
             for batch in batches:
-                self._sender.answered(batch, ProduceOutcome.DONE, Delivered(-1, -1))
+                self._sender.answered(batch, ProduceOutcome.DONE, NOT_ACKNOWLEDGED)
         else:
             self._take_response(batches, names, reply)
         self._sender.request_done()

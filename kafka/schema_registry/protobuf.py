@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from kafka.schema_registry.avro import read_long, write_long
@@ -175,8 +176,7 @@ class ProtobufCodec:
 
 
 def _to_dict(pool: Any) -> Callable[[Any], Any]:
-    """Return the function that turns a message into a dict with all fields, also those that are 0, empty or false."""
-    from functools import partial
+    """Return the function that turns a message into a dict with all fields, also if they are 0, empty or false."""
     from inspect import signature
 
     from google.protobuf.json_format import MessageToDict
@@ -198,7 +198,7 @@ class _Integers:
         name = descriptor.full_name
         if name in {"google.protobuf.Int64Value", "google.protobuf.UInt64Value"}:
             return int(value)
-        if name.startswith("google.protobuf."):  # each has a form of its own
+        if name.startswith("google.protobuf."):  # each has another form
             return value
         fields = self._fields.get(name)
         if fields is None:
@@ -216,18 +216,22 @@ class _Integers:
         """Return what makes numbers of a field's value; None if it has none of these integers."""
         inner = field.message_type
         if inner is not None and inner.GetOptions().map_entry:
-            one = self._of(inner.fields_by_name["value"])
-            return None if one is None else lambda values: {key: one(value) for key, value in values.items()}
+            of_value = self._of(inner.fields_by_name["value"])
+            return None if of_value is None else partial(_in_values, of_value)
+        one: Callable[[Any], Any] | None = None
         if inner is not None:
-            one = self._message(inner)
-        else:
-            one = int if field.cpp_type in {field.CPPTYPE_INT64, field.CPPTYPE_UINT64} else None
-        if one is not None and _is_repeated(field):
-            return lambda values: [one(value) for value in values]
-        return one
+            one = partial(self.in_message, inner)
+        elif field.cpp_type in {field.CPPTYPE_INT64, field.CPPTYPE_UINT64}:
+            one = int
+        return partial(_in_list, one) if one is not None and _is_repeated(field) else one
 
-    def _message(self, descriptor: Any) -> Callable[[Any], Any]:
-        return lambda value: self.in_message(descriptor, value)
+
+def _in_values(one: Callable[[Any], Any], values: dict[str, Any]) -> dict[str, Any]:
+    return {key: one(value) for key, value in values.items()}
+
+
+def _in_list(one: Callable[[Any], Any], values: list[Any]) -> list[Any]:
+    return [one(value) for value in values]
 
 
 def _is_repeated(field: Any) -> bool:

@@ -64,9 +64,9 @@ class SchemaDeserializer:
     ``kind`` (``AVRO``, ``JSON``, ``PROTOBUF``) refuses schemas of the other types. ``form`` is for Avro: ``native`` has
     the values of Python, ``json`` what JSON can carry, ``tagged`` Avro's own JSON, ``short_tagged`` the same with the
     names of types without namespaces. A message of Protobuf is a dict with the names of its fields, whose values are as
-    in the JSON of Protobuf, except that integers of 64 bits are numbers. It has all fields that are not optional, also
-    those that are 0, empty or false. A schema is looked up once, by the thread that reads records; in a program with
-    `kafka.aio` that blocks the event loop.
+    in the JSON of Protobuf, except that integers of 64 bits are numbers. It has all fields that are not optional, the
+    fields that are 0, empty or false among them. A schema is looked up once, by the thread that reads records; in a
+    program with `kafka.aio` that blocks the event loop.
 
     >>> from kafka.schema_registry import SchemaDeserializer, SchemaRegistry
     >>> deserializer = SchemaDeserializer(SchemaRegistry("http://localhost:8081"))

@@ -148,6 +148,11 @@ def rest(client, seconds):
 def test_the_historic_paths_lead_to_one_class():
     assert kafka.client.KafkaClient is KafkaClient
     assert (2, 8) in KafkaClient.API_VERSIONS
+    # In kafka-python 1.3.4, whose manual points there.
+    historic = [(0, 10, 1), (0, 10, 0), (0, 10), (0, 9), (0, 8, 2), (0, 8, 1), (0, 8, 0)]
+    assert [release for release in KafkaClient.API_VERSIONS if release in historic] == historic
+    for release in KafkaClient.API_VERSIONS:
+        assert resolve("client", {"api_version": release})["api_version"] == release
     assert KafkaClient.DEFAULT_CONFIG["request_timeout_ms"] == 30000
 
 

@@ -3,6 +3,7 @@
 import importlib
 import math
 import random
+import sys
 import threading
 
 import pytest
@@ -69,6 +70,11 @@ def name(text, group="g", **tags):
     return MetricName(text, group, "", tags)
 
 
+def own(metrics):
+    """The metrics without the one of the registry itself: how many there are."""
+    return {key: metric for key, metric in metrics.metrics.items() if key.group != "kafka-metrics-count"}
+
+
 def feed(stat, config, *values):
     for time_ms, value in values:
         stat.record(config, value, time_ms)
@@ -84,7 +90,7 @@ def feed(stat, config, *values):
         (Avg, 0.0, 20.0, 30.0),
         (Count, 0.0, 3.0, 1.0),
         (Max, -math.inf, 30.0, 30.0),
-        (Min, math.inf, 10.0, 30.0),
+        (Min, float(sys.maxsize), 10.0, 30.0),
         (SampledTotal, 0.0, 60.0, 30.0),
     ],
 )
@@ -95,6 +101,14 @@ def test_a_windowed_stat_looks_back_over_its_windows_only(config, stat, empty, b
     assert sampled.measure(config, 1999) == both
     assert sampled.measure(config, 2000) == last
     assert sampled.measure(config, 3000) == empty
+
+
+def test_a_maximum_may_have_a_number_where_it_has_no_value(config):
+    highest = Max(empty=0.0)
+    assert highest.measure(config, 0) == 0.0
+    feed(highest, config, (0, 10))
+    assert highest.measure(config, 1) == 10.0
+    assert highest.measure(config, 9999) == 0.0
 
 
 def test_a_window_ends_after_its_number_of_events():
@@ -200,7 +214,7 @@ def test_percentiles_over_windows(metrics, clock, bucketing):
     sensor.add_compound(stat)
     for value in range(100):
         sensor.record(value)
-    found = {n.name: m.value() for n, m in metrics.metrics.items()}
+    found = {n.name: m.value() for n, m in own(metrics).items()}
     assert found == {
         "p25": pytest.approx(25, abs=1),
         "p50": pytest.approx(50, abs=1),
@@ -304,10 +318,10 @@ def test_removing_a_sensor_removes_its_metrics_and_children(metrics):
     child = metrics.sensor("child", parents=[top])
     child.add(name("b"), Count())
     metrics.remove_sensor("child")
-    assert set(metrics.metrics) == {name("a")}
+    assert set(own(metrics)) == {name("a")}
     metrics.sensor("child", parents=[top]).add(name("b"), Count())
     metrics.remove_sensor("top")
-    assert not metrics.metrics
+    assert not own(metrics)
     assert metrics.get_sensor("child") is None
     metrics.remove_sensor("top")
 
@@ -347,13 +361,13 @@ def test_expired_sensors_go_when_someone_looks(metrics, clock):
     clock.advance(0.9)
     metrics.sensor("short").record()
     clock.advance(0.9)
-    assert len(metrics.metrics) == 3
+    assert len(own(metrics)) == 3
     clock.advance(0.2)
-    assert set(metrics.metrics) == {name("long"), name("ever")}
+    assert set(own(metrics)) == {name("long"), name("ever")}
     assert metrics.get_sensor("short") is None
     clock.advance(100)
     Metrics.ExpireSensorTask.run(metrics)
-    assert set(metrics._metrics) == {name("ever")}
+    assert set(own(metrics)) == {name("ever")}
     again = metrics.sensor("short", inactive_sensor_expiration_time_seconds=1)
     again.add(name("short"), Count())
     again.record()
@@ -364,7 +378,7 @@ def test_nothing_expires_unless_it_is_enabled(clock):
     metrics = Metrics(clock=clock)
     metrics.sensor("s", inactive_sensor_expiration_time_seconds=1).add(name("a"), Count())
     clock.advance(1000)
-    assert len(metrics.metrics) == 1
+    assert len(own(metrics)) == 1
 
 
 class Recorder(AbstractMetricsReporter):
@@ -394,8 +408,8 @@ def test_reporters_hear_of_everything(clock):
     metrics.add_reporter(second)
     metrics.remove_sensor("s")
     metrics.close()
-    assert first.calls == [("init", []), ("change", "a"), ("removal", "a"), ("close", None)]
-    assert second.calls == [("init", ["a"]), ("removal", "a"), ("close", None)]
+    assert first.calls == [("init", []), ("change", "count"), ("change", "a"), ("removal", "a"), ("close", None)]
+    assert second.calls == [("init", ["count", "a"]), ("removal", "a"), ("close", None)]
 
 
 def test_dict_reporter_groups_by_prefix_group_and_tags(metrics):
@@ -403,9 +417,10 @@ def test_dict_reporter_groups_by_prefix_group_and_tags(metrics):
     metrics.add_metric(name("early"), AnonMeasurable(lambda config, now: 1))
     metrics.add_reporter(reporter)
     metrics.add_metric(name("a", b=2, a=1), AnonMeasurable(lambda config, now: 2))
-    assert reporter.snapshot() == {"p.g": {"early": 1}, "p.g.a=1,b=2": {"a": 2}}
+    count = "p.kafka-metrics-count"
+    assert reporter.snapshot() == {count: {"count": 3}, "p.g": {"early": 1}, "p.g.a=1,b=2": {"a": 2}}
     metrics.remove_metric(name("early"))
-    assert reporter.snapshot() == {"p.g.a=1,b=2": {"a": 2}}
+    assert reporter.snapshot() == {count: {"count": 2}, "p.g.a=1,b=2": {"a": 2}}
     assert reporter.configure({}) is None
     assert DictReporter(None).get_category(KafkaMetric(name("a"), Count(), MetricConfig())) == "g"
 
@@ -414,7 +429,7 @@ def test_snapshot_is_grouped(metrics):
     metrics.sensor("s").add(name("a"), Count())
     metrics.sensor("s").add(name("b", "h"), Total())
     metrics.sensor("s").record()
-    assert metrics.snapshot() == {"g": {"a": 1.0}, "h": {"b": 1.0}}
+    assert metrics.snapshot() == {"kafka-metrics-count": {"count": 3.0}, "g": {"a": 1.0}, "h": {"b": 1.0}}
 
 
 def test_threads_lose_no_value():

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kafka.admin.client import AdminCalls
 from kafka.admin.core import AdminCore
@@ -11,6 +10,7 @@ from kafka.admin.records import RecordsToDelete
 from kafka.admin.resources import NewPartitions, NewTopic
 from kafka.aio.arguments import checked_config
 from kafka.aio.lifecycle import Lifecycle, Phase
+from kafka.config import name_client
 
 if TYPE_CHECKING:
     import asyncio
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kafka.metrics import Metrics
 
 __all__ = ["AIOKafkaAdminClient", "NewPartitions", "NewTopic", "RecordsToDelete"]
-
-_NUMBERS: Final = itertools.count(1)
 
 
 class AIOKafkaAdminClient(Lifecycle, AdminCalls):
@@ -53,8 +51,9 @@ class AIOKafkaAdminClient(Lifecycle, AdminCalls):
     def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
         Lifecycle.__init__(self, loop)
         if configs.get("client_id") is None:
-            configs["client_id"] = f"purekafka-aio-admin-{next(_NUMBERS)}"
+            configs.pop("client_id", None)
         self.config: Config = checked_config("admin", "AIOKafkaAdminClient", configs)
+        name_client(self.config, "admin")
         self._metrics: Metrics | None = None
 
     # Its life…

@@ -9,6 +9,7 @@ reused. Only a value opens a window, so a metric without values costs nothing.
 from __future__ import annotations
 
 import math
+import sys
 from abc import abstractmethod
 from collections.abc import Sequence
 
@@ -188,10 +189,10 @@ class Count(SampledTotal):
 
 
 class Max(AbstractSampledStat):
-    """The largest value; -inf where there is none."""
+    """The largest value; `empty` where there is none, which no value is below."""
 
-    def __init__(self) -> None:
-        super().__init__(-math.inf)
+    def __init__(self, empty: float = -math.inf) -> None:
+        super().__init__(empty)
 
     def update(self, sample: Window, config: MetricConfig, value: float, time_ms: float) -> None:
         """Keep the larger."""
@@ -208,14 +209,14 @@ class Max(AbstractSampledStat):
 
     def combine(self, samples: Sequence[Window], config: MetricConfig, now: float) -> float:
         """The largest of all."""
-        return max((sample.value for sample in samples), default=-math.inf)
+        return max((sample.value for sample in samples), default=self._initial_value)
 
 
 class Min(AbstractSampledStat):
-    """The smallest value; inf where there is none."""
+    """The smallest value; ``float(sys.maxsize)`` where there is none, as in kafka-python."""
 
     def __init__(self) -> None:
-        super().__init__(math.inf)
+        super().__init__(float(sys.maxsize))
 
     def update(self, sample: Window, config: MetricConfig, value: float, time_ms: float) -> None:
         """Keep the smaller."""
@@ -232,4 +233,4 @@ class Min(AbstractSampledStat):
 
     def combine(self, samples: Sequence[Window], config: MetricConfig, now: float) -> float:
         """The smallest of all."""
-        return min((sample.value for sample in samples), default=math.inf)
+        return min((sample.value for sample in samples), default=self._initial_value)

@@ -37,7 +37,7 @@ def test_transactions_are_listed_by_broker_and_filter(admin: KafkaAdminClient, p
     found = admin.list_transactions()
     assert sorted(found) == [1, 2, 3]
     ((listing,),) = [some for some in found.values() if some]
-    assert (listing.transactional_id, listing["state"]) == ("orders", TransactionState.ONGOING)
+    assert (listing.transactional_id, listing.state) == ("orders", TransactionState.ONGOING)
     node = admin.find_coordinator("orders", "transaction")
     assert list(admin.list_transactions([node])) == [node]
 
@@ -57,11 +57,11 @@ def test_transactions_are_listed_by_broker_and_filter(admin: KafkaAdminClient, p
 
 def test_transactions_are_described(admin: KafkaAdminClient, producer: KafkaProducer):
     found = admin.describe_transactions(["orders"])["orders"]
-    assert (found.state, found.topic_partitions) == (TransactionState.ONGOING, [FIRST])
+    assert (found.state, found.topic_partitions) == (TransactionState.ONGOING, {FIRST})
     assert found.transaction_start_time_ms > 0
     assert found.coordinator_id == admin.find_coordinator("orders", "transaction")
     producer.commit_transaction()
-    assert admin.describe_transactions(["orders"])["orders"].topic_partitions == []
+    assert admin.describe_transactions(["orders"])["orders"].topic_partitions == set()
     with pytest.raises(TransactionalIdNotFoundError, match="'nobody'") as caught:
         admin.describe_transactions(["orders", "nobody"])
     assert caught.value.results["orders"].producer_id == found.producer_id

@@ -157,6 +157,43 @@ def test_positions(run, broker):
     run(main())
 
 
+def test_records_and_errors_are_those_of_aiokafka(run, broker):
+    """Run with aiokafka 0.14 as well: it gives the same."""
+    servers = broker.bootstrap_servers
+
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+            await producer.send_and_wait("one", b"v", headers=[("a", b"1"), ("b", None)])
+            await producer.send_and_wait("one", b"v")
+        one = TopicPartition("one", 0)
+        options = {"group_id": "g", "auto_offset_reset": "earliest", "enable_auto_commit": False}
+        async with AIOKafkaConsumer("one", bootstrap_servers=servers, **options) as reader:
+            record = await reader.getone()
+            assert record.headers == (("a", b"1"), ("b", None))
+            assert (await reader.getone()).headers == ()
+            for wrong in ("x", 1.5, (1, "a", 3), None):
+                with pytest.raises(ValueError, match="an offset must be a number"):
+                    await reader.commit({one: wrong})
+            for wrong in ({}, [1]):
+                with pytest.raises(ValueError, match="offsets must be a mapping"):
+                    await reader.commit(wrong)
+            with pytest.raises(TypeError, match="metadata"):
+                await reader.commit({one: (1, 5)})
+            with pytest.raises(TypeError, match="TopicPartition"):
+                await reader.commit({"one": 1})
+            with pytest.raises(IllegalStateError):
+                await reader.commit({TopicPartition("t", 0): 1})
+        async with AIOKafkaConsumer(bootstrap_servers=servers) as reader:
+            reader.assign([one])
+            with pytest.raises(IllegalOperation, match="needs a group"):
+                await reader.seek_to_committed()
+            async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+                await producer.send_and_wait("one", b"w", headers=record.headers)
+
+    run(main())
+    assert broker.records("one")[-1].headers == [("a", b"1"), ("b", None)]
+
+
 def test_wrong_arguments_say_so():
     for error, arguments, options in (
         (TypeError, (), {"topics": "t"}),

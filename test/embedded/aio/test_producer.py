@@ -42,6 +42,35 @@ def values(broker, topic="events", **options):
     return [record.value for record in broker.records(topic, **options)]
 
 
+def test_without_acknowledgements_the_result_is_none_as_in_aiokafka(run, broker):
+    class Watching:
+        def __init__(self):
+            self.seen = []
+
+        def on_acknowledgement(self, metadata, error):
+            self.seen.append((metadata.topic_partition, metadata.offset, error))
+
+    async def main():
+        watching = Watching()
+        async with AIOKafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers, acks=0, interceptors=[watching]
+        ) as producer:
+            assert await (await producer.send("events", b"0")) is None
+        assert watching.seen == [(TP, -1, None)]
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks=0) as producer:
+            assert await producer.send_and_wait("events", b"1") is None
+            future = await producer.send("events", b"2")
+            assert await future is None
+            assert future.result() is None
+            assert await (await producer.send_many("events", [b"3", b"4"])) == [None, None]
+            batch = producer.create_batch()
+            batch.append(key=None, value=b"5", timestamp=None)
+            assert await (await producer.send_batch(batch, "events", partition=0)) is None
+
+    run(main())
+    assert sorted(values(broker)) == [b"%d" % number for number in range(6)]
+
+
 def test_send_and_wait_and_what_its_metadata_has(run, broker):
     async def main():
         async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:

@@ -423,7 +423,7 @@ def test_transactions(admin: KafkaAdminClient, topic: str):
     assert not any(admin.list_transactions(duration_filter_ms=3_600_000).values())
     assert not any(admin.list_transactions(transactional_id_pattern="other.*").values())
     described = admin.describe_transactions([name])[name]
-    assert (described.state, described.topic_partitions) == (TransactionState.ONGOING, [partition])
+    assert (described.state, described.topic_partitions) == (TransactionState.ONGOING, {partition})
     (state,) = admin.describe_producers([partition])[partition].active_producers
     assert (state.producer_id, state.current_transaction_start_offset) == (described.producer_id, 0)
     assert admin.find_hanging_transactions() == []

@@ -274,7 +274,7 @@ def test_what_lacks_data_or_a_leader_is_missing_and_what_is_refused_is_left_out(
             TopicEntry(0, "replica-away", [PartitionEntry(9, 0, 1)]),
             TopicEntry(3, "orders"),
         ]
-        missing = cluster.process_topics(topics)
+        missing = cluster.process_topics(response_topics=topics)  # as in the manual
         assert missing == {"without-data", "new", "leaderless", "led-elsewhere"}
         assert cluster.leaders["leaderless"] == {1: 1}
         assert cluster.leaders["replica-away"] == {0: 1}

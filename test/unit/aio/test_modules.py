@@ -70,7 +70,7 @@ def test_a_record_takes_attributes_and_is_a_tuple_as_everywhere():
     record = ConsumerRecord("t", 1, 2, 3, 0, b"k", b"v")
     record.consumer = self = object()
     assert record.consumer is self
-    assert record == ("t", 1, 2, 3, 0, b"k", b"v", None, -1, -1, record.headers, -1, -1)
+    assert record == ("t", 1, 2, 3, 0, b"k", b"v", None, -1, -1, record[10], -1, -1)
     assert type(record)._make(record) == record
 
 

@@ -34,7 +34,7 @@ from kafka.future import Future
 from kafka.metrics import AnonMeasurable, MetricName, NamedMeasurable
 from kafka.metrics.stats import SampledTotal, rate
 from kafka.metrics.stats.percentile import Percentile
-from kafka.producer.future import FutureProduceResult
+from kafka.producer.future import FutureProduceResult, FutureRecordMetadata
 from kafka.protocol.commit import OffsetCommitRequest
 from kafka.protocol.fetch import FetchResponse
 from kafka.protocol.group import JoinGroupRequest
@@ -193,6 +193,36 @@ def test_the_outcome_of_a_batch() -> None:
     result.failure(e=KafkaTimeoutError("late"))
     assert result.wait(0)
     assert isinstance(result.exception, KafkaTimeoutError)
+
+
+@pytest.mark.parametrize("sizes", [(-1, 5), (-1, 5, -1)])
+def test_the_future_of_a_record_is_made_with_the_arguments_of_older_releases(sizes: tuple[int, ...]) -> None:
+    result = FutureProduceResult(EVENTS_0)
+    future, same, next_one = (FutureRecordMetadata(result, index, 17, None, *sizes) for index in (2, 2, 3))
+    assert future == same != next_one
+    assert not future.is_done
+    seen: list[object] = []
+    future.add_callback(seen.append).add_errback(seen.append)
+    with pytest.raises(KafkaTimeoutError, match="is not completed"):
+        future.get(timeout=0.001)
+    result.success((7, -1, 0))  # base offset, timestamp, and in 2.x the start of the log
+    metadata = future.get()
+    assert metadata == (EVENTS_0.topic, 0, EVENTS_0, 9, 17, None, -1, 5, -1)
+    assert seen == [metadata] == [future.value]
+    assert (future.succeeded(), future.failed()) == (True, False)
+
+
+def test_the_future_of_a_record_fails_with_the_outcome_that_a_program_gives() -> None:
+    result = FutureProduceResult(EVENTS_0)
+    future = FutureRecordMetadata(result, 0, 17, None, -1, -1, -1)
+    seen: list[object] = []
+    future.add_both(seen.append)
+    error = KafkaTimeoutError("late")
+    result.failure(error)
+    assert seen == [error] == [future.exception]
+    assert future.retriable()
+    with pytest.raises(KafkaTimeoutError, match="late"):
+        future.get()
 
 
 def test_timer() -> None:
