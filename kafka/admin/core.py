@@ -489,8 +489,12 @@ class AdminCore:
         what: str,
         *,
         node_id: int | None = None,
+        waits: bool = True,
     ) -> dict[TopicPartition, V | KafkaError]:
-        """Ask the leaders of partitions, or one broker; return for each what `read` makes of it, or a `KafkaError`."""
+        """Ask the leaders of partitions, or one broker; return for each what `read` makes of it, or a `KafkaError`.
+
+        Without `waits` a partition that has no leader has its error after a few looks, not at the deadline.
+        """
         looks = 0
 
         async def locate(left: list[TopicPartition], limit: float) -> Places[TopicPartition]:
@@ -508,8 +512,9 @@ class AdminCore:
             return places, errors
 
         def passing(answer: V | KafkaError) -> bool:
-            unknown = isinstance(answer, UnknownTopicOrPartitionError)
-            return _is_passing(answer) and (not unknown or looks < _LOOKS_FOR_UNKNOWN)
+            limited = isinstance(answer, UnknownTopicOrPartitionError)
+            limited = limited or (not waits and isinstance(answer, LeaderNotAvailableError))
+            return _is_passing(answer) and (not limited or looks < _LOOKS_FOR_UNKNOWN)
 
         return await self.decide(partitions, locate, request, read, deadline, what, passing=passing)
 

@@ -137,7 +137,8 @@ class GroupLags(GroupDescriptions, GroupOffsets, Groups):
         A group is looked at in the partitions for which it has committed an offset, or which a member has. Partitions
         without a committed offset count from their beginning, and have None for ``committed``. With
         ``"read_committed"`` a partition ends where the first open transaction begins. Nothing is raised for a
-        group or a partition that cannot be looked at: it has its ``error``.
+        group or a partition that cannot be looked at: it has its ``error``. A partition that has no leader is not
+        waited for.
 
         >>> from kafka import KafkaAdminClient, KafkaProducer
         >>> from kafka.broker import Broker
@@ -181,8 +182,8 @@ class GroupLags(GroupDescriptions, GroupOffsets, Groups):
         ends: Ends
         ends, begins = await self._core.gather(
             [
-                self._ends(deadline, chosen, level, OffsetSpec.LATEST),
-                self._ends(deadline, bare.intersection(chosen), level, OffsetSpec.EARLIEST),
+                self._ends(deadline, chosen, level, OffsetSpec.LATEST, waits=False),
+                self._ends(deadline, bare.intersection(chosen), level, OffsetSpec.EARLIEST, waits=False),
             ]
         )
         lags = {}

@@ -144,7 +144,7 @@ class Offsets(Calls):
         return found
 
     async def _look_up_offsets(
-        self, deadline: float, wanted: Mapping[TopicPartition, int], level: IsolationLevel
+        self, deadline: float, wanted: Mapping[TopicPartition, int], level: IsolationLevel, *, waits: bool = True
     ) -> dict[TopicPartition, Any]:
         """Return an offset or a `KafkaError` for each partition."""
         version = await self._core.version_of(ListOffsetsRequest(), deadline)
@@ -186,7 +186,8 @@ class Offsets(Calls):
                 for one in topic.partitions
             }
 
-        return await self._core.ask_leaders(list(wanted), request, read, deadline, "list_partition_offsets()")
+        what = "list_partition_offsets()"
+        return await self._core.ask_leaders(list(wanted), request, read, deadline, what, waits=waits)
 
     async def offsets_for_leader_epochs(
         self, epochs: Mapping[TopicPartition, int], timeout_ms: float | None = None, *, raise_errors: bool = True
@@ -240,10 +241,16 @@ class Offsets(Calls):
         return cast("dict[TopicPartition, tuple[int, int]]", found)
 
     async def _ends(
-        self, deadline: float, partitions: Iterable[TopicPartition], level: IsolationLevel, spec: OffsetSpec
+        self,
+        deadline: float,
+        partitions: Iterable[TopicPartition],
+        level: IsolationLevel,
+        spec: OffsetSpec,
+        *,
+        waits: bool = True,
     ) -> dict[TopicPartition, int | KafkaError]:
         """Return the offset of one place for all partitions, or the error of a partition."""
-        found = await self._look_up_offsets(deadline, dict.fromkeys(partitions, int(spec)), level)
+        found = await self._look_up_offsets(deadline, dict.fromkeys(partitions, int(spec)), level, waits=waits)
         return {one: at if isinstance(at, KafkaError) else at.offset for one, at in found.items()}
 
 

@@ -34,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     verb, arguments = found
     from kafka.cli.connection import Watchdog
 
+    arguments.reads = verb.reads
     seconds = getattr(arguments, "timeout", None)
     # Clients end before the watchdog does, because their errors name the cause.
     arguments.deadline = None if seconds is None else time.monotonic() + seconds

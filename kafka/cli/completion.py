@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND", "candidates", "manual"]
 
 _REMEMBERED_S: Final = 30.0
-_PATIENCE_MS: Final = 150
+_PATIENCE_MS = 300
 
 _BASH: Final = """\
 # eval "$(purekafka completion bash)"

@@ -53,6 +53,8 @@ DEFAULT_SERVERS: Final = "localhost:9092"
 _BOOTSTRAP_MS: Final = 10_000
 _REQUEST_MS: Final = 30_000
 _API_MS: Final = 60_000
+#: How long a command that only shows something waits for a broker.
+_READ_MS: Final = 5_000
 _REGISTRY_S: Final = 10.0
 #: Options that exclude each other: the one that is given last names the cluster.
 _OTHER_ADDRESS: Final = {
@@ -312,6 +314,7 @@ class Connection:
         self._stack = ExitStack()
         self._admin: KafkaAdminClient | None = None
         self._deadline: float | None = getattr(arguments, "deadline", None)
+        self._reads: bool = getattr(arguments, "reads", False)
         self._registry: SchemaRegistry | None = None
         self._registry_url: str | None = getattr(arguments, "registry", None)
         self.sandbox: Broker | None = None
@@ -339,10 +342,12 @@ class Connection:
         if "bootstrap_controllers" not in configs:
             configs.setdefault("bootstrap_servers", DEFAULT_SERVERS)
         limits = {"bootstrap_timeout_ms": _BOOTSTRAP_MS}
+        if self._reads and kind == "admin" and not {"request_timeout_ms", "default_api_timeout_ms"} & set(configs):
+            limits |= {"request_timeout_ms": _READ_MS, "default_api_timeout_ms": _READ_MS}
         if self._deadline is not None:
             left_ms = (self._deadline - time.monotonic()) * 750
-            limits |= {"request_timeout_ms": _REQUEST_MS}
-            limits |= {"default_api_timeout_ms": _API_MS} if kind in {"admin", "consumer"} else {}
+            limits = {"request_timeout_ms": _REQUEST_MS} | limits
+            limits = ({"default_api_timeout_ms": _API_MS} if kind in {"admin", "consumer"} else {}) | limits
             limits = {name: min(limit, max(1, round(left_ms))) for name, limit in limits.items()}
         return {**limits, **given, **configs}
 

@@ -126,7 +126,7 @@ class Argument:
 class Verb:
     """One thing that the program does: its arguments, examples that run as they are printed, and its function."""
 
-    __slots__ = ("arguments", "epilog", "examples", "name", "own", "run", "runs_command", "summary")
+    __slots__ = ("arguments", "epilog", "examples", "name", "own", "reads", "run", "runs_command", "summary")
 
     def __init__(
         self,
@@ -139,6 +139,7 @@ class Verb:
         connects: bool = True,
         lists: bool = False,
         asks: bool = False,
+        reads: bool = False,
         runs_command: bool = False,
         epilog: str = "",
     ) -> None:
@@ -150,6 +151,8 @@ class Verb:
         taken = {name for argument in self.own for name in argument.names}
         self.arguments = self.own + tuple(one for one in shared if not taken.intersection(one.names))
         self.examples = tuple(examples)
+        self.reads = reads or (lists and not asks)
+        """Whether it only shows something: it then does not wait long for a broker."""
         self.runs_command = runs_command
         """Whether words behind ``--`` are a command to run."""
         self.epilog = epilog

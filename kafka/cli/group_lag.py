@@ -9,6 +9,7 @@ from kafka.cli.arguments import reason
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Argument, Verb
 from kafka.cli.output import Column, complain, emit
+from kafka.cli.ranges import parse_topic_partitions
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -36,10 +37,14 @@ TOPIC: Final = Argument(
 
 
 def lag_rows(
-    admin: KafkaAdminClient, groups: Sequence[str] | None, topics: Sequence[str] | None = None
+    admin: KafkaAdminClient, groups: Sequence[str] | None, topics: Sequence[str] = ()
 ) -> tuple[list[dict[str, object]], list[str]]:
-    """Return a row for each partition of the groups, of all groups for None; and lines about what is unknown."""
-    lags = admin.group_lag(groups, topics or None)
+    """Return a row for each partition of the groups, of all groups for None; and lines about what is unknown.
+
+    `topics` are words such as ``events`` and ``orders:0,2-3``.
+    """
+    wanted = parse_topic_partitions(topics)
+    lags = admin.group_lag(groups, list(wanted) or None)
     trouble = [f"broker {broker}: {reason(error)}" for broker, error in lags.failed_brokers.items()]
     rows = []
     for name, lag in sorted(lags.items()):
@@ -50,6 +55,9 @@ def lag_rows(
             trouble.append(f"group {name!r} does not exist")
         members = {} if described is None else {member.member_id: member for member in described.members}
         for one in lag:
+            numbers = wanted.get(one.topic)
+            if numbers is not None and one.partition not in numbers:
+                continue
             if one.error is not None:
                 trouble.append(f"group {name!r}, {one.topic}-{one.partition}: {reason(one.error)}")
             owner = members.get(one.member_id or "")
@@ -83,14 +91,14 @@ def _lag(arguments: Namespace) -> int:
 
 def _watch(arguments: Namespace, admin: KafkaAdminClient) -> int:
     """Redraw the lag until Ctrl-C, with rates and the time to catch up."""
-    from kafka.cli.screen import Rates, lag_lines, redraw
+    from kafka.cli.screen import Rates, lag_lines, redraw, trouble_lines
 
     rates = Rates()
 
     def look(begun: float) -> list[str]:
-        rows = _summed(_rows(arguments, admin)[0], arguments.by)[0]
+        rows, trouble = _rows(arguments, admin)
         rates.next(begun)
-        return lag_lines(rows, rates)
+        return [*lag_lines(_summed(rows, arguments.by)[0], rates), *trouble_lines(trouble)]
 
     return redraw(look, arguments.interval)
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
+from kafka.cli.edges import Edges, edges, failures
 from kafka.cli.grammar import TABLE, Argument, Verb
 from kafka.cli.group_lag import NOT_FOUND, TOPIC
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
 from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
-from kafka.structs import TopicPartition
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["GROUP", "VERBS", "known_groups"]
 
 Offsets = dict[TopicPartition, int]
+Commits = dict[TopicPartition, OffsetAndMetadata]
 
 _PLAN_COLUMNS: Final = [
     *Column.of("topic", "partition", "offset"),
@@ -50,8 +52,7 @@ def _offsets(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
         if arguments.import_file:
-            new = _read_csv(arguments.import_file, arguments.group)
-            return _apply(arguments, connection, arguments.group, new)
+            return _apply(arguments, connection, arguments.group, _read_csv(arguments.import_file, arguments.group))
         known = known_groups(arguments, admin, [arguments.group])
         if not known:
             return 1
@@ -76,7 +77,7 @@ def _export(path: str, rows: Iterable[tuple[object, ...]]) -> None:
         csv.writer(file, lineterminator="\n").writerows(rows)
 
 
-def _read_csv(path: str, group: str) -> Offsets:
+def _read_csv(path: str, group: str) -> Commits:
     """Read what `_export` or Kafka's script wrote; lines with a group in front are chosen by it."""
     found = {}
     with sys.stdin if path == "-" else open(path, encoding="utf-8", newline="") as file:
@@ -87,7 +88,7 @@ def _read_csv(path: str, group: str) -> Offsets:
                 row = row[1:]  # noqa: PLW2901 - without the group
             if len(row) != 3 or not row[1].strip().isdigit() or not row[2].strip().isdigit():
                 raise UsageError(f"{path}, line {number}: write topic,partition,offset, not {','.join(row)!r}")
-            found[TopicPartition(row[0], int(row[1]))] = int(row[2])
+            found[TopicPartition(row[0], int(row[1]))] = OffsetAndMetadata(int(row[2]))
     return found
 
 
@@ -98,8 +99,7 @@ def _reset(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
         if arguments.from_file is not None:
-            new = _read_csv(arguments.from_file, arguments.group)
-            return _apply(arguments, connection, arguments.group, new)
+            return _apply(arguments, connection, arguments.group, _read_csv(arguments.from_file, arguments.group))
         found = admin.list_group_offsets(arguments.group)[arguments.group]
         committed = {tp: place.offset for tp, place in found.items() if place.offset >= 0}
         chosen = _chosen(arguments, admin, committed)
@@ -116,7 +116,8 @@ def _reset(arguments: Namespace) -> int:
             wanted = Places(arguments.to)
             places = {tp: place for tp in chosen if (place := wanted.of(tp.partition)) is not None}
         new = resolve(AdminOffsets(admin), places, committed)
-        return _apply(arguments, connection, arguments.group, new, committed)
+        commits = {tp: OffsetAndMetadata(offset) for tp, offset in new.items()}
+        return _apply(arguments, connection, arguments.group, commits, committed)
 
 
 def _chosen(arguments: Namespace, admin: KafkaAdminClient, committed: Offsets) -> list[TopicPartition]:
@@ -139,7 +140,7 @@ def _apply(
     arguments: Namespace,
     connection: Connection,
     group: str,
-    new: Offsets,
+    new: Commits,
     committed: Mapping[TopicPartition, int] | None = None,
 ) -> int:
     """Show the plan of a change of offsets, and do it."""
@@ -147,20 +148,21 @@ def _apply(
     if committed is None:
         found = admin.list_group_offsets(group)[group]
         committed = {tp: place.offset for tp, place in found.items() if place.offset >= 0}
-    ends = _edges(admin, new, "latest")
-    missing = sorted(set(new) - set(ends))
-    if missing:
-        raise CommandError(f"partition {missing[0].partition} of topic {missing[0].topic!r} does not exist")
+    logs = edges(admin, new)
+    if report(arguments, failures(logs)):
+        return 1
+    new = {tp: _within(arguments, tp, place, logs[tp]) for tp, place in sorted(new.items())}
+    ends = {tp: one.end or 0 for tp, one in logs.items()}
     rows = [
         {
             "topic": tp.topic,
             "partition": tp.partition,
             "offset": committed.get(tp),
-            "new_offset": offset,
+            "new_offset": place.offset,
             "lag": max(0, ends[tp] - committed[tp]) if tp in committed else None,
-            "new_lag": max(0, ends[tp] - offset),
+            "new_lag": max(0, ends[tp] - place.offset),
         }
-        for tp, offset in sorted(new.items())
+        for tp, place in new.items()
     ]
     if getattr(arguments, "export_file", None):
         _export(arguments.export_file, [(row["topic"], row["partition"], row["new_offset"]) for row in rows])
@@ -174,6 +176,19 @@ def _apply(
         return 0
     answers = admin.alter_group_offsets(group, new, raise_errors=False)
     return report(arguments, _outcomes(answers))
+
+
+def _within(arguments: Namespace, tp: TopicPartition, place: OffsetAndMetadata, log: Edges) -> OffsetAndMetadata:
+    """Return a place that the log has, as Kafka's own script does, with a line for each change."""
+    start, end = log.start or 0, log.end or 0
+    nearest = min(max(place.offset, start), end)
+    if nearest == place.offset:
+        return place
+    complain(
+        arguments,
+        f"{tp.topic}-{tp.partition}: the log is from {start} to {end}: offset {place.offset} becomes {nearest}",
+    )
+    return place._replace(offset=nearest, leader_epoch=-1)
 
 
 def _outcomes(answers: Mapping[TopicPartition, object]) -> list[tuple[str, object, str]]:
@@ -205,27 +220,16 @@ def _delete_offsets(arguments: Namespace) -> int:
         return report(arguments, _outcomes(answers))
 
 
-def _edges(admin: KafkaAdminClient, partitions: Iterable[TopicPartition], place: str) -> Offsets:
-    """Return offsets of the partitions that exist."""
-    from kafka.errors import KafkaError
-
-    chosen = list(partitions)
-    if not chosen:
-        return {}
-    found = admin.list_partition_offsets(dict.fromkeys(chosen, place), raise_errors=False)
-    return {tp: answer.offset for tp, answer in found.items() if not isinstance(answer, KafkaError)}
-
-
 def _copy(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
         if not known_groups(arguments, admin, [arguments.group]):
             return 1
         found = admin.list_group_offsets(arguments.group)[arguments.group]
-        offsets = {tp: place.offset for tp, place in found.items() if place.offset >= 0}
-        if not offsets:
+        commits = {tp: place for tp, place in found.items() if place.offset >= 0}
+        if not commits:
             raise CommandError(f"group {arguments.group!r} has no committed offsets")
-        return _apply(arguments, connection, arguments.to_group, offsets)
+        return _apply(arguments, connection, arguments.to_group, commits)
 
 
 GROUP: Final = Argument("group", metavar="GROUP", complete="group", help="the name of the group")

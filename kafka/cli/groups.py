@@ -62,7 +62,7 @@ def _describe(arguments: Namespace) -> int:
     rows = [{"group_id": group.group_id, **_member(member)} for group in known.values() for member in group.members]
     columns = [Column("group_id", "GROUP"), *_MEMBER_COLUMNS]
     code = emit(arguments, rows, columns, items=items, table=lambda: _print_groups(arguments, items))
-    return 1 if len(known) < len(arguments.groups) else code
+    return 1 if len(known) < len(set(arguments.groups)) else code
 
 
 _MEMBER_COLUMNS: Final = [

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.cli.arguments import CommandError, UsageError
+from kafka.cli.arguments import CommandError, UsageError, reason
 from kafka.cli.connection import Connection
+from kafka.cli.edges import Edges, edges, failures
 from kafka.cli.grammar import TABLE, Argument, Noun, Verb
 from kafka.cli.output import Column, agreed, counted, emit, json_text, print_table, report
 from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
+from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -18,46 +20,81 @@ if TYPE_CHECKING:
     from kafka.admin import KafkaAdminClient
     from kafka.record import ConsumerRecord
 
-__all__ = ["COMMAND", "partitions"]
+__all__ = ["COMMAND", "find_partitions", "partitions"]
+
+
+def find_partitions(
+    admin: KafkaAdminClient, words: Sequence[str]
+) -> tuple[list[TopicPartition], list[tuple[str, object, str]]]:
+    """Return the partitions that words such as ``events`` and ``orders:0,2-3`` name, and what does not exist.
+
+    Without words: all partitions of the cluster that are not internal. The errors are as `report` takes them.
+    """
+    wanted = parse_topic_partitions(words)
+    found: list[TopicPartition] = []
+    errors: list[tuple[str, object, str]] = []
+    for topic in admin.describe_topics(list(wanted) if words else None):
+        name = str(topic.name)
+        if topic.error is not None:
+            errors.append((name, topic.error, ""))
+        if topic.error is not None or (not words and topic.is_internal):
+            continue
+        known = {int(each.partition_index) for each in topic.partitions}
+        numbers = wanted.get(name)
+        chosen = known if numbers is None else numbers
+        absent = sorted(chosen - known)
+        errors += [(name, CommandError(f"topic {name!r} has no partition {number}"), "") for number in absent]
+        found += [TopicPartition(name, number) for number in sorted(chosen & known)]
+    return found, errors
 
 
 def partitions(admin: KafkaAdminClient, words: Sequence[str]) -> list[TopicPartition]:
-    """Return the partitions that words such as ``events`` and ``orders:0,2-3`` name; all of the cluster without any."""
-    wanted = parse_topic_partitions(words)
-    found = []
-    for topic in admin.describe_topics(list(wanted) if words else None):
-        topic.raise_for_error()
-        if not words and topic.is_internal:
-            continue
-        known = {int(each.partition_index) for each in topic.partitions}
-        numbers = wanted.get(str(topic.name))
-        if numbers is not None and numbers - known:
-            raise CommandError(f"topic {topic.name!r} has no partition {min(numbers - known)}")
-        found += [TopicPartition(str(topic.name), number) for number in sorted(known if numbers is None else numbers)]
+    """Return the partitions that words name; one that does not exist is an error."""
+    found, errors = find_partitions(admin, words)
+    for _, error, _ in errors:
+        raise CommandError(reason(error))
     return found
 
 
 def _offsets(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
-        chosen = partitions(admin, arguments.partitions)
+        chosen, absent = find_partitions(admin, arguments.partitions)
+        code = report(arguments, absent)
         looked = AdminOffsets(admin)
         rows: list[dict[str, Any]]
         if arguments.at is None:
-            first, last = looked.beginning_offsets(chosen), looked.end_offsets(chosen)
-            rows = [{**_row(tp), "start": first[tp], "end": last[tp], "records": last[tp] - first[tp]} for tp in chosen]
-            return emit(arguments, rows, Column.of("topic", "partition", "start", "end", "records"))
+            found = edges(admin, chosen)
+            rows = [
+                {**_row(tp), "start": one.start, "end": one.end, "records": _between(one)} for tp, one in found.items()
+            ]
+            code |= report(arguments, failures(found))
+            return emit(arguments, rows, Column.of("topic", "partition", "start", "end", "records")) or code
         if arguments.at in _SPECS:
-            answers = admin.list_partition_offsets(dict.fromkeys(chosen, arguments.at))
-            rows = [{**_row(tp), "offset": one.offset, "timestamp": one.timestamp} for tp, one in answers.items()]
-            return emit(arguments, rows, Column.of("topic", "partition", "offset", "timestamp"))
+            answers = admin.list_partition_offsets(dict.fromkeys(chosen, arguments.at), raise_errors=False)
+            rows = [
+                {**_row(tp), "offset": one.offset, "timestamp": one.timestamp}
+                for tp, one in answers.items()
+                if not isinstance(one, KafkaError)
+            ]
+            failed = [
+                (f"{tp.topic}-{tp.partition}", one, "") for tp, one in answers.items() if isinstance(one, KafkaError)
+            ]
+            code |= report(arguments, failed)
+            return emit(arguments, rows, Column.of("topic", "partition", "offset", "timestamp")) or code
         places = Places(arguments.at)
         wanted = {tp: place for tp in chosen if (place := places.of(tp.partition)) is not None}
         if any(place.kind == "stored" for place in wanted.values()):
             raise UsageError("the place stored belongs to a group: see purekafka groups offsets")
-        found = resolve(looked, wanted)
-        rows = [{**_row(tp), "offset": offset} for tp, offset in found.items()]
-        return emit(arguments, rows, Column.of("topic", "partition", "offset"))
+        logs = edges(admin, wanted)
+        offsets = resolve(looked, {tp: place for tp, place in wanted.items() if logs[tp].error is None})
+        rows = [{**_row(tp), "offset": offset} for tp, offset in offsets.items()]
+        code |= report(arguments, failures(logs))
+        return emit(arguments, rows, Column.of("topic", "partition", "offset")) or code
+
+
+def _between(one: Edges) -> int | None:
+    return None if one.start is None or one.end is None else one.end - one.start
 
 
 #: Places that brokers know, and the clients' ranges do not.

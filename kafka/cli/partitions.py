@@ -17,7 +17,7 @@ from kafka.structs import TopicPartition, TopicPartitionReplica
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kafka.admin import KafkaAdminClient
 
@@ -95,15 +95,31 @@ def _read_plan(path: str) -> Replicas:
         raise UsageError(f"{path} is not a plan of a reassignment: {error!r}") from None
 
 
+def _ids(text: str) -> list[int]:
+    """Return the ids of brokers.
+
+    >>> _ids("1, 2")
+    [1, 2]
+    """
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--brokers takes ids such as 1,2,3, not {text!r}") from None
+
+
+def _check_brokers(ids: Iterable[int], known: Iterable[int]) -> None:
+    missing = sorted(set(ids) - set(known))
+    if missing:
+        raise CommandError(f"broker {missing[0]} does not exist; the brokers are {', '.join(map(str, sorted(known)))}")
+
+
 def _plan(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
         before = _current(admin, arguments.partitions)
         known = {int(broker.broker_id): broker.rack for broker in admin.describe_cluster().brokers}
-    chosen = [int(part) for part in arguments.brokers.split(",")] if arguments.brokers else sorted(known)
-    missing = sorted(set(chosen) - set(known))
-    if missing:
-        raise CommandError(f"broker {missing[0]} does not exist; the brokers are {', '.join(map(str, sorted(known)))}")
+    chosen = sorted(set(_ids(arguments.brokers))) if arguments.brokers else sorted(known)
+    _check_brokers(chosen, known)
     by_factor: dict[int, Replicas] = {}
     for tp, replicas in before.items():
         by_factor.setdefault(arguments.replication_factor or len(replicas), {})[tp] = replicas
@@ -248,6 +264,7 @@ def _elect(arguments: Namespace) -> int:
 def _move_dir(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
+        _check_brokers([arguments.broker], [int(one.broker_id) for one in admin.describe_cluster().brokers])
         chosen = partitions(admin, arguments.partitions)
         wanted = {TopicPartitionReplica(*tp, arguments.broker): arguments.directory for tp in chosen}
         rows = [

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-__all__ = ["Rates", "lag_lines", "rate_text", "redraw", "screen", "time_left", "view"]
+__all__ = ["Rates", "lag_lines", "rate_text", "redraw", "screen", "time_left", "trouble_lines", "view"]
 
 # The alternate screen keeps the text of the shell; the cursor is hidden on it.
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
@@ -18,6 +18,8 @@ _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 _HOME: Final = "\x1b[H"
 _CLEAR_LINE: Final = "\x1b[K"
 _CLEAR_BELOW: Final = "\x1b[J"
+#: How many lines of a view say what is not known.
+_TROUBLES: Final = 5
 
 
 @contextmanager
@@ -124,6 +126,18 @@ def lag_lines(rows: Sequence[dict[str, Any]], rates: Rates) -> list[str]:
         shown.append([name, topic, number, f"{lag:,}", *rated])
     headings = ["GROUP", "TOPIC", "PART", "LAG", "READ/s", "WRITE/s", "CATCHES UP"]
     return view(headings, shown, ["GROUP", "TOPIC", "CATCHES UP"])
+
+
+def trouble_lines(trouble: Sequence[str]) -> list[str]:
+    """Return the lines about what is not known, below a table.
+
+    >>> trouble_lines(["broker 2: it does not answer"])
+    ['', 'broker 2: it does not answer']
+    """
+    if not trouble:
+        return []
+    more = [f"… {len(trouble) - _TROUBLES} more"] if len(trouble) > _TROUBLES else []
+    return ["", *trouble[:_TROUBLES], *more]
 
 
 def rate_text(value: float | None) -> str:

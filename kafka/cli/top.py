@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from kafka.cli.arguments import count
+from kafka.cli.arguments import count, reason
 from kafka.cli.connection import Connection
+from kafka.cli.edges import edges_of
 from kafka.cli.grammar import Argument, Verb
 from kafka.cli.group_lag import lag_rows
 from kafka.cli.output import counted
-from kafka.cli.ranges import AdminOffsets
-from kafka.cli.screen import Rates, rate_text, redraw, time_left, view
-from kafka.structs import TopicPartition
+from kafka.cli.screen import Rates, rate_text, redraw, time_left, trouble_lines, view
+from kafka.errors import LeaderNotAvailableError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -40,15 +40,16 @@ def _look(admin: KafkaAdminClient) -> dict[str, Any]:
     """Return what is shown: the cluster, its topics with the sums of their offsets, and the lag of groups."""
     cluster = admin.describe_cluster()
     topics = [topic for topic in admin.describe_topics() if topic.ok and not topic.is_internal]
-    partitions = [
-        TopicPartition(str(topic.name), one.partition_index)
-        for topic in topics
-        for one in topic.partitions
-        if one.leader_id >= 0
+    found = edges_of(admin, topics)
+    # A partition that has no leader is counted in the heading.
+    trouble = [
+        f"{tp.topic}-{tp.partition}: {reason(one.error)}"
+        for tp, one in found.items()
+        if one.error is not None and not isinstance(one.error, LeaderNotAvailableError)
     ]
-    ends = AdminOffsets(admin).end_offsets(partitions)
-    rows, _trouble = lag_rows(admin, None)
-    return {"cluster": cluster, "topics": topics, "ends": ends, "rows": rows}
+    rows, unknown = lag_rows(admin, None)
+    ends = {tp: one.end for tp, one in found.items() if one.end is not None}
+    return {"cluster": cluster, "topics": topics, "ends": ends, "rows": rows, "trouble": [*trouble, *unknown]}
 
 
 def lines(found: dict[str, Any], rates: Rates) -> list[str]:
@@ -83,7 +84,7 @@ def lines(found: dict[str, Any], rates: Rates) -> list[str]:
     busy.sort(key=lambda one: (-(one[2] or 0), -one[1]))
     topics_shown = [[name, f"{count:,}", rate_text(rate)] for name, count, rate in busy[: _topics_shown()]]
     shown += ["", *view(["TOPIC", "RECORDS", "WRITE/s"], topics_shown, ["TOPIC"])]
-    return [*shown, "", *_groups(found["rows"], rates)]
+    return [*shown, "", *_groups(found["rows"], rates), *trouble_lines(found["trouble"])]
 
 
 def _topics_shown() -> int:
@@ -117,4 +118,5 @@ COMMAND = Verb(
         Argument("--count", type=count, metavar="N", help="end after this number of redraws"),
     ],
     ["purekafka top --count 1 --sandbox", "purekafka top --count 2 --interval 0.2 --sandbox"],
+    reads=True,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.cli.arguments import UsageError, count, kafka_uuid, pairs
+from kafka.cli.arguments import UsageError, count, kafka_uuid, pairs, reason
 from kafka.cli.copying import VERBS
 from kafka.cli.grammar import TABLE, Argument, Noun, Verb
 from kafka.cli.output import Column, agreed, counted, emit, print_table, report
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from kafka.admin import KafkaAdminClient, TopicDescription
     from kafka.cli.connection import Connection
+    from kafka.cli.edges import Edges
     from kafka.cli.screen import Rates
     from kafka.structs import TopicPartition
 
@@ -49,9 +50,8 @@ def _list(arguments: Namespace) -> int:
 
     with Connection(arguments) as connection:
         found = connection.admin().describe_topics()
-    rows = [_summary(topic) for topic in found if arguments.all or not topic.is_internal]
-    if arguments.pattern:
-        rows = [row for row in rows if _matches(row["name"], arguments.pattern)]
+    words = arguments.pattern or ["*"]
+    rows = [_summary(topic) for topic in found if any(_chooses(topic, word, hidden=arguments.all) for word in words)]
     return emit(arguments, sorted(rows, key=lambda row: str(row["name"])), _LIST_COLUMNS)
 
 
@@ -68,20 +68,28 @@ def _summary(topic: TopicDescription) -> dict[str, Any]:
     }
 
 
-def _matches(name: str, patterns: list[str]) -> bool:
+def _is_pattern(word: str) -> bool:
+    return bool(set(word) & set("*?["))
+
+
+def _chooses(topic: TopicDescription, word: str, *, hidden: bool = False) -> bool:
+    """Whether a name or a pattern chooses a topic; an internal one only if it begins with _, or with `hidden`."""
     from fnmatch import fnmatchcase
 
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    if _is_pattern(word):
+        shown = hidden or not topic.is_internal or word.startswith("_")
+        return shown and fnmatchcase(str(topic.name), word)
+    return str(topic.name) == word
 
 
 def chosen_topics(admin: KafkaAdminClient, words: list[str]) -> list[str]:
     """Return the topics that names and patterns choose; a pattern that matches none is an error."""
-    if not any(set(word) & set("*?[") for word in words):
+    if not any(map(_is_pattern, words)):
         return list(dict.fromkeys(words))
-    known = sorted(admin.list_topics())
+    known = sorted(admin.describe_topics(), key=lambda topic: str(topic.name))
     found: list[str] = []
     for word in words:
-        matching = [name for name in known if _matches(name, [word])] if set(word) & set("*?[") else [word]
+        matching = [str(topic.name) for topic in known if _chooses(topic, word)] if _is_pattern(word) else [word]
         if not matching:
             raise UsageError(f"no topic matches {word!r}")
         found += matching
@@ -90,32 +98,31 @@ def chosen_topics(admin: KafkaAdminClient, words: list[str]) -> list[str]:
 
 def _describe(arguments: Namespace) -> int:
     from kafka.cli.connection import Connection
+    from kafka.cli.edges import edges_of, failures
 
     with Connection(arguments) as connection:
         admin = connection.admin()
         names = chosen_topics(admin, arguments.topics) if arguments.topics else None
         described = [topic for topic in admin.describe_topics(names) if names or not topic.is_internal]
         code = report(arguments, ((str(topic.name), topic.error, "") for topic in described))
-        items = _detailed(connection, [topic for topic in described if topic.ok], arguments)
+        found = edges_of(admin, described)
+        code |= report(arguments, failures(found))
+        items = _detailed(connection, [topic for topic in described if topic.ok], found, arguments)
     rows = [{"topic": item["name"], **row} for item in items for row in item["partitions"]]
-    return code or emit(arguments, rows, _DESCRIBE_COLUMNS, items=items, table=lambda: _print_topics(arguments, items))
+    return emit(arguments, rows, _DESCRIBE_COLUMNS, items=items, table=lambda: _print_topics(arguments, items)) or code
 
 
-def _detailed(connection: Connection, topics: list[TopicDescription], arguments: Namespace) -> list[dict[str, Any]]:
+def _detailed(
+    connection: Connection,
+    topics: list[TopicDescription],
+    found: Mapping[TopicPartition, Edges],
+    arguments: Namespace,
+) -> list[dict[str, Any]]:
     from kafka.admin import ConfigResource, ConfigSourceType
     from kafka.structs import TopicPartition
 
     if not topics:
         return []
-    # A partition without a leader has no offsets to ask for.
-    partitions = [
-        TopicPartition(str(topic.name), each.partition_index)
-        for topic in topics
-        for each in topic.partitions
-        if each.leader_id >= 0
-    ]
-    consumer = connection.consumer()
-    start, end = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     resources = [ConfigResource("topic", str(topic.name)) for topic in topics]
     configs = connection.admin().describe_configs(resources, config_filter="dynamic", raise_errors=False)
     overrides = configs.get("topic", {})
@@ -130,8 +137,8 @@ def _detailed(connection: Connection, topics: list[TopicDescription], arguments:
                 "leader": each.leader_id if each.leader_id >= 0 else None,
                 "replicas": each.replica_nodes,
                 "isr": each.isr_nodes,
-                "start": start.get(tp),
-                "end": end.get(tp),
+                "start": found[tp].start,
+                "end": found[tp].end,
                 "leader_epoch": each.leader_epoch,
                 "offline": each.offline_replicas,
             }
@@ -257,6 +264,7 @@ def _delete(arguments: Namespace) -> int:
 def _watch(arguments: Namespace) -> int:
     """Redraw the offsets and rates of partitions until Ctrl-C, or --count times."""
     from kafka.cli.connection import Connection
+    from kafka.cli.edges import edges_of
     from kafka.cli.screen import Rates, redraw
 
     with Connection(arguments) as connection:
@@ -265,53 +273,39 @@ def _watch(arguments: Namespace) -> int:
 
         def look(begun: float) -> list[str]:
             topics = admin.describe_topics(names)
-            for topic in topics:
-                topic.raise_for_error()
-            ends, starts = _edges(admin, topics)
+            if not any(topic.ok for topic in topics):
+                topics[0].raise_for_error()
+            found = edges_of(admin, topics)
             rates.next(begun)
-            return _watch_lines(topics, starts, ends, rates)
+            return _watch_lines(topics, found, rates)
 
         return redraw(look, arguments.interval, arguments.count)
 
 
-def _edges(
-    admin: KafkaAdminClient, topics: Iterable[TopicDescription]
-) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    from kafka.cli.ranges import AdminOffsets
+def _watch_lines(topics: Iterable[TopicDescription], found: Mapping[TopicPartition, Edges], rates: Rates) -> list[str]:
+    from kafka.cli.screen import rate_text, trouble_lines, view
     from kafka.structs import TopicPartition
 
-    looked = AdminOffsets(admin)
-    chosen = [
-        TopicPartition(str(topic.name), one.partition_index)
-        for topic in topics
-        for one in topic.partitions
-        if one.leader_id >= 0  # a partition without a leader has no offsets to ask for
-    ]
-    return looked.end_offsets(chosen), looked.beginning_offsets(chosen)
-
-
-def _watch_lines(
-    topics: Iterable[TopicDescription],
-    starts: Mapping[TopicPartition, int],
-    ends: Mapping[TopicPartition, int],
-    rates: Rates,
-) -> list[str]:
-    from kafka.cli.screen import rate_text, view
-    from kafka.structs import TopicPartition
-
-    rows = []
+    rows: list[list[str]] = []
+    trouble: list[str] = []
     for topic in topics:
+        if topic.error is not None:
+            trouble.append(reason(topic.error))
         for one in sorted(topic.partitions, key=lambda each: int(each.partition_index)):
             tp = TopicPartition(str(topic.name), one.partition_index)
             place = [tp.topic, str(tp.partition)]
             in_sync = f"{len(one.isr_nodes)}/{len(one.replica_nodes)}"
-            end = ends.get(tp)
-            if end is None:
-                rows.append([*place, "none", in_sync, "-", "-", "-"])
+            leader = "none" if one.leader_id < 0 else str(one.leader_id)
+            start, end, error = found[tp]
+            if start is None or end is None:
+                rows.append([*place, leader, in_sync, "-", "-", "-"])
             else:
-                counts = [f"{end - starts[tp]:,}", f"{end:,}", rate_text(rates.of(tp, end))]
-                rows.append([*place, str(one.leader_id), in_sync, *counts])
-    return view(["TOPIC", "PART", "LEADER", "IN SYNC", "RECORDS", "END", "WRITE/s"], rows, ["TOPIC"])
+                counts = [f"{end - start:,}", f"{end:,}", rate_text(rates.of(tp, end))]
+                rows.append([*place, leader, in_sync, *counts])
+            if error is not None and one.leader_id >= 0:
+                trouble.append(f"{tp.topic}-{tp.partition}: {reason(error)}")
+    shown = view(["TOPIC", "PART", "LEADER", "IN SYNC", "RECORDS", "END", "WRITE/s"], rows, ["TOPIC"])
+    return [*shown, *trouble_lines(trouble)]
 
 
 COMMAND = Noun(
@@ -419,6 +413,7 @@ COMMAND = Noun(
                 "purekafka topics watch events --count 1 --sandbox",
                 "purekafka topics watch 'e*' orders --count 2 --interval 0.2 --sandbox",
             ],
+            reads=True,
         ),
     ],
 )

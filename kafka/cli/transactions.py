@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Argument, Noun, Verb
-from kafka.cli.offsets import partitions
+from kafka.cli.offsets import find_partitions, partitions
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_brokers
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ def _describe(arguments: Namespace) -> int:
 def _producers(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
-        found = admin.describe_producers(partitions(admin, arguments.partitions))
+        chosen, absent = find_partitions(admin, arguments.partitions)
+        code = report(arguments, absent)
+        found = admin.describe_producers(chosen) if chosen else {}
     rows = [
         {
             "topic": tp.topic,
@@ -104,7 +106,7 @@ def _producers(arguments: Namespace) -> int:
         Column("last_sequence", "SEQUENCE"),
         Column("transaction_start", "OPEN SINCE"),
     ]
-    return emit(arguments, rows, columns)
+    return emit(arguments, rows, columns) or code
 
 
 def _hanging_rows(found: list[HangingTransaction]) -> list[dict[str, object]]:

@@ -19,6 +19,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory of the contexts, which is empty."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.delenv("KAFKA_BOOTSTRAP_SERVERS", raising=False)
+    # Who presses Tab does not wait for a machine that runs tests.
+    monkeypatch.setattr("kafka.cli.completion._PATIENCE_MS", 10_000)
     return tmp_path
 
 

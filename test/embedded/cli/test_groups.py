@@ -128,6 +128,40 @@ def test_offsets_are_exported_and_imported_as_kafkas_script_writes_them(
     assert (outcome.code, "line 1: write topic,partition,offset" in outcome.err) == (2, True)
 
 
+def test_offsets_of_a_file_are_kept_within_the_log(shell: Shell, group: str, tmp_path: Path) -> None:
+    file = tmp_path / "offsets.csv"
+    assert shell("purekafka records delete-before events:0 --place +1 --yes").code == 0
+    (log,) = shell("purekafka offsets list events:0 -f json").json
+    assert log["start"] == 1
+    for place, offset in ((999999, log["end"]), (0, 1)):
+        for words in ("reset-offsets {} --from-file {} --yes", "offsets {} --import {} --yes"):
+            file.write_text(f"events,0,{place}\n")
+            outcome = shell(f"purekafka groups {words.format(group, file)} -f json")
+            assert outcome.code == 0
+            assert f"offset {place} becomes {offset}" in outcome.err
+            assert outcome.json[0]["new_offset"] == offset
+            kept = shell(f"purekafka groups offsets {group} -f json").json
+            assert {row["topic"]: row["offset"] for row in kept} == {"events": offset, "orders": 5}
+
+
+def test_a_copy_of_offsets_keeps_their_metadata(shell: Shell, broker: Broker) -> None:
+    from kafka import KafkaAdminClient, OffsetAndMetadata
+
+    broker.append("events", b"tea", partition=0)
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.alter_group_offsets("noted", {("events", 0): OffsetAndMetadata(1, "note", 0)})
+        assert shell("purekafka groups copy noted copied --yes").code == 0
+        offsets = admin.list_group_offsets(["noted", "copied"])
+        assert offsets["copied"] == offsets["noted"]
+
+
+def test_the_lag_of_some_partitions(shell: Shell, group: str) -> None:
+    rows = shell(f"purekafka groups lag {group} --topic events:0,2 -f json").json
+    assert {(row["topic"], row["partition"]) for row in rows} <= {("events", 0), ("events", 2)}
+    assert rows
+    assert shell(f"purekafka groups lag {group} --topic events:x").code == 2
+
+
 def test_offsets_and_groups_are_copied_and_deleted(shell: Shell, group: str, broker: Broker) -> None:
     assert shell("purekafka groups copy readers others --yes").code == 0
     assert broker.committed("others", "events") == 4

@@ -151,6 +151,7 @@ def test_c17_nothing_is_completed_and_said_when_no_broker_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("kafka.cli.completion._PATIENCE_MS", 300)
     begun = time.monotonic()
     assert run("purekafka completion words -- consume -b 127.0.0.1:1 e") == (0, b"", "")
     assert time.monotonic() - begun < 10
