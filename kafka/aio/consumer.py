@@ -184,6 +184,8 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         member = engine.membership
         while True:
             future = engine.waiting.armed()
+            if member is not None:
+                member.heartbeat.poll()  # an application that waits in start() is not stuck
             if engine.stopping:
                 raise ConsumerStoppedError("The consumer was stopped while it was starting")
             if engine.errors:

@@ -351,7 +351,10 @@ class ConsumerRebalanceListener:
     """
 
     def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """Partitions are about to go to another member: the last chance to commit the processed records."""
+        """Partitions are about to go to another member: the last chance to commit the processed records.
+
+        With an eager assignor each rebalance begins with it, the first one with an empty set.
+        """
 
     def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
         """Partitions were added; no record of them was returned yet."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._core.client import core_of
 from kafka._runtime.application import complete
-from kafka._runtime.tasks import Event, Task
+from kafka._runtime.tasks import Event, Task, wait_any
 from kafka._text import printable
 from kafka.config import Config, defaults, resolve
 from kafka.coordinator import join_group
@@ -52,6 +52,8 @@ T = TypeVar("T")
 
 # A join request waits this much longer than the rebalance timeout, in seconds: the coordinator answers at its end.
 _JOIN_GRACE: Final = 5.0
+# The coordinator answers a first join at once, with the member's id (KIP-394). Leaving waits for that, in seconds.
+_ID_PATIENCE: Final = 1.0
 # Since this release brokers allow sessions of more than 30 seconds without configuration.
 _LONG_SESSIONS_SINCE: Final = (0, 10, 1)
 
@@ -102,6 +104,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         """Called, from any thread, when `due` has become true."""
         self._error: KafkaError | None = None
         self._main: Task[object] | None = None
+        self._asking: Task[JoinGroupResponse] | None = None
         self.rejoin = Event()
         self._rejoin_reason = ""
         self._progress = Event()
@@ -310,20 +313,19 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     async def _send_join(self, reason: str, protocols: Sequence[tuple[str, object]]) -> JoinGroupResponse:
         timeout = max(self.heartbeat.poll_interval + _JOIN_GRACE, self.client.settings.request_timeout)
         while True:
-            response = await self.ask(
-                join_group.join_request(
-                    self.group_id,
-                    self.generation.member_id,
-                    self.group_instance_id,
-                    session_timeout_ms=int(self.heartbeat.timeout * 1000),
-                    rebalance_timeout_ms=int(self.rebalance_timeout * 1000),
-                    protocol_type=self.protocol_type(),
-                    protocols=protocols,
-                    reason=reason,
-                ),
-                JOINS,
-                timeout,
+            request = join_group.join_request(
+                self.group_id,
+                self.generation.member_id,
+                self.group_instance_id,
+                session_timeout_ms=int(self.heartbeat.timeout * 1000),
+                rebalance_timeout_ms=int(self.rebalance_timeout * 1000),
+                protocol_type=self.protocol_type(),
+                protocols=protocols,
+                reason=reason,
             )
+            # A separate task: if this one is cancelled, `leave_group` needs the id that the coordinator assigns.
+            asking = self._asking = self.loop.spawn(self.ask(request, JOINS, timeout), "join")
+            response = await asking
             if not join_group.is_member_id_required(response):
                 join_group.check_joined(response, self.protocol_type())
                 return response
@@ -436,12 +438,15 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         if self._main is not None:
             self._main.cancel()
             self._main = None
+        if self._asking is not None and self.generation.member_id:
+            self._asking.cancel()
+            self._asking = None
 
     def _is_active(self) -> bool:
         return self.state not in {MemberState.LEFT, MemberState.FAILED, MemberState.CLOSED}
 
     def _poll_timed_out(self) -> None:
-        why = f"poll() was not called for {self.heartbeat.poll_interval:.0f} s (max_poll_interval_ms)"
+        why = f"poll() was not called for {self.heartbeat.poll_interval:g} s (max_poll_interval_ms)"
         log.warning(
             "Group %s: %s leaves the group because %s. Return fewer records from each poll() (max_poll_records), or "
             "raise max_poll_interval_ms",
@@ -471,7 +476,24 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         self.generation = NO_GENERATION
         if self.state is not MemberState.CLOSED:
             self.move(MemberEvent.LEAVE)
+        if not leaving.member_id:
+            leaving = await self._assigned_id(deadline)
         await self._send_leave(leaving, reason, deadline)
+
+    async def _assigned_id(self, deadline: float | None) -> Generation:
+        """Return the identity that the response to the first join has, if that is under way: the group waits for it."""
+        asking, self._asking = self._asking, None
+        if asking is None or asking.is_done:
+            return NO_GENERATION
+        patience = self.loop.time() + _ID_PATIENCE
+        try:
+            if await wait_any(self.loop, asking, deadline=patience if deadline is None else min(patience, deadline)):
+                return Generation(-1, asking.result().member_id, None)
+        except KafkaError:
+            pass  # the coordinator does not know this member
+        finally:
+            asking.cancel()
+        return NO_GENERATION
 
     def maybe_leave_group(self, timeout_ms: float | None = None) -> None:
         """Leave the group until the next poll()."""

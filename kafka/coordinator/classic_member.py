@@ -120,7 +120,7 @@ class ClassicMember(BaseCoordinator):
         await self.assignments.wait_lost()
         held = self.assignments.held()
         if self.rebalance_protocol is RebalanceProtocol.EAGER:
-            await self.assignments.revoke(held)
+            await self.assignments.begin_eager_round()
         else:
             wanted = set(self.subscription.subscribed_topics)
             await self.assignments.revoke({partition for partition in held if partition.topic not in wanted})

@@ -190,6 +190,8 @@ class Assignments:
         self.commit: Commit | None = None
         """Commits the consumed offsets before a revocation; None if that is not automatic."""
         self._lost_call: RebalanceCall | None = None
+        self._round_begun = False
+        """Whether the listener knows that an eager rebalance has begun."""
 
     def held(self) -> set[TopicPartition]:
         """The partitions that this member owns."""
@@ -221,8 +223,23 @@ class Assignments:
         )
         self.ownership.replace(self.held() - set(partitions), "the group rebalanced")
 
+    async def begin_eager_round(self) -> None:
+        """Revoke everything before the member joins. The listener is called also if that is nothing, as in Java.
+
+        Not again when a join is repeated, and not after partitions were lost.
+        """
+        held = self.held()
+        if held:
+            await self.revoke(held)
+        elif not self._round_begun and self._subscription.listener is not None:
+            await self._rendezvous.ask(
+                RebalanceCall(CallKind.REVOKED, (), lambda: tell(self._subscription.listener, CallKind.REVOKED, ()))
+            )
+        self._round_begun = True
+
     async def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Own exactly these partitions; the listener gets the new ones."""
+        self._round_begun = False
         added = set(partitions) - self.held()
         self.ownership.replace(partitions)
 
@@ -239,6 +256,7 @@ class Assignments:
         if not self.held():
             return
         lost = self.held()
+        self._round_begun = True
         self.ownership.replace((), why)
         if self._lost_call is None:
             self._lost_call = self._rendezvous.post(
@@ -270,6 +288,7 @@ class Assignments:
             if partitions:
                 await application.call(tell, listener, kind, partitions)
         finally:
+            self._round_begun = False
             self.ownership.replace((), "this consumer left the group")
             if subscription.departing:
                 subscription.departed()

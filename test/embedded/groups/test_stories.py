@@ -155,7 +155,8 @@ class Blocker(ConsumerRebalanceListener):
         self.block()
 
     def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        self.block()
+        if revoked:  # before it joins, there is no session
+            self.block()
 
     def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
         self.lost += lost

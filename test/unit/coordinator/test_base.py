@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 import pytest
 
 from kafka.coordinator.heartbeat import Heartbeat
 from kafka.coordinator.states import MemberState
-from kafka.errors import FencedInstanceIdError, GroupAuthorizationFailedError
+from kafka.errors import FencedInstanceIdError, GroupAuthorizationFailedError, MemberIdRequiredError
 from kafka.protocol.group import JoinGroupResponse
 from kafka.testing import HANG_UP, SILENCE
 from test.unit.consumer.scripted import Cluster, MakeConsumer, read, rest
@@ -133,6 +134,33 @@ def test_a_member_that_has_left_is_not_stuck(
     rest(consumer, 60)
     assert state(consumer) is MemberState.UNJOINED
     assert "max_poll_interval_ms" not in caplog.text
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_member_that_is_closed_before_the_coordinator_gave_it_an_id_leaves(
+    cluster: Cluster, make: MakeConsumer, answered: bool
+) -> None:
+    """The others would wait for it: the coordinator expects it to join with the id (KIP-394)."""
+
+    def answer(session: Any) -> None:
+        header, request = session.unanswered.pop(0)
+        session.reply(header, request, {"error_code": MemberIdRequiredError.errno, "member_id": "given"})
+
+    def join(_request: Any, session: Any) -> Any:
+        assert cluster.loop is not None
+        if answered:
+            cluster.loop.call_later(0.3, answer, session)
+        return SILENCE
+
+    cluster.broker.on("JoinGroup", join)
+    consumer = make("t", group_id="g")
+    consumer.poll(timeout_ms=200)
+    began = cluster.now
+    consumer.close()
+    assert len(cluster.asked("JoinGroup")) == 1
+    left = [member.member_id for request in cluster.asked("LeaveGroup") for member in request.members]
+    assert left == (["given"] if answered else [])
+    assert cluster.now - began < 1.5
 
 
 def test_a_poll_that_waits_longer_than_the_interval_is_not_stuck(cluster: Cluster, make: MakeConsumer) -> None:

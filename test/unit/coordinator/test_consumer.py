@@ -80,7 +80,27 @@ def test_consumed_offsets_are_committed_before_a_revocation(cluster: Cluster, ma
     for _ in range(3):
         consumer.poll(timeout_ms=500)
     assert committed == [{T0: 10, T1: 0}]
-    assert listener.calls == [("assigned", [T0, T1]), ("revoked", [T0, T1]), ("assigned", [T0, T1])]
+    assert listener.calls == [
+        ("revoked", []),
+        ("assigned", [T0, T1]),
+        ("revoked", [T0, T1]),
+        ("assigned", [T0, T1]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "first"), [("range", [("revoked", [])]), ("cooperative-sticky", [])], ids=["eager", "cooperative"]
+)
+def test_an_eager_rebalance_begins_with_a_revocation_also_of_nothing_but_once(
+    cluster: Cluster, make: MakeConsumer, strategy: str, first: list[Any]
+) -> None:
+    listener = Listener()
+    cluster.script["JoinGroup"] = deque([7, 7])
+    consumer = make(group_id="g", partition_assignment_strategy=[strategy])
+    consumer.subscribe(["t"], listener=listener)
+    while not consumer.assignment():
+        consumer.poll(timeout_ms=500)
+    assert listener.calls == [*first, ("assigned", [T0, T1])]
 
 
 def test_lost_partitions_are_reported_as_lost_and_not_committed(cluster: Cluster, make: MakeConsumer) -> None:
@@ -92,7 +112,7 @@ def test_lost_partitions_are_reported_as_lost_and_not_committed(cluster: Cluster
     cluster.script["Heartbeat"] = deque([25])
     rest(consumer, 1.5)
     consumer.poll(timeout_ms=500)
-    assert listener.calls[1] == ("lost", [T0, T1])
+    assert listener.calls == [("revoked", []), ("assigned", [T0, T1]), ("lost", [T0, T1]), ("assigned", [T0, T1])]
     assert not cluster.committed
 
 
