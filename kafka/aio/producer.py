@@ -445,7 +445,8 @@ class AIOKafkaProducer(Lifecycle):
     async def transaction(self) -> AsyncIterator[None]:
         """Begin a transaction; commit it at the end of the block, or abort it if the block raises.
 
-        After a fatal error it is left alone: the producer can only be stopped then.
+        After a fatal error it is left alone: the producer can only be stopped then. A task that is cancelled waits for
+        the abort for half a second only; `abort_transaction()` waits for the rest.
         """
         await self.begin_transaction()
         try:
@@ -464,7 +465,7 @@ class AIOKafkaProducer(Lifecycle):
         if isinstance(error, FatalError):
             return
         try:
-            await self.abort_transaction()
+            await self._transact(self._calls.abort_because_of(error))
         except (KafkaError, IllegalOperation) as second:
             if isinstance(error, AbortableTransactionError):
                 raise

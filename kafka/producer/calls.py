@@ -71,6 +71,10 @@ T = TypeVar("T")
 FutureT = TypeVar("FutureT", bound=RecordFuture)
 
 _FOREVER: Final = 10.0**9
+# How long close() waits for the next acknowledgement unless the caller gives a time, in seconds.
+_CLOSE_PATIENCE: Final = 30.0
+# How long a transaction whose block was interrupted waits for the end of its abort, in seconds.
+_ABORT_PATIENCE: Final = 0.5
 _BYTES: Final = frozenset({bytes, type(None)})
 _SHORTEST: Final = 2
 _LONGEST: Final = 5
@@ -477,6 +481,10 @@ class ProducerCalls(Generic[FutureT]):
         """Abort the transaction."""
         await self.transact(self.transactions.abort(), "abort_transaction()", "txn-abort", timeout)
 
+    async def abort_because_of(self, error: BaseException) -> None:
+        """Abort the transaction of a block that has raised; after Ctrl-C, or cancelled, do not wait long for that."""
+        await self.abort_transaction(None if isinstance(error, Exception) else _ABORT_PATIENCE)
+
     @property
     def transactions(self) -> TransactionManager:
         """The transaction manager; IllegalStateError without a transactional_id."""
@@ -519,6 +527,7 @@ class ProducerCalls(Generic[FutureT]):
     async def close(self, timeout: float | None = None) -> None:
         """Send the remaining records, for `timeout` seconds at most, then give up the others and close the connections.
 
+        By default that ends when 30 seconds have passed without an acknowledgement.
         The core is shut down even if this raises. The face closes its driver after this, then calls `release`.
         """
         self.closed = True
@@ -528,23 +537,30 @@ class ProducerCalls(Generic[FutureT]):
             await self._shut_down()
 
     async def drain(self, timeout: float | None = None) -> None:
-        """Abort the open transaction and send the remaining records, for `timeout` seconds; raises no error."""
+        """Abort the open transaction and send the remaining records, for as long as `close` says; raises no error."""
         core = self.core
         if core.loop.closed or core.on_loop or (timeout is not None and timeout <= 0):
             return
         if not (core.accumulator.unsettled() or core.transactions):
             return
-        seconds = _FOREVER if timeout is None else timeout
+        seconds = _CLOSE_PATIENCE if timeout is None else timeout
         if core.transactions is not None:
             # Without its coordinator a transaction does not end; batches do, by delivery_timeout_ms.
             seconds = min(seconds, self.max_block)
-        try:
-            await self.application.run(core.finish(), self._deadline(seconds), "close()")
-        except ClientClosedError:
-            pass
-        except KafkaError as error:
-            if core.transactions is not None:
-                log.warning("The producer is closed without having ended its transaction: %s", error)
+        deadline = core.now() + min(seconds, _FOREVER)
+        while True:
+            try:
+                await self.application.run(core.finish(), deadline, "close()")
+                return
+            except ClientClosedError:  # noqa: PERF203 - each wait may end early
+                return
+            except KafkaError as error:
+                if timeout is None and core.sender.acknowledged_at + seconds > deadline:
+                    deadline = core.sender.acknowledged_at + seconds
+                    continue
+                if core.transactions is not None:
+                    log.warning("The producer is closed without having ended its transaction: %s", error)
+                return
 
     async def _shut_down(self) -> None:
         core = self.core

@@ -313,6 +313,7 @@ class KafkaProducer(ProducerNames):
         """Begin a transaction; commit it at the end of the block, or abort it if the block raises.
 
         If it cannot be committed it is aborted, and `AbortableTransactionError` is raised: the block can be run again.
+        Ctrl-C waits for the abort for half a second only; `abort_transaction()` waits for the rest.
 
         >>> from kafka import KafkaProducer
         >>> from kafka.broker import Broker
@@ -340,7 +341,7 @@ class KafkaProducer(ProducerNames):
     def _abort_because_of(self, error: BaseException) -> None:
         """Abort; if that fails, the error of the application is raised nevertheless."""
         try:
-            self.abort_transaction()
+            complete(self._calls.abort_because_of(error))
         except KafkaError as second:
             if isinstance(error, AbortableTransactionError):
                 raise
@@ -408,8 +409,9 @@ class KafkaProducer(ProducerNames):
     def close(self, timeout: float | None = None, null_logger: bool = False) -> None:  # noqa: ARG002 - a name of 3.x
         """Send the remaining records, for `timeout` seconds at most, fail the others, and free everything. Idempotent.
 
-        An open transaction is aborted; this waits for one that is being committed, `max_block_ms` at most. Errors of
-        records are raised by their futures only. Called from a callback it does not wait.
+        By default it waits until 30 seconds have passed without an acknowledgement. An open transaction is aborted;
+        this waits for one that is being committed, `max_block_ms` at most. Errors of records are raised by their
+        futures only. Called from a callback it does not wait.
         """
         timeout = checked_timeout(timeout, "close()")
         calls = self._calls
