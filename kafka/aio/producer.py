@@ -1,4 +1,8 @@
-"""`AIOKafkaProducer`: publishes records, from tasks of asyncio. The work is that of `kafka.producer.calls`."""
+"""`AIOKafkaProducer`: publishes records, from tasks of asyncio.
+
+The work is that of `kafka.producer.calls`, and the calls that have the same form on both faces are those of
+`kafka.producer.common_calls`.
+"""
 
 # ruff: noqa: SLF001 - a producer, its calls and its futures are one thing in three modules
 
@@ -7,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import update_wrapper
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Final, NoReturn, ParamSpec, TypeVar, cast
 
 from kafka._runtime.asyncio_driver import call_on
 from kafka.aio.arguments import SHARED_DEFAULTS, as_offsets, checked_config
@@ -33,14 +38,14 @@ from kafka.errors import (
 from kafka.producer.arguments import Headers, checked_partition, checked_timeout
 from kafka.producer.arguments import checked_config as checked_producer_config
 from kafka.producer.calls import ProducerCalls
+from kafka.producer.common_calls import CommonCalls
 from kafka.producer.producer_batch import taken_up
 from kafka.record.batch_builder import BatchBuilder as RecordBatchBuilder
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from kafka._runtime.loop import Loop
+    from kafka._runtime.tasks import Coro
     from kafka.aio.client import AIOKafkaClient
     from kafka.aio.structs import RecordMetadata
     from kafka.producer.asyncio_future import AsyncRecordFuture
@@ -50,6 +55,8 @@ __all__ = ["AIOKafkaProducer", "MessageTooLargeError"]
 
 log = logging.getLogger(__name__)
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _new: Final = object.__new__
 
 #: Defaults that aiokafka documents. acks="all" and idempotence stay as they are everywhere in this library.
@@ -61,6 +68,23 @@ _SLICE_MS: Final = 1
 
 class MessageTooLargeError(RecordTooLargeError, MessageSizeTooLargeError):
     """A record is larger than max_request_size or buffer_memory allows."""
+
+
+def _awaited(
+    call: Callable[Concatenate[Any, P], Coro[T]], *, transactional: bool = False
+) -> Callable[Concatenate[Any, P], Coro[T]]:
+    """Return the method of the producer that awaits a call, with its parameters and types, and this client's errors."""
+
+    async def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        self._check_transactional() if transactional else self._check_usable()
+        try:
+            return await call(self._calls, *args, **kwargs)
+        except IllegalStateError as error:
+            self._explain(error, None, None)
+            raise
+
+    update_wrapper(method, call)
+    return method
 
 
 class AIOKafkaProducer(Lifecycle):
@@ -371,26 +395,9 @@ class AIOKafkaProducer(Lifecycle):
 
     # Waiting…
 
-    async def flush(self, timeout: float | None = None) -> None:
-        """Send what was accepted so far, and wait until each record is written or given up.
-
-        `timeout` is in seconds; `KafkaTimeoutError` if it was not enough. Errors of records come out of their futures.
-        """
-        self._check_usable()
-        await self._calls.flush(timeout)
-
-    async def partitions_for(self, topic: str, timeout: float | None = None) -> set[int]:
-        """Return the numbers of a topic's partitions, asking the cluster for at most `timeout` seconds.
-
-        That is `max_block_ms` by default. `send()` to the topic does not wait for metadata afterwards.
-        """
-        self._check_usable()
-        return await self._calls.partitions_for(topic, timeout)
-
-    async def purge(self, *, in_flight: bool = False) -> int:
-        """Give up what is not sent yet, and with `in_flight` what is not answered too; return how many records."""
-        self._check_usable()
-        return await self._calls.purge(in_flight=in_flight)
+    flush = _awaited(CommonCalls.flush)
+    partitions_for = _awaited(CommonCalls.partitions_for)
+    purge = _awaited(CommonCalls.purge)
 
     # Transactions…
 
@@ -399,28 +406,11 @@ class AIOKafkaProducer(Lifecycle):
         checked_timeout(timeout, "init_transactions()")
         self._check_transactional()
 
-    async def begin_transaction(self) -> None:
-        """Open a transaction. Records that are sent from now on belong to it, until it is committed or aborted."""
-        self._check_transactional()
-        await self._transact(self._calls.begin_transaction())
-
-    async def commit_transaction(self, timeout: float | None = None) -> None:
-        """Send what is left, wait for it, and commit the transaction.
-
-        When this returns, all records and offsets of the transaction will be seen by readers of committed records.
-        Cancelled, the commit continues, and the next call waits for its end. It raises what
-        `KafkaProducer.commit_transaction` raises.
-        """
-        self._check_transactional()
-        await self._transact(self._calls.commit_transaction(timeout))
-
-    async def abort_transaction(self, timeout: float | None = None) -> None:
-        """End the transaction so that nothing of it is ever seen by readers of committed records.
-
-        Records that are not sent yet fail with `TransactionAbortedError`.
-        """
-        self._check_transactional()
-        await self._transact(self._calls.abort_transaction(timeout))
+    begin_transaction = _awaited(CommonCalls.begin_transaction, transactional=True)
+    commit_transaction = _awaited(CommonCalls.commit_transaction, transactional=True)
+    abort_transaction = _awaited(CommonCalls.abort_transaction, transactional=True)
+    _abort_after = _awaited(CommonCalls.abort_because_of, transactional=True)
+    _send_offsets = _awaited(CommonCalls.send_offsets_to_transaction, transactional=True)
 
     async def send_offsets_to_transaction(
         self,
@@ -439,13 +429,14 @@ class AIOKafkaProducer(Lifecycle):
         group = consumer_group_id if group_id is None else group_id
         if not group or not isinstance(group, (str, ConsumerGroupMetadata)):
             raise ValueError(f"group_id must be the name of a group, or consumer.group_metadata(), not {group!r}")
-        await self._transact(self._calls.send_offsets_to_transaction(as_offsets(offsets), group, timeout))
+        await self._send_offsets(as_offsets(offsets), group, timeout=timeout)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
         """Begin a transaction; commit it at the end of the block, or abort it if the block raises.
 
-        After a fatal error it is left alone: the producer can only be stopped then.
+        After a fatal error it is left alone: the producer can only be stopped then. A task that is cancelled waits for
+        the abort for half a second only; `abort_transaction()` waits for the rest.
         """
         await self.begin_transaction()
         try:
@@ -464,7 +455,7 @@ class AIOKafkaProducer(Lifecycle):
         if isinstance(error, FatalError):
             return
         try:
-            await self.abort_transaction()
+            await self._abort_after(error)
         except (KafkaError, IllegalOperation) as second:
             if isinstance(error, AbortableTransactionError):
                 raise
@@ -476,13 +467,6 @@ class AIOKafkaProducer(Lifecycle):
             raise IllegalOperation(
                 "this producer has no transactional_id; transactions need one: AIOKafkaProducer(transactional_id=...)"
             )
-
-    async def _transact(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        except IllegalStateError as error:
-            self._explain(error, None, None)
-            raise
 
     # Looking…
 

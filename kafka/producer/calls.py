@@ -12,46 +12,38 @@ import logging
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from kafka._text import counted
 from kafka.config import Config
 from kafka.errors import (
     BrokerResponseError,
     BufferExhaustedError,
     ClientClosedError,
-    IllegalArgumentError,
     IllegalStateError,
-    InvalidTopicError,
     KafkaError,
     KafkaTimeoutError,
-    OutcomeUnknownTimeoutError,
     RecordTooLargeError,
     UnsupportedVersionError,
 )
 from kafka.producer.arguments import (
     Headers,
     as_bytes,
-    checked_group,
     checked_headers,
-    checked_offsets,
     checked_records,
-    checked_timeout,
     checked_timestamp,
 )
 from kafka.producer.buffer_pool import Reservation
+from kafka.producer.common_calls import FOREVER, CommonCalls
 from kafka.producer.core import ProducerCore
-from kafka.producer.diagnostics import no_answers
 from kafka.producer.future import RecordFuture, RecordFutures
 from kafka.producer.plugins import Interception, Plugins
 from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
 from kafka.producer.record_accumulator import Record
 from kafka.record.batch_builder import BatchBuilder
-from kafka.structs import TopicPartition, check_topic
+from kafka.structs import check_topic
 
 if TYPE_CHECKING:
     import asyncio
@@ -60,8 +52,6 @@ if TYPE_CHECKING:
     from kafka._runtime.tasks import Coro
     from kafka.metrics import Metrics
     from kafka.net.environment import Environment
-    from kafka.producer.transaction_manager import TransactionManager
-    from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 __all__ = ["ProducerCalls"]
 
@@ -70,14 +60,15 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 FutureT = TypeVar("FutureT", bound=RecordFuture)
 
-_FOREVER: Final = 10.0**9
+# How long close() waits for the next acknowledgement unless the caller gives a time, in seconds.
+_CLOSE_PATIENCE: Final = 30.0
 _BYTES: Final = frozenset({bytes, type(None)})
 _SHORTEST: Final = 2
 _LONGEST: Final = 5
 _TOO_FAST: Final = "records are added faster than brokers accept them"
 
 
-class ProducerCalls(Generic[FutureT]):
+class ProducerCalls(CommonCalls, Generic[FutureT]):
     """The calls of one producer. See the head of this module.
 
     The face makes a driver for ``core.loop``, then calls `attach`, then awaits `connect`.
@@ -108,8 +99,6 @@ class ProducerCalls(Generic[FutureT]):
         self.core = core = ProducerCore(config, environment)
         plugins.cluster = core.cluster
         self.accumulator = core.accumulator
-        self.application: Application
-        self.closed = False
         self._topics = core.accumulator.topics
         self._time = core.client.environment.clock.time
         self.max_block = config.seconds("max_block_ms")
@@ -330,30 +319,7 @@ class ProducerCalls(Generic[FutureT]):
     ) -> list[ProducerBatch]:
         return self.accumulator.add_built(topic, built, reservation)
 
-    # Waiting for metadata, and for memory…
-
-    async def find_topic(self, topic: str, deadline: float, limit: str | None = None, *, to_send: bool = True) -> Topic:
-        """Return a topic, requesting its metadata if necessary; `to_send` a record there, if that is possible now."""
-        core = self.core
-        self.check_open()
-        if to_send:
-            self.accumulator.check_admits()
-        try:
-            check_topic(topic)
-        except IllegalArgumentError as error:
-            # As the cluster would answer: the record's future fails, as with other errors of topics.
-            raise InvalidTopicError(str(error)) from None
-        if core.on_loop:
-            if (known := core.known_topic(topic)) is not None:
-                return known
-            raise IllegalStateError(
-                f"send() to topic {topic!r} would wait for its metadata, so a callback cannot call it: call "
-                f"partitions_for({topic!r}) once before"
-            )
-        what = f"finding topic {topic!r}"
-        self.accumulator.check_outside(what)
-        with self._measured("metadata-wait"):
-            return await self.application.run(core.find_topic(topic, deadline, limit), deadline + 1, what)
+    # Waiting for memory…
 
     async def _with_memory(
         self, reservation: Reservation, deadline: float | None, what: str, add: Callable[..., T | None], *args: object
@@ -394,131 +360,12 @@ class ProducerCalls(Generic[FutureT]):
         if self.core.on_loop:
             raise IllegalStateError(f"{what} would block, so a callback on the network thread cannot call it")
 
-    async def flush(self, timeout: float | None = None) -> None:
-        """Send all records that were added so far, and wait until each is written or given up."""
-        timeout = checked_timeout(timeout, "flush()")
-        self.check_open()
-        core = self.core
-        try:
-            with self._measured("flush"):
-                await self._run(core.sender.flush(), self._deadline(timeout), "flush()")
-        except KafkaTimeoutError as error:
-            left = sum(batch.count for batch in core.accumulator.unsettled())
-            if not left:
-                return
-            why = core.reasons()
-            raise KafkaTimeoutError(
-                f"flush() took longer than {timeout:g} seconds; {counted(left)} left{f': {why}' if why else ''}"
-            ) from error
-
-    async def partitions_for(self, topic: str, timeout: float | None = None) -> set[int]:
-        """Return the numbers of a topic's partitions."""
-        if type(topic) is not str:
-            check_topic(topic)
-        timeout = checked_timeout(timeout, "partitions_for()")
-        state = self._topics.get(topic)
-        if state is None:
-            seconds = self.max_block if timeout is None else timeout
-            limit = None if timeout is None else f"{timeout:g} seconds"
-            state = await self.find_topic(topic, self.core.now() + seconds, limit, to_send=False)
-        return set(state.indexes)
-
-    async def health(self) -> dict[str, Any]:
-        """Return what works and what does not."""
-        core = self.core
-        if core.loop.closed or core.on_loop:
-            return core.health_now()
-        return await self._run(core.health(), None, "health()")
-
-    async def purge(self, *, in_flight: bool = False) -> int:
-        """Give up records; return how many."""
-        self.check_open()
-        return await self._run(self.core.purge(in_flight), None, "purge()")
-
-    def _run(self, coro: Coro[T], deadline: float | None, what: str) -> Coro[T]:
-        """Run a coroutine of the core; refuses in a thread that was interrupted within `send()`."""
-        try:
-            self.accumulator.check_outside(what)
-        except IllegalStateError:
-            coro.close()
-            raise
-        return self.application.run(coro, deadline, what)
-
-    # Transactions…
-
-    async def init_transactions(self, timeout: float | None = None) -> None:
-        """Take over the transactional_id."""
-        await self.transact(self.transactions.init(), "init_transactions()", "txn-init", timeout)
-
-    async def begin_transaction(self) -> None:
-        """Open a transaction."""
-        await self.transact(self.transactions.begin(), "begin_transaction()", "txn-begin", None)
-
-    async def send_offsets_to_transaction(
-        self,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
-        group: ConsumerGroupMetadata | str | None,
-        timeout: float | None = None,
-    ) -> None:
-        """Let offsets be committed with the transaction."""
-        checked_in = checked_group(group)
-        checked = checked_offsets(offsets)
-        work = self.transactions.send_offsets(checked, checked_in)
-        await self.transact(work, "send_offsets_to_transaction()", "txn-send-offsets", timeout)
-
-    async def commit_transaction(self, timeout: float | None = None) -> None:
-        """Commit the transaction."""
-        try:
-            await self.transact(self.transactions.commit(), "commit_transaction()", "txn-commit", timeout)
-        except KafkaTimeoutError as error:
-            raise OutcomeUnknownTimeoutError(*error.args) from error
-
-    async def abort_transaction(self, timeout: float | None = None) -> None:
-        """Abort the transaction."""
-        await self.transact(self.transactions.abort(), "abort_transaction()", "txn-abort", timeout)
-
-    @property
-    def transactions(self) -> TransactionManager:
-        """The transaction manager; IllegalStateError without a transactional_id."""
-        found = self.core.transactions
-        if found is None:
-            raise IllegalStateError(
-                "this producer has no transactional_id; transactions need one: KafkaProducer(transactional_id=...)"
-            )
-        return found
-
-    async def transact(self, work: Coro[None], what: str, metric: str, timeout: float | None) -> None:
-        """Run the work of a transactional call, for `timeout` seconds or max_block_ms.
-
-        The work continues if this ends early, by a timeout or a cancellation: calling again waits for the rest.
-        """
-        try:
-            timeout = checked_timeout(timeout, what)
-            self.check_open()
-            self.accumulator.check_outside(what)
-        except BaseException:
-            work.close()
-            raise
-        seconds = self.max_block if timeout is None else timeout
-        try:
-            with self._measured(metric):
-                await self.application.run(work, self._deadline(seconds), what)
-            self.transactions.received(what)
-        except KafkaTimeoutError as error:
-            raise KafkaTimeoutError(self._why_late(what, seconds)) from error
-
-    def _why_late(self, what: str, seconds: float) -> str:
-        core = self.core
-        why = core.transaction_problem() or core.reasons() or no_answers(core.client)
-        why = f" ({why})" if why else ""
-        outcome = "its outcome is not known yet" if what.startswith("commit") else "it continues"
-        return f"{what} took longer than {seconds:g} seconds{why}; {outcome}: call it again, which waits for the rest"
-
     # Closing…
 
     async def close(self, timeout: float | None = None) -> None:
         """Send the remaining records, for `timeout` seconds at most, then give up the others and close the connections.
 
+        By default that ends when 30 seconds have passed without an acknowledgement.
         The core is shut down even if this raises. The face closes its driver after this, then calls `release`.
         """
         self.closed = True
@@ -528,23 +375,30 @@ class ProducerCalls(Generic[FutureT]):
             await self._shut_down()
 
     async def drain(self, timeout: float | None = None) -> None:
-        """Abort the open transaction and send the remaining records, for `timeout` seconds; raises no error."""
+        """Abort the open transaction and send the remaining records, for as long as `close` says; raises no error."""
         core = self.core
         if core.loop.closed or core.on_loop or (timeout is not None and timeout <= 0):
             return
         if not (core.accumulator.unsettled() or core.transactions):
             return
-        seconds = _FOREVER if timeout is None else timeout
+        seconds = _CLOSE_PATIENCE if timeout is None else timeout
         if core.transactions is not None:
             # Without its coordinator a transaction does not end; batches do, by delivery_timeout_ms.
             seconds = min(seconds, self.max_block)
-        try:
-            await self.application.run(core.finish(), self._deadline(seconds), "close()")
-        except ClientClosedError:
-            pass
-        except KafkaError as error:
-            if core.transactions is not None:
-                log.warning("The producer is closed without having ended its transaction: %s", error)
+        deadline = core.now() + min(seconds, FOREVER)
+        while True:
+            try:
+                await self.application.run(core.finish(), deadline, "close()")
+                return
+            except ClientClosedError:  # noqa: PERF203 - each wait may end early
+                return
+            except KafkaError as error:
+                if timeout is None and core.sender.acknowledged_at + seconds > deadline:
+                    deadline = core.sender.acknowledged_at + seconds
+                    continue
+                if core.transactions is not None:
+                    log.warning("The producer is closed without having ended its transaction: %s", error)
+                return
 
     async def _shut_down(self) -> None:
         core = self.core
@@ -571,26 +425,6 @@ class ProducerCalls(Generic[FutureT]):
         if self._interception is not None:
             self._interception.close()
         self.plugins.close()
-
-    def check_open(self) -> None:
-        """Raise where the producer is closed, or was made in another process."""
-        self.core.loop.check_usable()
-        if self.closed:
-            raise ClientClosedError("This producer is closed.")
-
-    def _deadline(self, timeout: float | None) -> float | None:
-        return None if timeout is None else self.core.now() + min(timeout, _FOREVER)
-
-    @contextmanager
-    def _measured(self, call: str) -> Iterator[None]:
-        """Record in the metrics how long the block has delayed the application."""
-        core = self.core
-        began = core.now()
-        try:
-            yield
-        finally:
-            if core.metrics is not None:
-                core.metrics.waited(call, core.now() - began)
 
 
 def _logging_is_configured() -> bool:

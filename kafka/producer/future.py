@@ -227,9 +227,10 @@ class FutureRecordMetadata(RecordFuture):
     @staticmethod
     def _not_yet(batch: ProducerBatch, timeout: float | None) -> KafkaTimeoutError:
         tp = batch.partition.tp
+        within = "" if timeout is None else f" within {timeout:g} seconds"
         return KafkaTimeoutError(
-            f"The record to {tp.topic}-{tp.partition} was not acknowledged within {timeout} seconds; it is still being "
-            f"sent: {batch.partition.owner.why_unacknowledged(batch)}",
+            f"The record to {tp.topic}-{tp.partition} was not acknowledged{within}; it is still being sent: "
+            f"{batch.partition.owner.why_unacknowledged(batch)}",
             topic_partition=tp,
         )
 
@@ -388,12 +389,19 @@ class SentRecords(RecordFutures[FutureRecordMetadata]):
     def get(self, timeout: float | None = None) -> list[RecordMetadata]:
         """Wait for all of them, `timeout` seconds at most; the first error is raised."""
         timeout = checked_timeout(timeout, "get()")
-        if self._spans:
-            core = self._spans[0][0].partition.owner
+        batches = self.batches()
+        if batches:
+            core = batches[0].partition.owner
             deadline = None if timeout is None else core.now() + timeout
-            for batch in self.batches():
+            for batch in batches:
                 batch.wait(None if deadline is None else max(0.0, deadline - core.now()))
-        return self.results(lambda future: future.get(0))
+
+        def result(future: FutureRecordMetadata) -> RecordMetadata:
+            if not future.is_done:
+                raise future._not_yet(future._batch, timeout)
+            return future.get()
+
+        return self.results(FutureRecordMetadata.get if all(batch.is_done for batch in batches) else result)
 
 
 log = logging.getLogger(__name__)

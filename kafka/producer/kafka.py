@@ -16,7 +16,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
-from kafka._runtime.application import ApplicationThread, complete
+from kafka._runtime.application import ApplicationThread, blocking, complete
 from kafka._runtime.network_thread import ThreadDriver
 from kafka.config import Config, defaults
 from kafka.errors import AbortableTransactionError, KafkaError
@@ -29,9 +29,10 @@ from kafka.producer.arguments import (
     checked_timeout,
     options_of,
 )
+from kafka.producer.common_calls import CommonCalls
 from kafka.producer.future import FutureRecordMetadata, SentRecords
 from kafka.producer.producer_batch import taken_up
-from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition, check_topic
+from kafka.structs import check_topic
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -77,6 +78,8 @@ class KafkaProducer(ProducerNames):
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("producer")
+
+    _complete = staticmethod(complete)
 
     _is_made = False
     """Whether the constructor has made what `close` closes."""
@@ -224,95 +227,23 @@ class KafkaProducer(ProducerNames):
 
     # Waiting…
 
-    def flush(self, timeout: float | None = None) -> None:
-        """Send all records that were added so far, and wait until each is written or given up.
-
-        `timeout` is in seconds; `KafkaTimeoutError` if it was not enough. Errors of records come out of their futures.
-        """
-        complete(self._calls.flush(timeout))
-
-    def partitions_for(self, topic: str, timeout: float | None = None) -> set[int]:
-        """Return the numbers of a topic's partitions, waiting for metadata for at most `timeout` seconds.
-
-        The default is `max_block_ms`. `send()` to the topic does not wait for metadata afterwards.
-
-        >>> from kafka.broker import Broker
-        >>> with Broker(topics={"events": 3}) as broker:
-        ...     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
-        ...         producer.partitions_for("events")
-        {0, 1, 2}
-        """
-        return complete(self._calls.partitions_for(topic, timeout))
+    flush = blocking(CommonCalls.flush)
+    partitions_for = blocking(CommonCalls.partitions_for)
 
     # Transactions…
 
-    def init_transactions(self, timeout: float | None = None) -> None:
-        """Take over the `transactional_id`: call this once, before the first transaction.
-
-        An open transaction of an earlier producer with this id is aborted, and that producer is fenced. Waits for
-        `timeout` seconds, `max_block_ms` by default, then raises `KafkaTimeoutError`; the call can be repeated.
-        """
-        complete(self._calls.init_transactions(timeout))
-
-    def begin_transaction(self) -> None:
-        """Open a transaction. Records that are sent until its commit or abort belong to it."""
-        complete(self._calls.begin_transaction())
-
-    def send_offsets_to_transaction(
-        self,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
-        group_metadata: ConsumerGroupMetadata | str | None = None,
-        *,
-        consumer_group_id: str | None = None,
-        timeout: float | None = None,
-    ) -> None:
-        """Commit the offsets of a consumer with the transaction, or not at all.
-
-        `group_metadata` is ``consumer.group_metadata()``, by which the cluster recognises a consumer that its group
-        has replaced (KIP-447), or the group's name, which needs a separate `transactional_id` for each input partition
-        (``consumer_group_id`` is the older name of the latter). The offsets are the ones of the *next* records to be
-        read. The consumer must not commit itself: ``enable_auto_commit=False``.
-        """
-        group = consumer_group_id if group_metadata is None else group_metadata
-        complete(self._calls.send_offsets_to_transaction(offsets, group, timeout))
-
-    def commit_transaction(self, timeout: float | None = None) -> None:
-        """Send the remaining records, wait for them, and commit the transaction.
-
-        When this returns, readers of committed records will see all records of the transaction, and its offsets are
-        committed; nothing can undo that. It raises
-
-        * `AbortableTransactionError` if a record or an offset could not be written: call `abort_transaction()`;
-        * a `FatalError` (`ProducerFencedError` and others) if this producer cannot continue: close it. Nothing of the
-          transaction is visible, unless ``outcome_unknown`` of the error is true;
-        * `OutcomeUnknownTimeoutError` after `timeout` seconds, `max_block_ms` by default: call it again.
-
-        >>> from kafka import KafkaProducer
-        >>> from kafka.broker import Broker
-        >>> with Broker(topics=["events"]) as broker:
-        ...     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="mover") as producer:
-        ...         producer.init_transactions()
-        ...         producer.begin_transaction()
-        ...         _ = producer.send("events", b"all or nothing")
-        ...         producer.commit_transaction()
-        ...     [record.value for record in broker.records("events", committed=True)]
-        [b'all or nothing']
-        """
-        complete(self._calls.commit_transaction(timeout))
-
-    def abort_transaction(self, timeout: float | None = None) -> None:
-        """End the transaction; readers of committed records see nothing of it.
-
-        Records that are not sent yet fail with `TransactionAbortedError`. Waits for `timeout` seconds, `max_block_ms`
-        by default, then raises `KafkaTimeoutError`; the call can be repeated.
-        """
-        complete(self._calls.abort_transaction(timeout))
+    init_transactions = blocking(CommonCalls.init_transactions)
+    begin_transaction = blocking(CommonCalls.begin_transaction)
+    send_offsets_to_transaction = blocking(CommonCalls.send_offsets_to_transaction)
+    commit_transaction = blocking(CommonCalls.commit_transaction)
+    abort_transaction = blocking(CommonCalls.abort_transaction)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Begin a transaction; commit it at the end of the block, or abort it if the block raises.
 
         If it cannot be committed it is aborted, and `AbortableTransactionError` is raised: the block can be run again.
+        Ctrl-C waits for the abort for half a second only; `abort_transaction()` waits for the rest.
 
         >>> from kafka import KafkaProducer
         >>> from kafka.broker import Broker
@@ -340,7 +271,7 @@ class KafkaProducer(ProducerNames):
     def _abort_because_of(self, error: BaseException) -> None:
         """Abort; if that fails, the error of the application is raised nevertheless."""
         try:
-            self.abort_transaction()
+            complete(self._calls.abort_because_of(error))
         except KafkaError as second:
             if isinstance(error, AbortableTransactionError):
                 raise
@@ -371,45 +302,18 @@ class KafkaProducer(ProducerNames):
             return None
         return dict(metrics.metrics) if raw else dict(metrics.snapshot())
 
-    def health(self) -> dict[str, Any]:
-        """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` accepts it.
-
-        In the form of all clients (``docs/operations.rst``). ``partitions`` has those with records under way: how many
-        records, the age of the oldest in seconds, and the problem that keeps it from being written;
-        ``buffer_available`` is in bytes, ``buffer_waited_for`` whether a call waits for room in the buffer; with a
-        `transactional_id`, ``transaction`` has the state, the error, and what the transaction waits for.
-
-        >>> from kafka import KafkaProducer
-        >>> from kafka.broker import Broker
-        >>> with Broker() as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
-        ...     health = producer.health()
-        >>> health["ok"], health["problems"], health["partitions"]
-        (True, [], {})
-        """
-        return complete(self._calls.health())
+    health = blocking(CommonCalls.health)
 
     # Closing…
 
-    def purge(self, *, in_flight: bool = False) -> int:
-        """Give up all records that are not sent, with `in_flight` also the unanswered ones; return how many.
-
-        Their futures fail with `Cancelled`, or with an error whose ``outcome_unknown`` is true.
-
-        >>> from kafka import KafkaProducer
-        >>> from kafka.broker import Broker
-        >>> with Broker(topics=["events"]) as broker:
-        ...     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=60_000) as producer:
-        ...         _ = producer.send("events", b"not meant")
-        ...         producer.purge()
-        1
-        """
-        return complete(self._calls.purge(in_flight=in_flight))
+    purge = blocking(CommonCalls.purge)
 
     def close(self, timeout: float | None = None, null_logger: bool = False) -> None:  # noqa: ARG002 - a name of 3.x
         """Send the remaining records, for `timeout` seconds at most, fail the others, and free everything. Idempotent.
 
-        An open transaction is aborted; this waits for one that is being committed, `max_block_ms` at most. Errors of
-        records are raised by their futures only. Called from a callback it does not wait.
+        By default it waits until 30 seconds have passed without an acknowledgement. An open transaction is aborted;
+        this waits for one that is being committed, `max_block_ms` at most. Errors of records are raised by their
+        futures only. Called from a callback it does not wait.
         """
         timeout = checked_timeout(timeout, "close()")
         calls = self._calls

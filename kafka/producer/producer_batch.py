@@ -258,8 +258,8 @@ class ProducerBatch(Future[None]):
             self.looked_at = set()
         self.outcome = outcome
         self.keeper = None
-        if self.sealed is not None:  # programs keep futures, which must not keep the bytes that were sent
-            self.sealed.forget()
+        # Programs keep futures, which must not keep the bytes.
+        (self.builder if self.sealed is None else self.sealed).forget()
         self._run_backs_of_records()
         if isinstance(outcome, Divided):
             self._await_parts(outcome.parts)

@@ -97,6 +97,8 @@ class Sender:
         """Called with each batch that is written or given up."""
         self.lost = LostRecords(self.loop)
         """The failures, unless `on_settled` or the end of a transaction tells the program of them."""
+        self.acknowledged_at = 0.0
+        """When a batch was last acknowledged."""
         self.gathering: dict[Destination, None] | None = None
         """The brokers that there is something to send to, while partitions are looked at."""
         self._diagnostics = diagnostics
@@ -182,7 +184,7 @@ class Sender:
             return
         queue = partition.queue
         if queue and queue[0].answer is not None:
-            self._settle_answered(partition)
+            self._take_answered(partition)
         if not queue:
             self._resting.discard(partition)
             return
@@ -378,10 +380,14 @@ class Sender:
             self.accumulator.put_back(partition, self._divided(again))
         self.look(partition)
 
-    def _settle_answered(self, partition: Partition) -> None:
-        """Settle batches that were answered while one before them was sent again."""
-        while not partition.in_flight and partition.queue and partition.queue[0].answer is not None:
-            self._finish(partition.queue.popleft())
+    def _take_answered(self, partition: Partition) -> None:
+        """Take batches that were answered while one before them was sent again: they are settled behind that one."""
+        while partition.queue and partition.queue[0].answer is not None:
+            batch = partition.queue.popleft()
+            if partition.in_flight:
+                partition.in_flight.append(batch)
+            else:
+                self._finish(batch)
 
     def _finish(self, batch: ProducerBatch) -> None:
         answer = batch.answer
@@ -390,6 +396,7 @@ class Sender:
             self._left_gap(batch)
         else:
             batch.partition.acknowledged = (batch.partition.acknowledged + batch.count) % SEQUENCES
+            self.acknowledged_at = self.loop.time()
         self._settle(batch, answer)
 
     def _left_gap(self, batch: ProducerBatch) -> None:

@@ -390,6 +390,18 @@ class BatchBuilder:
         stamp = self._encode_delta(timestamp) if index else self._begin(timestamp)
         return _encode_record(stamp, encode_varint(index), key, value, headers)
 
+    def forget(self) -> None:
+        """Release the records of a batch that is not sent; their number stays.
+
+        >>> batch = BatchBuilder(limit=1000)
+        >>> batch.append(0, None, b"v")
+        0
+        >>> batch.forget()
+        >>> batch.count
+        1
+        """
+        self._count, self._records, self._encoded = self.count, None, None
+
     def seal(
         self,
         *,

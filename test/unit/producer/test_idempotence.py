@@ -165,6 +165,20 @@ def test_parts_of_a_divided_batch_have_its_numbers() -> None:
     assert of.partition.next_sequence == 14
 
 
+def test_a_batch_behind_a_divided_one_keeps_its_number_and_the_next_one_follows_it() -> None:
+    of = Numbering(is_transactional=True)
+    whole, behind = of.batch(4), of.batch(3)
+    assert of.ensure()
+    for batch in (whole, behind):
+        of.numbers.seal(batch)
+    parts = [of.batch(2), of.batch(2)]
+    of.numbers.seal_parts(whole, parts)
+    assert [batch.sealed.base_sequence for batch in (*parts, behind)] == [0, 2, 4]
+    following = of.batch()
+    of.numbers.seal(following)
+    assert following.sealed.base_sequence == 7
+
+
 def test_in_a_transaction_a_gap_stops_the_partition_until_there_is_another_epoch() -> None:
     of = Numbering(is_transactional=True)
     of.batch()

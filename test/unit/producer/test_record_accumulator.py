@@ -342,3 +342,37 @@ def test_the_keys_that_a_topic_remembers_are_bounded():
     topic.by_key[b"k" * 1000]
     assert len(topic.by_key) <= 4096
     assert b"k" * 1000 not in topic.by_key
+
+
+ADDS: dict[str, Any] = {
+    "add": lambda filled: filled.add(),
+    "add to a partition": lambda filled: filled.add(partition=0),
+    "extend": lambda filled: filled.accumulator.extend(filled.topic, [VALUE], 0, 1),
+    "extend_pairs": lambda filled: filled.accumulator.extend_pairs(filled.topic, [(None, VALUE)], 1, []),
+    "extend_pairs with keys": lambda filled: filled.accumulator.extend_pairs(filled.topic, [(b"k", VALUE)], 1, []),
+}
+
+
+@pytest.mark.parametrize("how", ADDS)
+def test_a_record_is_added_to_an_open_batch_under_the_lock(how: str) -> None:
+    filled = Filled(partitions=1)
+    place = filled.add()
+    assert place is not None
+    batch, held = place[0], []
+    append, extend = batch.builder.append, batch.builder.extend
+
+    class Watched(type(batch.builder)):  # type: ignore[misc]
+        def append(self, *args: Any) -> int:
+            held.append(filled.accumulator.inside())
+            return append(*args)
+
+        def extend(self, *args: Any, **more: Any) -> int:
+            held.append(filled.accumulator.inside())
+            return extend(*args, **more)
+
+    watched = Watched(1000)
+    watched.size = batch.builder.size
+    batch.builder, batch.append = watched, watched.append
+    ADDS[how](filled)
+    assert held == [True]
+    assert not filled.accumulator.inside()

@@ -20,6 +20,7 @@ from test.unit.producer.memory_cluster import Cluster
 
 NOT_LEADER = 6
 TOO_LARGE = 10
+NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
 NOT_AUTHORIZED = 29
 OUT_OF_ORDER = 45
 RECORD = b"x" * 900
@@ -93,6 +94,31 @@ def test_a_batch_that_is_sent_again_keeps_its_number_and_its_place(numbered: Any
     producer.flush()
     assert [future.get(0).offset for future in futures] == [1, 2, 3]
     assert sent(cluster)[1:] == [Sent(0, number, 1) for number in (1, 2, 3, 1, 2, 3)]
+
+
+def test_batches_that_are_acknowledged_behind_one_that_is_sent_again_are_not_sent_again(numbered: Any) -> None:
+    producer, cluster = numbered()
+    cluster.script.append(NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    futures = [producer.send("events", RECORD) for _ in range(8)]
+    producer.flush()
+    assert all(future.succeeded() for future in futures)
+    numbers = [batch.sequence for batch in sent(cluster)[1:]]
+    assert numbers == [1, 2, 3, 4, 5, 1, 6, 7, 8], (
+        "none behind the five that brokers remember before the first is written"
+    )
+
+
+def test_a_batch_that_is_given_up_leaves_the_acknowledged_ones_behind_it_acknowledged(numbered: Any) -> None:
+    producer, cluster = numbered()
+    cluster.script.extend([NOT_LEADER, 0, 0, NOT_LEADER, NOT_AUTHORIZED])
+    first, second, third = [producer.send("events", RECORD) for _ in range(3)]
+    producer.flush()
+    assert isinstance(first.exception, TopicAuthorizationFailedError)
+    assert second.succeeded()
+    assert third.succeeded()
+    assert [batch.sequence for batch in sent(cluster)[1:]] == [1, 2, 3, 1, 1]
+    assert producer.send("events", RECORD).get(10)
+    assert sent(cluster)[-1] == Sent(1, 0, 1)
 
 
 def test_nothing_more_is_sent_before_all_answers_have_arrived(numbered: Any) -> None:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import traceback
 
-from kafka.errors import InvalidTopicError, RecordTooLargeError, TopicAuthorizationFailedError
+import pytest
+
+from kafka.errors import (
+    Cancelled,
+    InvalidTopicError,
+    KafkaTimeoutError,
+    RecordTooLargeError,
+    TopicAuthorizationFailedError,
+)
+from kafka.testing import SILENCE
 from test.unit.producer.memory_cluster import Cluster
 
 
@@ -102,3 +112,66 @@ def test_records_of_one_batch_have_one_error_whose_traceback_does_not_grow(make_
 
     assert len({lines(future) for future in sent}) == 1
     assert len({id(future.exception) for future in sent}) == 1
+
+
+def test_a_timeout_says_the_time_that_was_given(make_producer):
+    cluster = Cluster({"events": 1})
+    cluster.script.extend([SILENCE] * 10)
+    producer = make_producer(cluster)
+    producer.partitions_for("events")
+    for sent in (producer.send_many("events", [b"1", b"2"]), producer.send("events", b"3")):
+        with pytest.raises(
+            KafkaTimeoutError, match=r"was not acknowledged within 0\.5 seconds; it is still being sent"
+        ):
+            sent.get(timeout=0.5)
+
+
+def test_an_error_of_an_earlier_record_comes_before_a_timeout_of_a_later_one(make_producer):
+    cluster = Cluster({"events": 2})
+    producer = make_producer(cluster, max_in_flight_requests_per_connection=1)
+    producer.partitions_for("events")
+    cluster.script.extend([29, SILENCE])
+    first, second = [(b"k", b"x", None, at) for at in (0, 1)]
+    sent = producer.send_many("events", [first])
+    producer.flush()
+    more = producer.send_many("events", [second])
+    many = type(sent).of([*sent, *more])
+    with pytest.raises(TopicAuthorizationFailedError):
+        many.get(timeout=0.5)
+
+
+@pytest.mark.parametrize("brokers", ["0.10", "4.0"])
+def test_futures_do_not_keep_the_bytes_of_batches_that_were_given_up(make_producer, brokers):
+    producer = make_producer(Cluster({"events": 1}), linger_ms=60_000, batch_size=20_000)
+    producer.partitions_for("events")
+    producer.core.accumulator.magic = 1 if brokers == "0.10" else 2
+    futures = [producer.send("events", b"%06d" % number * 2000) for number in range(200)]
+    assert producer.purge() == 200
+    objects = [batch.builder for batch in {future._batch for future in futures}]
+    held = [each for builder in objects for each in gc.get_referents(builder) if isinstance(each, (list, bytes))]
+    assert sum(len(each) for each in held) == 0
+    assert sum(builder.count for builder in objects) == 200
+    assert len({future._index for future in futures if isinstance(future.exception, Cancelled)}) > 0
+
+
+def test_close_gives_up_when_the_cluster_has_acknowledged_nothing_for_30_seconds(make_producer):
+    cluster = Cluster({"events": 1})
+    producer = make_producer(cluster, batch_size=1000, linger_ms=0)
+    producer.send("events", b"x").get(10)
+    cluster.brokers[0].stop()
+    producer.send("events", b"x")
+    began = cluster.now
+    producer.close()
+    assert cluster.now - began == pytest.approx(30, abs=1)
+
+
+def test_close_waits_as_long_as_the_cluster_acknowledges(make_producer):
+    cluster = Cluster({"events": 1})
+    producer = make_producer(cluster, batch_size=1000, linger_ms=0, delivery_timeout_ms=10**6)
+    producer.partitions_for("events")
+    cluster.throttle_ms = 20_000
+    futures = [producer.send("events", b"x" * 900) for _ in range(10)]
+    began = cluster.now
+    producer.close()
+    assert cluster.now - began > 100
+    assert all(future.succeeded() for future in futures)
