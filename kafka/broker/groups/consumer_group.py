@@ -67,7 +67,6 @@ class ConsumerGroup:
         self.epoch = epoch
         self.assignment_epoch = 0
         self._assigned_ms: int | None = None
-        self.assignor = settings.consumer_assignors[0]
         self.members: dict[str, ConsumerMember] = {}
         self.static: dict[str, str] = {}
         self.targets: dict[str, Assignment] = {}
@@ -288,8 +287,6 @@ class ConsumerGroup:
         if self.epoch <= self.assignment_epoch or waits:
             return
         self._assigned_ms = now
-        votes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
-        self.assignor = votes.most_common(1)[0][0] if votes else self.settings.consumer_assignors[0]
         subscribers = {
             member.member_id: Subscriber(
                 self._topic_ids(member), member.instance_id, self.targets.get(member.member_id, {})
@@ -298,6 +295,12 @@ class ConsumerGroup:
         }
         self.targets = ASSIGNORS[self.assignor](subscribers, self._metadata)
         self.assignment_epoch = self.epoch
+
+    @property
+    def assignor(self) -> str:
+        """The assignor that most members ask for."""
+        votes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
+        return votes.most_common(1)[0][0] if votes else self.settings.consumer_assignors[0]
 
     def _hold(self, member: ConsumerMember, holding: Holding) -> None:
         held = self._held

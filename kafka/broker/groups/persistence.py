@@ -42,7 +42,6 @@ def save_group(group: ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup) 
             "kind": "consumer",
             "epoch": group.epoch,
             "assignment_epoch": group.assignment_epoch,
-            "assignor": group.assignor,
             "targets": {member_id: _partitions(target) for member_id, target in group.targets.items()},
             "members": [_consumer_member(member) for member in group.members.values()],
         }
@@ -67,7 +66,6 @@ def restore_group(group: ClassicGroup | ConsumerGroup | ShareGroup | StreamsGrou
     if isinstance(group, ConsumerGroup):
         group.epoch = saved["epoch"]
         group.assignment_epoch = saved["assignment_epoch"]
-        group.assignor = saved["assignor"]
         for each in saved["members"]:
             member, holding = _read_consumer_member(each)
             group.add(member)
