@@ -24,6 +24,8 @@ EVERYONE: Final = "User:*"
 #: The only resource of type CLUSTER.
 CLUSTER_NAME: Final = "kafka-cluster"
 
+#: The name by which Kafka asks whether any resource is allowed.
+_ANY_NAME: Final = "hardcode"
 #: Topic, group, cluster, transactional id, delegation token, user.
 _RESOURCE_TYPES: Final = range(2, 8)
 #: All, and whatever a binding can speak of; Kafka takes operations that mean nothing for the resource.
@@ -157,6 +159,36 @@ class AccessControl:
         if any(each.permission == Permission.DENY for each in mine):
             return False
         return bool(mine)
+
+    def allows_any(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
+        """Whether a client may do something to a resource of a type that there is, or that there might be.
+
+        As in Kafka, which looks at bindings and not at resources: to be allowed a name, or a prefix, is enough if no
+        denied one takes all of it away again.
+        """
+        if self.allows(principal, host, operation, resource_type, _ANY_NAME):
+            return True
+        mine = [
+            each
+            for each in self._bindings.values()
+            if each.resource_type == resource_type
+            and each.is_for(principal, host)
+            and each.operation in (operation, ALL_OPERATIONS)
+        ]
+        denied = {(each.pattern_type, each.resource_name) for each in mine if each.permission == Permission.DENY}
+        if (Pattern.LITERAL, WILDCARD) in denied:
+            return False
+        return any(
+            (each.pattern_type, each.resource_name) == (Pattern.LITERAL, WILDCARD)
+            or not (
+                (each.pattern_type, each.resource_name) in denied
+                or any(
+                    (Pattern.PREFIXED, each.resource_name[:end]) in denied for end in range(len(each.resource_name) + 1)
+                )
+            )
+            for each in mine
+            if each.permission == Permission.ALLOW
+        )
 
     def create(self, binding: Binding) -> None:
         """Add a binding; one that is there already stays."""

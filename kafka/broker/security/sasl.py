@@ -87,10 +87,13 @@ def scram(
     credential_of: Callable[[str], Credential | None],
     new_nonce: Callable[[], str],
     token_of: Callable[[str], TokenLogin | None] = lambda _token_id: None,
+    *,
+    lenient: bool = False,
 ) -> Exchange:
     """SCRAM (RFC 5802): both sides prove that they know the password, neither says it.
 
-    With the extension ``tokenauth=true`` (KIP-48) the user is the id of a delegation token.
+    With the extension ``tokenauth=true`` (KIP-48) the user is the id of a delegation token. With ``lenient`` it is
+    enough that the nonce of the client's last message ends in the right one, as for Kafka before 4.0.
     """
     refused = SaslAuthenticationFailedError(
         f"Authentication failed during authentication due to invalid credentials with SASL mechanism {mechanism}"
@@ -106,7 +109,14 @@ def scram(
     final = (yield first.encode()).decode(errors="replace")
     without_proof, _, proof = final.rpartition(",p=")
     attributes = _attributes(without_proof)
-    if attributes.get("r") != nonce or attributes.get("c") != b64encode(header.encode()).decode():
+    said = attributes.get("r", "")
+    if said != nonce and said.endswith(nonce) and not lenient:
+        raise SaslAuthenticationFailedError(
+            f"Authentication failed with SASL mechanism {mechanism}: the client's last message repeats its nonce, as "
+            "librdkafka before 2.6.1 does (kcat, confluent-kafka). Kafka 4 refuses it as well: upgrade the client, use "
+            "PLAIN, or have this broker pass for Kafka 3.9 (--as-version 3.9)"
+        )
+    if not said.endswith(nonce) or attributes.get("c") != b64encode(header.encode()).decode():
         raise refused
     message = f"{bare},{first},{without_proof}".encode()
     signature = hmac.digest(credential.stored_key, message, hash_name)

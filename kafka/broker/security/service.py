@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Security", "access_control", "may_alter", "may_describe", "security", "tokens_of"]
 
 _REAUTHENTICATION: Final = "connections.max.reauth.ms"
+#: The release whose SCRAM refuses a repeated nonce.
+_STRICT_FROM: Final = (4, 0)
 _KNOWN: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 
@@ -93,6 +95,7 @@ class Security:
             lambda user: self.credentials.get(number, user),
             lambda: token_urlsafe(24),
             lambda token_id: self._token_login(token_id, hash_name),
+            lenient=(self._cluster.apis.release or _STRICT_FROM) < _STRICT_FROM,
         )
 
     def _token_login(self, token_id: str, hash_name: str) -> TokenLogin | None:

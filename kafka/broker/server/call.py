@@ -33,6 +33,10 @@ class Authorizer(Protocol):
         """Whether the principal may; numbers are Kafka's own (``AclOperation``, ``ResourceType``)."""
         ...
 
+    def allows_any(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
+        """Whether the principal may do that to any resource of the type."""
+        ...
+
 
 class TransactionGate(Protocol):
     """Asked before a transactional append (KIP-890); ``cluster.transaction_gate`` is one."""
@@ -98,6 +102,13 @@ class Call(Generic[ResponseT_co]):
             self.connection.principal, self.connection.host, operation, resource_type, resource_name
         )
 
+    def allows_any(self, operation: int, resource_type: int) -> bool:
+        """Whether this client may do that to any resource of the type, whether or not it exists."""
+        authorizer = self.cluster.authorizer
+        if authorizer is None:
+            return True
+        return authorizer.allows_any(self.connection.principal, self.connection.host, operation, resource_type)
+
 
 _TOPIC = (
     Operation.READ,
@@ -133,7 +144,9 @@ def topic_operations(call: Call, topic: str) -> int:
 
 
 def cluster_operations(call: Call) -> int:
-    """Return what the client may do with the cluster."""
+    """Return what the client may do with the cluster; nothing if it may not describe it."""
+    if not call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME):
+        return 0
     return _bits(call, _CLUSTER, Resource.CLUSTER, CLUSTER_NAME)
 
 

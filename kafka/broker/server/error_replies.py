@@ -40,7 +40,6 @@ _INNERMOST: Final = {
     ApiKey.AlterPartitionReassignments: _TOPIC_CODES
     | {Code.INVALID_REPLICATION_FACTOR, Code.INVALID_REPLICA_ASSIGNMENT, Code.NO_REASSIGNMENT_IN_PROGRESS},
     ApiKey.OffsetDelete: _TOPIC_CODES | {Code.GROUP_SUBSCRIBED_TO_TOPIC},
-    ApiKey.DescribeUserScramCredentials: {Code.RESOURCE_NOT_FOUND, Code.DUPLICATE_RESOURCE},
     ApiKey.DescribeQuorum: _TOPIC_CODES | {Code.NOT_LEADER_OR_FOLLOWER},
     ApiKey.DescribeShareGroupOffsets: _TOPIC_CODES,
     ApiKey.AlterShareGroupOffsets: _TOPIC_CODES,

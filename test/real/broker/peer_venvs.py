@@ -21,6 +21,7 @@ PIP_TIMEOUT = 300
 RUN_TIMEOUT = 90
 PEERS = {
     "confluent-kafka": ["confluent-kafka==2.16.1"],
+    "old confluent-kafka": ["confluent-kafka==2.5.3"],
     "aiokafka": ["aiokafka==0.14.0"],
     "kafka-python": ["kafka-python==3.0.12"],
     # With what its serializers need; its extras ask for releases that not every index has.

@@ -42,3 +42,15 @@ def test_a_client_gets_on_with_older_releases(release: str) -> None:
     """kafka-python chooses its versions by what is advertised."""
     with Broker(as_version=release) as broker:
         run_peer("kafka-python", JUDGES["kafka-python"], broker.bootstrap_servers, "events")
+
+
+def test_scram_of_old_librdkafka_works_where_it_did_with_kafka(caplog: pytest.LogCaptureFixture) -> None:
+    """Before 2.6.1 it repeats the client's nonce, which Kafka refuses from 4.0 on."""
+    users = [("SCRAM-SHA-256", "ada", "secret")]
+    for release, peer in (("3.9", "old confluent-kafka"), ("4.3", "confluent-kafka")):
+        with Broker(as_version=release, sasl=users) as broker:
+            assert run_peer(peer, "judge_scram.py", broker.bootstrap_servers).strip() == "1"
+    with Broker(sasl=users) as broker:
+        said = run_peer("old confluent-kafka", "judge_scram.py", broker.bootstrap_servers, "refused")
+    assert "librdkafka before 2.6.1" in said
+    assert "librdkafka before 2.6.1" in caplog.text

@@ -32,6 +32,8 @@ _CLIENT_DECIDES_FROM: Final = 4
 _OPERATIONS: Final = range(8, 11)
 _IDS_FROM: Final = 12
 _REFUSED_IDS: Final = frozenset({10, 11})
+#: Kafka's value for operations that were not asked for.
+_NO_OPERATIONS: Final = -(2**31)
 _REBOOTSTRAPS_FROM: Final = 13
 _PARTITION_CODES: Final = frozenset({Code.REPLICA_NOT_AVAILABLE, Code.LISTENER_NOT_FOUND})
 
@@ -116,8 +118,10 @@ def _find(
     cluster = call.cluster
     if name is None:
         topic = cluster.topic(topic_id=topic_id) if topic_id != ZERO_UUID else None
-        if topic is None or not call.allows(Operation.DESCRIBE, Resource.TOPIC, topic.name):
+        if topic is None:
             return _error(call, Code.UNKNOWN_TOPIC_ID, None, topic_id)
+        if not call.allows(Operation.DESCRIBE, Resource.TOPIC, topic.name):
+            return _error(call, Code.TOPIC_AUTHORIZATION_FAILED, None, topic_id)
         return _describe(call, request, topic)
     topic = cluster.topic(name)
     if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
@@ -127,9 +131,9 @@ def _find(
     may_create = request.allow_auto_topic_creation or call.version < _CLIENT_DECIDES_FROM
     if not may_create or not cluster.configs.broker_bool("auto.create.topics.enable"):
         known = Code.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else Code.INVALID_TOPIC_EXCEPTION
-        return _error(call, known, name)
+        return _error(call, known, name, operations=_operations(call, request, name))
     if not is_valid_topic_name(name):
-        return _error(call, Code.INVALID_TOPIC_EXCEPTION, name)
+        return _error(call, Code.INVALID_TOPIC_EXCEPTION, name, operations=_operations(call, request, name))
     if not (
         call.allows(Operation.CREATE, Resource.CLUSTER, CLUSTER_NAME)
         or call.allows(Operation.CREATE, Resource.TOPIC, name)
@@ -137,31 +141,40 @@ def _find(
         return _error(call, Code.TOPIC_AUTHORIZATION_FAILED, name)
     created = create_on_demand(cluster, name)
     if created is None:
-        return _error(call, Code.UNKNOWN_TOPIC_OR_PARTITION, name)
+        return _error(call, Code.UNKNOWN_TOPIC_OR_PARTITION, name, operations=_operations(call, request, name))
     return _describe(call, request, created)
 
 
 def _error(
-    call: Call[MetadataResponse], code: int, name: str | None, topic_id: UUID = ZERO_UUID
+    call: Call[MetadataResponse],
+    code: int,
+    name: str | None,
+    topic_id: UUID = ZERO_UUID,
+    operations: int = _NO_OPERATIONS,
 ) -> MetadataResponse.MetadataResponseTopic:
     if name is None and call.version < 12:
         name = ""
-    return call.response.MetadataResponseTopic(error_code=code, name=name, topic_id=topic_id)
+    return call.response.MetadataResponseTopic(
+        error_code=code, name=name, topic_id=topic_id, topic_authorized_operations=operations
+    )
+
+
+def _operations(call: Call[MetadataResponse], request: MetadataRequest, name: str) -> int:
+    """Return what the client may do with a topic, if it asks; Kafka says that of topics that do not exist, too."""
+    return topic_operations(call, name) if request.include_topic_authorized_operations else _NO_OPERATIONS
 
 
 def _describe(
     call: Call[MetadataResponse], request: MetadataRequest, topic: Topic
 ) -> MetadataResponse.MetadataResponseTopic:
-    found = call.response.MetadataResponseTopic(
+    return call.response.MetadataResponseTopic(
         error_code=0,
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
         partitions=[_partition(call, partition) for partition in topic.partitions],
+        topic_authorized_operations=_operations(call, request, topic.name),
     )
-    if request.include_topic_authorized_operations:
-        found.topic_authorized_operations = topic_operations(call, topic.name)
-    return found
 
 
 def _partition(call: Call[MetadataResponse], partition: Partition) -> MetadataResponse.MetadataResponsePartition:

@@ -9,10 +9,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from kafka.broker.cluster.coordinators import GROUP, SHARE, TRANSACTION
-from kafka.broker.server.api import Call, Code, Operation, Resource
+from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.broker.server.node import Node
 from kafka.protocol.commit import FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -20,6 +21,7 @@ _BATCH_FROM: Final = 4
 _SHARE_FROM: Final = 6
 _NOWHERE: Final = (-1, "", -1)
 _KINDS: Final = (GROUP, TRANSACTION, SHARE)
+_SHARE_KEY: Final = re.compile(r"[^:]+:[A-Za-z0-9_-]{22}:\d+")
 _UNKNOWN_KIND: Final = "The broker has no coordinator of that kind."
 
 
@@ -52,9 +54,18 @@ def _find(call: Call[FindCoordinatorResponse], kind: int, key: str) -> tuple[int
         return Code.GROUP_AUTHORIZATION_FAILED, None
     if kind == TRANSACTION and not call.allows(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, key):
         return Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None
-    if kind == SHARE and (call.version < _SHARE_FROM or key.count(":") < 2):
+    if kind == SHARE and call.version < _SHARE_FROM:
+        return Code.INVALID_REQUEST, None
+    if kind == SHARE and not call.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER, CLUSTER_NAME):
+        return Code.CLUSTER_AUTHORIZATION_FAILED, None
+    if kind == SHARE and not _is_share_key(key):
         return Code.INVALID_REQUEST, None
     if kind not in _KINDS:
         return Code.INVALID_REQUEST, None
     node = call.cluster.coordinators.node_for(kind, key)
     return (Code.COORDINATOR_NOT_AVAILABLE if node is None else Code.NONE), node
+
+
+def _is_share_key(key: str) -> bool:
+    """Whether it is a group, a topic's id as Kafka writes it, and a partition's number."""
+    return _SHARE_KEY.fullmatch(key) is not None

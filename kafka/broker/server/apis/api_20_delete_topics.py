@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TypeAlias
 from uuid import UUID
 
-from kafka.broker.server.api import Call, Code, Operation, Resource
+from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.protocol.admin import DeleteTopicsRequest, DeleteTopicsResponse
 from kafka.protocol.fields import ZERO_UUID
 
@@ -72,18 +72,28 @@ def _delete(
         )
         return result
     topic = call.cluster.topic(name, topic_id)
+    known = name if topic is None else topic.name
+    if known is not None and not _may(call, Operation.DELETE, known):
+        # Who may not even describe a topic is not told of its name, and not whether there is one.
+        may_know = _may(call, Operation.DESCRIBE, known)
+        result.name = known if may_know or not by_id else None
+        result.error_code = Code.TOPIC_AUTHORIZATION_FAILED
+        if topic is not None or not may_know:
+            return result
     if topic is None:
         missing = Code.UNKNOWN_TOPIC_ID if by_id else Code.UNKNOWN_TOPIC_OR_PARTITION
         result.error_code = missing
         result.error_message = (
             "This server does not host this topic ID." if by_id else "This server does not host this topic-partition."
         )
-        if not by_id and not call.allows(Operation.DELETE, Resource.TOPIC, name or ""):
-            result.error_code = Code.TOPIC_AUTHORIZATION_FAILED
-        return result
-    if not call.allows(Operation.DELETE, Resource.TOPIC, topic.name):
-        result.error_code = Code.TOPIC_AUTHORIZATION_FAILED
         return result
     result.name, result.topic_id = topic.name, topic.id
     call.cluster.delete_topic(topic)
     return result
+
+
+def _may(call: Call[DeleteTopicsResponse], operation: Operation, topic: str) -> bool:
+    """Whether the client may; who may delete on the cluster may delete, and describe, all topics."""
+    return call.allows(Operation.DELETE, Resource.CLUSTER, CLUSTER_NAME) or call.allows(
+        operation, Resource.TOPIC, topic
+    )

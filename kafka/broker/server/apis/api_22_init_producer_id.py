@@ -43,8 +43,8 @@ def handle(call: Call[InitProducerIdResponse], request: InitProducerIdRequest) -
 def _refusal(call: Call[InitProducerIdResponse], transactional_id: str | None) -> int:
     if transactional_id is not None:
         return refusal(call, transactional_id) if transactional_id else Code.NONE
-    if call.allows(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER, CLUSTER_NAME) or any(
-        call.allows(Operation.WRITE, Resource.TOPIC, name) for name in call.cluster.topics
+    if call.allows(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER, CLUSTER_NAME) or call.allows_any(
+        Operation.WRITE, Resource.TOPIC
     ):
         return Code.NONE
     return Code.CLUSTER_AUTHORIZATION_FAILED

@@ -7,18 +7,19 @@
 
 from __future__ import annotations
 
-from kafka.broker.server.api import Call, Code, Operation, Resource
+from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.protocol.offset import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
 
 def handle(
     call: Call[OffsetForLeaderEpochResponse], request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    """Look the epochs up."""
+    """Look the epochs up; brokers may for all topics."""
+    is_broker = call.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER, CLUSTER_NAME)
     return call.response(
         topics=[
             call.response.OffsetForLeaderTopicResult(
-                topic=topic.topic, partitions=[_answer(call, topic.topic, part) for part in topic.partitions]
+                topic=topic.topic, partitions=[_answer(call, topic.topic, part, is_broker) for part in topic.partitions]
             )
             for topic in request.topics
         ]
@@ -26,11 +27,14 @@ def handle(
 
 
 def _answer(
-    call: Call[OffsetForLeaderEpochResponse], topic: str, part: OffsetForLeaderEpochRequest.OffsetForLeaderPartition
+    call: Call[OffsetForLeaderEpochResponse],
+    topic: str,
+    part: OffsetForLeaderEpochRequest.OffsetForLeaderPartition,
+    is_broker: bool,
 ) -> OffsetForLeaderEpochResponse.EpochEndOffset:
     result = call.response.EpochEndOffset(partition=part.partition)
     partition = call.cluster.partition(topic, part.partition)
-    if not call.allows(Operation.DESCRIBE, Resource.TOPIC, topic):
+    if not is_broker and not call.allows(Operation.DESCRIBE, Resource.TOPIC, topic):
         result.error_code = Code.TOPIC_AUTHORIZATION_FAILED
     elif partition is None:
         result.error_code = Code.UNKNOWN_TOPIC_OR_PARTITION

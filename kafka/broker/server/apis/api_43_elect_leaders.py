@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from kafka.broker.cluster.topics import NO_LEADER, Partition, move_leader
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
+from kafka.broker.server.error_replies import error_reply
 from kafka.protocol.admin import ElectLeadersRequest, ElectLeadersResponse
 
 _PREFERRED, _UNCLEAN = 0, 1
@@ -18,10 +19,7 @@ def handle(call: Call[ElectLeadersResponse], request: ElectLeadersRequest) -> El
     """Elect."""
     cluster = call.cluster
     if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
-        reply = call.response()
-        if call.version >= 1:
-            reply.error_code = Code.CLUSTER_AUTHORIZATION_FAILED
-        return reply
+        return error_reply(request, Code.CLUSTER_AUTHORIZATION_FAILED) or call.response()
     if request.election_type not in {_PREFERRED, _UNCLEAN}:
         return _refuse(call, request)
     everything = request.topic_partitions is None

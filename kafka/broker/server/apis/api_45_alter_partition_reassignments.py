@@ -10,6 +10,7 @@ from __future__ import annotations
 from kafka.broker.cluster.creation import check_assignment
 from kafka.broker.cluster.topics import replace_replicas
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
+from kafka.broker.server.error_replies import error_reply
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
 
 
@@ -18,7 +19,9 @@ def handle(
 ) -> AlterPartitionReassignmentsResponse:
     """Move them."""
     if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
-        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
+        refused = error_reply(request, Code.CLUSTER_AUTHORIZATION_FAILED)
+        assert refused is not None
+        return refused
     may_resize = request.allow_replication_factor_change
     return call.response(
         error_message=None,

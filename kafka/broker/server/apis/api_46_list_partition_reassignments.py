@@ -10,8 +10,19 @@ from kafka.protocol.admin import ListPartitionReassignmentsRequest, ListPartitio
 
 
 def handle(
-    call: Call[ListPartitionReassignmentsResponse], _request: ListPartitionReassignmentsRequest
+    call: Call[ListPartitionReassignmentsResponse], request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
     """List none."""
-    allowed = call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME)
-    return call.response(error_code=0 if allowed else Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
+    if not call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME):
+        return refuse(call, request, Code.CLUSTER_AUTHORIZATION_FAILED)
+    return call.response(error_code=0, error_message=None)
+
+
+def refuse(
+    call: Call[ListPartitionReassignmentsResponse], request: ListPartitionReassignmentsRequest, code: int
+) -> ListPartitionReassignmentsResponse:
+    """As Kafka does, name what was asked for beside the error."""
+    topics: list[tuple[str, list[tuple[int, list[int], list[int], list[int]]]]] = [
+        (topic.name, [(index, [], [], []) for index in topic.partition_indexes]) for topic in request.topics or ()
+    ]
+    return call.response(error_code=code, error_message=None, topics=topics)

@@ -14,11 +14,24 @@ def handle(
 ) -> DescribeUserScramCredentialsResponse:
     """Describe each user, or all."""
     if not may_describe(call):
-        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
+        return refuse(call, request, Code.CLUSTER_AUTHORIZATION_FAILED)
     credentials = security(call).credentials
     asked = Counter(user.name for user in request.users) if request.users else Counter(credentials.users())
     return call.response(
         error_code=0, error_message="", results=[_describe(call, user, times) for user, times in asked.items()]
+    )
+
+
+def refuse(
+    call: Call[DescribeUserScramCredentialsResponse], request: DescribeUserScramCredentialsRequest, code: int
+) -> DescribeUserScramCredentialsResponse:
+    """Give users their own errors; any other to the whole reply and, as Kafka does, to a nameless user for each."""
+    is_of_users = code in {Code.RESOURCE_NOT_FOUND, Code.DUPLICATE_RESOURCE}
+    make = call.response.DescribeUserScramCredentialsResult
+    return call.response(
+        error_code=0 if is_of_users else code,
+        error_message=None,
+        results=[make(user=user.name if is_of_users else "", error_code=code) for user in request.users or ()],
     )
 
 

@@ -48,12 +48,12 @@ def handle(
 def _missing(
     call: Call[DescribeTopicPartitionsResponse], name: str
 ) -> DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic:
-    code = Code.TOPIC_AUTHORIZATION_FAILED
+    missing = call.response.DescribeTopicPartitionsResponseTopic(error_code=Code.TOPIC_AUTHORIZATION_FAILED, name=name)
     if call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
-        code = Code.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else Code.INVALID_TOPIC_EXCEPTION
-    return call.response.DescribeTopicPartitionsResponseTopic(
-        error_code=code, name=name, topic_authorized_operations=topic_operations(call, name)
-    )
+        known = is_valid_topic_name(name)
+        missing.error_code = Code.UNKNOWN_TOPIC_OR_PARTITION if known else Code.INVALID_TOPIC_EXCEPTION
+        missing.topic_authorized_operations = topic_operations(call, name)
+    return missing
 
 
 def _describe(

@@ -6,7 +6,9 @@ import json
 import ssl
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -14,9 +16,19 @@ from kafka.broker import Broker
 from kafka.broker.security.tls import server_context
 from kafka.errors import KafkaConfigurationError
 from kafka.protocol.acl import CreateAclsRequest
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsRequest,
+    DeleteTopicsRequest,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+)
+from kafka.protocol.commit import FindCoordinatorRequest
+from kafka.protocol.fields import ZERO_UUID
 from kafka.protocol.group import HeartbeatRequest
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import DescribeClusterRequest, DescribeTopicPartitionsRequest, MetadataRequest
+from kafka.protocol.offset import OffsetForLeaderEpochRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from kafka.protocol.transaction import InitProducerIdRequest
 from kafka.protocol.users import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
 from test.embedded.broker.wire import Wire
 
@@ -128,6 +140,108 @@ def test_acls_decide_what_is_seen_and_done(broker: Broker) -> None:
         assert bob.ask(HeartbeatRequest[4]("g1", 1, "m", None)).error_code == 25
         request = MetadataRequest[8](["t"], include_topic_authorized_operations=True)
         assert bob.ask(request).topics[0].topic_authorized_operations == (1 << 3 | 1 << 8)
+
+
+CLUSTER, TOPIC = (4, "kafka-cluster"), (2, "t")
+READ, WRITE, DELETE, ALTER, DESCRIBE, CLUSTER_ACTION = 3, 4, 6, 7, 8, 9
+
+
+@contextmanager
+def granted(broker: Broker, *rights: tuple[tuple[int, str], int]) -> Iterator[Wire]:
+    """Connect as bob, who has these rights alone."""
+    with Wire(broker.port()) as admin, Wire(broker.port()) as bob:
+        log_in(admin, "admin", "a")
+        log_in(bob, "bob", "b")
+        bindings = [(kind, name, 3, "User:bob", "*", operation, 3) for (kind, name), operation in rights]
+        admin.ask(CreateAclsRequest[3](bindings))
+        yield bob
+
+
+def test_a_topic_s_id_without_the_right_to_describe_it_is_unauthorized(broker: Broker) -> None:
+    known = broker.run(lambda cluster: cluster.topics["t"].id)
+    with granted(broker) as bob:
+        reply = bob.ask(MetadataRequest[12](topics=[(known, None), (UUID(int=5), None)]))
+        assert {one.topic_id: (one.name, one.error_code) for one in reply.topics} == {
+            known: (None, 29),
+            UUID(int=5): (None, 100),
+        }
+
+
+def test_what_a_client_may_do_is_said_of_missing_topics_but_not_of_unauthorized_ones(broker: Broker) -> None:
+    with granted(broker, ((2, "none"), READ)) as bob:
+        asked = MetadataRequest[12]([(ZERO_UUID, "t"), (ZERO_UUID, "none")], False)
+        asked.include_topic_authorized_operations = True
+        rights = [(one.error_code, one.topic_authorized_operations) for one in bob.ask(asked).topics]
+        assert rights == [(29, -(2**31)), (3, 1 << READ | 1 << DESCRIBE)]
+        pages = bob.ask(DescribeTopicPartitionsRequest[0]([("none",), ("t",)], 10, None))
+        assert [(one.error_code, one.topic_authorized_operations) for one in pages.topics] == rights[::-1]
+
+
+def test_the_operations_on_the_cluster_are_for_those_who_may_describe_it(broker: Broker) -> None:
+    describe = DescribeClusterRequest[1](include_cluster_authorized_operations=True)
+    with granted(broker, (CLUSTER, CLUSTER_ACTION)) as bob:
+        assert bob.ask(describe).cluster_authorized_operations == 0
+    with granted(broker, (CLUSTER, DESCRIBE)) as bob:
+        assert bob.ask(describe).cluster_authorized_operations == 1 << CLUSTER_ACTION | 1 << DESCRIBE
+
+
+def test_a_producer_id_needs_the_right_to_write_to_any_topic_there_or_not(broker: Broker) -> None:
+    ask = InitProducerIdRequest[4](None, 10_000, -1, -1)
+    with granted(broker) as bob:
+        assert bob.ask(ask).error_code == 31
+    with granted(broker, ((2, "not-there"), WRITE)) as bob:
+        assert bob.ask(ask).error_code == 0
+
+
+def test_leader_epochs_are_for_those_who_may_act_for_the_cluster(broker: Broker) -> None:
+    ask = OffsetForLeaderEpochRequest[3](-1, [("t", [(0, -1, 0)])])
+    with granted(broker) as bob:
+        assert bob.ask(ask).topics[0].partitions[0].error_code == 29
+    with granted(broker, (CLUSTER, CLUSTER_ACTION)) as bob:
+        assert bob.ask(ask).topics[0].partitions[0].error_code == 0
+
+
+def test_a_missing_topic_is_told_to_those_who_may_describe_it_when_they_delete_it(broker: Broker) -> None:
+    known = broker.run(lambda cluster: cluster.topics["t"].id)
+
+    def delete(bob: Wire, name: str | None, topic_id: UUID = ZERO_UUID) -> tuple[str | None, int]:
+        (result,) = bob.ask(DeleteTopicsRequest[6](topics=[(name, topic_id)], timeout_ms=1000)).responses
+        return result.name, result.error_code
+
+    with granted(broker) as bob:
+        assert [delete(bob, "none"), delete(bob, "t"), delete(bob, None, known)] == [
+            ("none", 29),
+            ("t", 29),
+            (None, 29),
+        ]
+    with granted(broker, ((2, "none"), READ), (TOPIC, READ)) as bob:
+        assert [delete(bob, "none"), delete(bob, "t"), delete(bob, None, known)] == [("none", 3), ("t", 29), ("t", 29)]
+    with granted(broker, (CLUSTER, DELETE)) as bob:
+        assert [delete(bob, "none"), delete(bob, None, known)] == [("none", 3), ("t", 0)]
+
+
+def test_refused_elections_and_moves_name_each_partition(broker: Broker) -> None:
+    with granted(broker) as bob:
+        reply = bob.ask(ElectLeadersRequest[2](0, [("t", [0])], 1000))
+        assert (reply.error_code, reply.replica_election_results[0].partition_result[0].error_code) == (31, 31)
+        moved = bob.ask(AlterPartitionReassignmentsRequest[0](1000, [("t", [(0, [1])])]))
+        assert (moved.error_code, moved.responses[0].partitions[0].error_code) == (31, 31)
+        listed = bob.ask(ListPartitionReassignmentsRequest[0](1000, [("t", [0])]))
+        assert (listed.error_code, [one.name for one in listed.topics]) == (31, ["t"])
+        users = bob.ask(DescribeUserScramCredentialsRequest[0]([("eve",)]))
+        assert (users.error_code, [(one.user, one.error_code) for one in users.results]) == (31, [("", 31)])
+
+
+def test_the_coordinator_of_a_share_partition_is_for_brokers(broker: Broker) -> None:
+    def find(bob: Wire, key: str) -> int:
+        reply = bob.ask(FindCoordinatorRequest[6](key_type=2, coordinator_keys=[key]))
+        return int(reply.coordinators[0].error_code)
+
+    key = f"g:{'a' * 22}:0"
+    with granted(broker) as bob:
+        assert find(bob, key) == 31
+    with granted(broker, (CLUSTER, CLUSTER_ACTION)) as bob:
+        assert [find(bob, one) for one in (key, "g", f"g:{UUID(int=5)}:0")] == [0, 42, 42]
 
 
 def test_credentials_are_given_and_taken(broker: Broker) -> None:

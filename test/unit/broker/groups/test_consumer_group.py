@@ -262,6 +262,9 @@ def test_the_assignor_that_most_ask_for_is_used() -> None:
     settle(*clients)
     assert group.assignor == "range"
     assert [sorted(index for _, index in client.partitions) for client in clients] == [[0, 0], [1, 1]]
+    for client in clients:
+        group.leave(client.name, None, -1)
+    assert group.assignor == "uniform"  # nobody asks for another
 
 
 def test_assignments_can_be_spaced_out() -> None:

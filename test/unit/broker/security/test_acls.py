@@ -38,6 +38,33 @@ def test_nothing_is_allowed_that_no_binding_allows() -> None:
     assert not access.allows("User:bob", "10.0.0.1", READ, GROUP, "t")
 
 
+def test_a_right_to_any_resource_is_one_to_a_name_or_prefix_that_is_not_denied() -> None:
+    def may_any(*bindings: Binding, **options: Any) -> bool:
+        return control(*bindings, **options).allows_any("User:bob", "10.0.0.1", WRITE, TOPIC)
+
+    def deny(name: str, pattern: int = Pattern.LITERAL) -> Binding:
+        return bind(name, WRITE, pattern_type=pattern, permission=Permission.DENY)
+
+    prefix = bind("ab", WRITE, pattern_type=Pattern.PREFIXED)
+    assert not may_any()
+    assert may_any(bind("t", WRITE))  # whether or not there is such a topic
+    assert may_any(bind("t", ALL))
+    assert may_any(prefix)
+    assert may_any(bind("*", WRITE))
+    assert may_any(super_users=["User:bob"])
+    assert may_any(allow_if_none=True)
+    assert not may_any(bind("t", READ))
+    assert not may_any(bind("t", WRITE, principal="User:eve"))
+    assert not may_any(bind("t", WRITE, host="10.0.0.2"))
+    assert not may_any(bind("t", WRITE, resource_type=GROUP))
+    assert not may_any(bind("t", WRITE), deny("t"))
+    assert not may_any(bind("t", WRITE), deny("*"))
+    assert not may_any(bind("abc", WRITE), deny("ab", Pattern.PREFIXED))
+    assert not may_any(prefix, deny("a", Pattern.PREFIXED))
+    assert may_any(prefix, deny("ab"), deny("abc", Pattern.PREFIXED))
+    assert may_any(bind("*", WRITE), deny("t"))
+
+
 @pytest.mark.parametrize("operation", [READ, WRITE, DELETE, ALTER])
 def test_who_may_use_a_resource_may_describe_it(operation: int) -> None:
     assert may(control(bind(operation=operation)), DESCRIBE)

@@ -29,7 +29,7 @@ from kafka.errors import (
 NOW = 1_000_000
 
 
-def session(*, mechanism: str = "PLAIN") -> SaslSession:
+def session(*, mechanism: str = "PLAIN", lenient: bool = False) -> SaslSession:
     credentials = Credentials()
     credentials.set_password(1, "al,i=ce", "secret", b"salt")
 
@@ -37,7 +37,7 @@ def session(*, mechanism: str = "PLAIN") -> SaslSession:
         return {
             "PLAIN": lambda: sasl.plain({"alice": "secret", "bob": "b"}),
             "SCRAM-SHA-256": lambda: sasl.scram(
-                "SCRAM-SHA-256", "sha256", lambda user: credentials.get(1, user), lambda: "more"
+                "SCRAM-SHA-256", "sha256", lambda user: credentials.get(1, user), lambda: "more", lenient=lenient
             ),
             "OAUTHBEARER": lambda: sasl.oauthbearer(lambda: NOW),
         }.get(name, lambda: None)()
@@ -65,7 +65,9 @@ def test_plain_refuses_everyone_else(said: bytes) -> None:
     assert here.state is State.FAILED
 
 
-def scram_client(here: SaslSession, password: str, *, header: str = "n,,", user: str = "al=2Ci=3Dce") -> bytes:
+def scram_client(
+    here: SaslSession, password: str, *, header: str = "n,,", user: str = "al=2Ci=3Dce", before_nonce: str = ""
+) -> bytes:
     """RFC 5802's client, written down from the document; returns the server's last words."""
     bare = f"n={user},r=nonce"
     first = here.token((header + bare).encode()).words.decode()
@@ -73,7 +75,7 @@ def scram_client(here: SaslSession, password: str, *, header: str = "n,,", user:
     assert attributes["r"] == "noncemore"
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), b64decode(attributes["s"]), int(attributes["i"]))
     client_key = hmac.digest(salted, b"Client Key", "sha256")
-    without_proof = f"c={b64encode(header.encode()).decode()},r={attributes['r']}"
+    without_proof = f"c={b64encode(header.encode()).decode()},r={before_nonce}{attributes['r']}"
     message = f"{bare},{first},{without_proof}".encode()
     signature = hmac.digest(hashlib.sha256(client_key).digest(), message, "sha256")
     proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
@@ -95,6 +97,20 @@ def test_scram_refuses_a_wrong_password_and_an_unknown_user() -> None:
         scram_client(session(mechanism="SCRAM-SHA-256"), "wrong")
     with pytest.raises(SaslAuthenticationFailedError):
         scram_client(session(mechanism="SCRAM-SHA-256"), "secret", user="eve")
+
+
+def test_scram_takes_a_repeated_nonce_as_kafka_before_4() -> None:
+    with pytest.raises(
+        SaslAuthenticationFailedError, match=r"as librdkafka before 2.6.1 does .* upgrade the client, use"
+    ):
+        scram_client(session(mechanism="SCRAM-SHA-256"), "secret", before_nonce="nonce")
+    here = session(mechanism="SCRAM-SHA-256", lenient=True)
+    scram_client(here, "secret", before_nonce="nonce")
+    assert here.user is not None
+    with pytest.raises(SaslAuthenticationFailedError):
+        scram_client(session(mechanism="SCRAM-SHA-256", lenient=True), "wrong", before_nonce="nonce")
+    with pytest.raises(SaslAuthenticationFailedError):
+        scram_client(session(mechanism="SCRAM-SHA-256", lenient=True), "secret", before_nonce="x,")
 
 
 SAID = st.one_of(st.binary(max_size=40), st.sampled_from([b"n,,n=a,r=b", b"c=biws,r=bmore,p=AA=="]))
