@@ -302,12 +302,6 @@ class ConsumerGroup:
         self.targets = ASSIGNORS[self.assignor](subscribers, self._metadata)
         self.assignment_epoch = self.epoch
 
-    @property
-    def assignor(self) -> str:
-        """The assignor that most members ask for."""
-        votes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
-        return votes.most_common(1)[0][0] if votes else self.settings.consumer_assignors[0]
-
     def _hold(self, member: ConsumerMember, holding: Holding) -> None:
         held = self._held
         for topic, indexes in member.holding.owned.items():
