@@ -7,10 +7,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import math
 from collections.abc import Callable, Iterable
 from threading import get_ident
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, TypeVar, cast, overload
 
 from kafka._core.client import Client, make_client
 from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from kafka.record.columns import Columns
     from kafka.serializer.abstract import Deserializes
 
+    Records: TypeAlias = dict[TopicPartition, list[ConsumerRecord[K, V]]]
+
 __all__ = ["AIOKafkaConsumer"]
 
 log = logging.getLogger(__name__)
@@ -47,6 +50,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     "session_timeout_ms": 10_000,
     "partition_assignment_strategy": (RoundRobinPartitionAssignor,),
 }
+# The records that a call returns at most, unless max_poll_records or max_records says otherwise.
+_MOST_RECORDS: Final = 500
 # For how long an iteration over records that are there may keep the event loop from its other tasks, in seconds.
 _SLICE: Final = 0.001
 _clock: Final = monotonic
@@ -298,9 +303,11 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
             return await self._next()
         only = checked_partitions(partitions)
         await self._yield()
-        found = await self._engine.one(only)
-        record: ConsumerRecord[K, V] = next(iter(found.values()))[0]
-        return record
+        while True:
+            found = await self._engine.poll(1, math.inf, only=only)
+            for records in found.values():
+                for record in records:  # none if an interceptor left it out
+                    return cast("ConsumerRecord[K, V]", record)
 
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
@@ -311,28 +318,29 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         milliseconds. {} if nothing came in time, or the consumer is stopped. Cancelled, it has taken none.
         """
         self._check_get("getmany()")
-        limit = self._most_records if max_records is None else checked_limit(max_records)
-        only = checked_partitions(partitions) if partitions else ()
+        limit = self._limit(max_records)
+        only = checked_partitions(partitions) if partitions else None
         deadline = self._engine.deadline(checked_timeout(timeout_ms))
         await self._yield()
         try:
-            found: dict[TopicPartition, list[ConsumerRecord[K, V]]] = await self._engine.many(limit, deadline, only)
+            return cast("Records[K, V]", await self._engine.poll(limit, deadline, only=only))
         except ConsumerStoppedError:
             return {}
-        return found
 
     async def poll(
         self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
     ) -> dict[TopicPartition, list[ConsumerRecord[K, V]]]:
         """Return records by partition, as `getmany`. With ``update_offsets=False`` the same records come again."""
         self._check_get("poll()")
-        limit = self._most_records if max_records is None else checked_limit(max_records)
+        limit = self._limit(max_records)
         deadline = self._engine.deadline(checked_timeout(timeout_ms))
         await self._yield()
-        found: dict[TopicPartition, list[ConsumerRecord[K, V]]] = await self._engine.many(
-            limit, deadline, (), move_on=update_offsets
-        )
-        return found
+        return cast("Records[K, V]", await self._engine.poll(limit, deadline, move_on=update_offsets))
+
+    def _limit(self, max_records: int | None) -> int:
+        if max_records is not None:
+            return checked_limit(max_records)
+        return self._most_records or _MOST_RECORDS
 
     async def poll_batches(
         self, timeout_ms: float = 0, max_records: int | None = None
@@ -380,7 +388,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
             await self._yield()
             chunk = subscription.chunk
             if chunk is None or chunk.interrupted:
-                chunk = await engine.chunk()
+                chunk = await engine.shared_chunk()
             for record in engine.rows:
                 chunk.cursor.returned = record
                 return record

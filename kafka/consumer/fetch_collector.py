@@ -37,8 +37,6 @@ class FetchCollector:
         self._positions = positions
         self._queue: deque[AssignedPartition] = deque()
         self._begun: list[tuple[AssignedPartition, Cursor, int | None, int]] = []
-        self.only: Collection[TopicPartition] | None = None
-        """The partitions to take from; None for all that are assigned."""
         self.given_back: set[TopicPartition] = set()
         """The partitions whose records, of those taken last, an iteration had given back."""
 
@@ -65,7 +63,7 @@ class FetchCollector:
     @property
     def may_have_data(self) -> bool:
         """Whether `take` may return something."""
-        return bool(self._queue or self._fetcher.arrivals)
+        return bool(self._queue or self._fetcher.arrivals or self._subscription.chunk)
 
     def enter(self, state: AssignedPartition) -> None:
         """Put a partition with data back into the queue, unless it is there."""
@@ -73,17 +71,23 @@ class FetchCollector:
             state.in_rotation = True
             self._queue.append(state)
 
-    def take(self, limit: int) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Return up to `limit` records, partition after partition in the order of the queue."""
+    def take(
+        self, limit: int, only: Collection[TopicPartition] | None = None, *, defer_errors: bool = False
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Return up to `limit` records, partition after partition in the order of the queue, or of those in `only`.
+
+        An error comes after the records before it, in the next call; with `defer_errors`, if the caller has taken
+        records already, it comes in the next call in any case.
+        """
         taken: dict[TopicPartition, list[ConsumerRecord]] = {}
         self.given_back.clear()
-        for state in self._served():
+        for state in self._served(only):
             rows: list[ConsumerRecord] = []
             try:
                 self._take_rows(state, rows, limit)
             except KafkaError as error:
                 # Records before the error are returned first; the next call meets the error again.
-                if rows or taken:
+                if rows or taken or defer_errors:
                     if rows:
                         taken[state.topic_partition] = rows
                     self._queue.appendleft(state)
@@ -140,13 +144,17 @@ class FetchCollector:
 
     # The queue…
 
-    def _served(self) -> Iterator[AssignedPartition]:
-        """Yield the partitions in turn; the caller puts each back with `enter`."""
+    def _served(self, only: Collection[TopicPartition] | None = None) -> Iterator[AssignedPartition]:
+        """Yield the partitions in turn; the caller puts each back with `enter`.
+
+        All taking begins here, so an iteration ends here: the rest of its records comes first.
+        """
+        if self._subscription.chunk is not None:
+            self._subscription.end_iteration()
         arrivals = self._fetcher.arrivals
         while arrivals:
             self.enter(arrivals.popleft())
         row, partitions = self._queue, self._subscription.partitions
-        only = self.only
         for _ in range(len(row)):
             state = row[0]
             if only is not None and state.topic_partition not in only:

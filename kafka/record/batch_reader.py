@@ -235,7 +235,8 @@ class RecordReader:
         """Yield all that is left as columns, ``at_least`` records at a time, or fewer that fill 8 MiB.
 
         ``numpy`` says whether numpy and pyarrow are to be used; None means: where both are installed. Deserializers are
-        not applied. A damaged batch raises when its turn comes, as in ``take``.
+        not applied, so a record that one of them refused is there too. A damaged batch raises when its turn comes, as in
+        ``take``.
 
         >>> list(RecordReader(b"", "events", 0, 0).columns())
         []
@@ -243,6 +244,10 @@ class RecordReader:
         from kafka.record.columns import column_decoder, from_rows
 
         decode = column_decoder(numpy)
+        if self._raw:  # `take` has decoded these, from a record on that a deserializer refused
+            columns = from_rows(self._raw)
+            self._raw, self._refused, self.next_offset = [], None, self._offset_after_raw
+            yield columns
         while True:
             if self._failure is not None:
                 raise self._failure.with_traceback(None)
@@ -486,7 +491,7 @@ class RecordReader:
     def _take_deserialized(self, count: int) -> list[ConsumerRecord]:
         """Take records through the deserializers; the records after a refused one wait."""
         if self._refused is not None:
-            raise self._refused
+            raise self._refused.with_traceback(None)
         if not self._raw:
             self._raw = self._take_raw(count)
             self._offset_after_raw = self.next_offset
@@ -500,7 +505,7 @@ class RecordReader:
         del self._raw[: len(rows)]
         self.next_offset = self._raw[0].offset if self._raw else self._offset_after_raw
         if self._refused is not None and not rows:
-            raise self._refused
+            raise self._refused.with_traceback(None)
         return rows
 
 

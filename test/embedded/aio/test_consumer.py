@@ -8,6 +8,7 @@ import gc
 import random
 import sys
 import time
+import traceback
 import weakref
 
 import anyio
@@ -111,6 +112,47 @@ def test_getmany_takes_500_records_unless_more_are_asked_for(run, broker):
             assert 500 <= len(more[T0]) <= 700
         async with consumer(broker, "t", max_poll_records=20) as reader:
             assert len((await reader.getmany(timeout_ms=5000))[T0]) == 20
+
+    run(main())
+
+
+def test_an_error_behind_returned_records_is_met_again_at_its_place_alone(run, broker):
+    fill(broker, 10)
+    fill(broker, 10, topic="one", partition=0)
+
+    def refuse_five(data):
+        if data == b"5":
+            raise ValueError("refused")
+        return data
+
+    async def main():
+        async with consumer(broker, value_deserializer=refuse_five) as reader:
+
+            async def offsets():
+                return [
+                    record.offset for records in (await reader.getmany(timeout_ms=5000)).values() for record in records
+                ]
+
+            one = TopicPartition("one", 0)
+            reader.assign([T0])
+            assert await offsets() == [0, 1, 2, 3, 4]
+            reader.assign([one])  # the partition of the error is not read any more
+            reader.seek(one, 6)
+            assert await offsets() == [6, 7, 8, 9]
+            reader.assign([T0])
+            reader.seek(T0, 0)
+            assert await offsets() == [0, 1, 2, 3, 4]
+            reader.seek(T0, 7)
+            assert await offsets() == [7, 8, 9]
+            reader.seek(T0, 0)
+            assert await offsets() == [0, 1, 2, 3, 4]
+            for _ in range(3):
+                with pytest.raises(RecordDeserializationError) as caught:
+                    await offsets()
+                assert (caught.value.topic_partition, caught.value.offset) == (T0, 5)
+                assert len(traceback.extract_tb(caught.value.__traceback__)) < 20  # it does not grow
+            reader.seek(T0, 6)
+            assert await offsets() == [6, 7, 8, 9]
 
     run(main())
 
@@ -465,12 +507,19 @@ def test_offsets_of_records_from_before_a_rebalance_are_refused_in_a_transaction
                         await producer.send_offsets_to_transaction(offsets, reader.group_metadata())
                 moved = next(iter(other.assignment()))
                 assert await other.committed(moved) is None
-                await reader.getmany(timeout_ms=0)
+                # A call that returns nothing, or is cancelled, says nothing about the records returned before.
+                assert await reader.getmany(timeout_ms=0) == {}
+                with pytest.raises(asyncio.TimeoutError):
+                    await asyncio.wait_for(reader.getone(), 0.05)
+                assert reader.group_metadata() == before
+                kept = next(iter(reader.assignment()))
+                reader.seek(kept, 0)  # the transaction was aborted
+                again = await reader.getmany(timeout_ms=5000)
                 assert reader.group_metadata().generation_id > before.generation_id
                 async with producer.transaction():
-                    kept = next(iter(reader.assignment()))
-                    await producer.send_offsets_to_transaction({kept: offsets[kept]}, reader.group_metadata())
-                assert await reader.committed(kept) == 5
+                    offset = again[kept][-1].offset + 1
+                    await producer.send_offsets_to_transaction({kept: offset}, reader.group_metadata())
+                assert await reader.committed(kept) == offset
 
     run_once(main())
 
