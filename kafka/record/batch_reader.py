@@ -235,8 +235,8 @@ class RecordReader:
         """Yield all that is left as columns, ``at_least`` records at a time, or fewer that fill 8 MiB.
 
         ``numpy`` says whether numpy and pyarrow are to be used; None means: where both are installed. Deserializers are
-        not applied, so a record that one of them refused is there too. A damaged batch raises when its turn comes, as in
-        ``take``.
+        not applied, so a record that one of them refused is there too. A damaged batch raises when its turn comes, as
+        in ``take``.
 
         >>> list(RecordReader(b"", "events", 0, 0).columns())
         []

@@ -1,4 +1,4 @@
-"""Random mixes of all ways to take records, on both faces: each record comes once, in order, and commits cover no other.
+"""Random mixes of all ways to take records, on both faces: each record comes once, and commits cover no other.
 
 A program is a list of calls: `poll`, iteration, `getone`, `getmany`, columns, with records that the deserializer
 refuses, calls that are cancelled, seeks, pauses and commits between them. The model is the next offset of each
