@@ -301,7 +301,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         self._check_get("getone()")
         if not partitions:
             return await self._next()
-        only = checked_partitions(partitions)
+        only = frozenset(checked_partitions(partitions))
         await self._yield()
         while True:
             found = await self._engine.poll(1, math.inf, only=only)
@@ -319,7 +319,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         """
         self._check_get("getmany()")
         limit = self._limit(max_records)
-        only = checked_partitions(partitions) if partitions else None
+        only = frozenset(checked_partitions(partitions)) if partitions else None
         deadline = self._engine.deadline(checked_timeout(timeout_ms))
         await self._yield()
         try:

@@ -214,13 +214,13 @@ class AIOEngine(Engine):
         if self.membership is not None:
             self.identity = self.membership.group_metadata()
 
-    async def _wait(self, future: Future[None], deadline: float) -> bool:
+    async def _wait(self, future: Future[None], deadline: float, only: Only) -> bool:
         self._getters += 1
         if self._commit_time() != self._next_commit and not future.is_done:
             self.waiting.notify()  # `attend` waits until the next commit from now on
             future = self.waiting.armed()
         try:
-            return await super()._wait(future, deadline)
+            return await super()._wait(future, deadline, only)
         finally:
             self._getters -= 1
             if self.membership is not None:

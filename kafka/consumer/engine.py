@@ -283,7 +283,7 @@ class Engine:
                         taking = False
                     if self._is_due():
                         continue
-                if not await self._wait(future, deadline):
+                if not await self._wait(future, deadline, only):
                     return nothing
         except BaseException as error:
             if taking and not isinstance(error, KafkaError):  # Ctrl-C: the records do not reach the application
@@ -332,16 +332,23 @@ class Engine:
         if self.fetcher.errors and (error := self.fetcher.take_error()) is not None:
             raise error
 
-    async def _wait(self, future: Future[None], deadline: float) -> bool:
+    async def _wait(self, future: Future[None], deadline: float, only: Only) -> bool:
         """Wait until there may be something to do; False at the deadline."""
         self.loop.check_usable()
         if self.loop.time() >= deadline:
             # poll(0) in a loop must not keep the network from the interpreter: make a pass here.
             await self.application.turn()
             return future.is_done
-        if self.fetcher.starved:
-            self.fetcher.release_paused(self.subscription.partitions.values())
-        await self.application.wait(future, None if deadline == math.inf else deadline)
+        fetcher = self.fetcher
+        if fetcher.starved:
+            fetcher.make_room(only)
+        if only is not None:
+            fetcher.awaited.append(only)
+        try:
+            await self.application.wait(future, None if deadline == math.inf else deadline)
+        finally:
+            if only is not None:
+                fetcher.awaited.remove(only)
         self.loop.check_usable()
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextvars
 import gc
 import random
@@ -155,6 +156,70 @@ def test_an_error_behind_returned_records_is_met_again_at_its_place_alone(run, b
             assert await offsets() == [6, 7, 8, 9]
 
     run(main())
+
+
+@pytest.mark.parametrize("how", ["getone", "getmany"])
+def test_named_partitions_are_fetched_while_others_fill_fetch_buffer_memory(run_once, how):
+    count, size, memory, fetched = 400, 1000, 100_000, 40_000
+    names = [TopicPartition("big", number) for number in range(4)]
+    last = names[-1]
+
+    async def main():
+        async with consumer(broker, fetch_buffer_memory=memory, max_partition_fetch_bytes=fetched) as reader:
+            reader.assign(names)
+            offsets = {partition: [] for partition in names}
+            while len(offsets[last]) < count:
+                if how == "getone":
+                    record = await asyncio.wait_for(reader.getone(last), 60)
+                    offsets[last].append(record.offset)
+                else:
+                    found = await reader.getmany(last, timeout_ms=60_000)
+                    offsets[last] += [record.offset for record in found[last]]
+                held = sum(entry["buffered_bytes"] for entry in reader.health()["partitions"].values())
+                assert held <= memory + len(names) * 10 * size  # a first batch comes whole
+            while sum(map(len, offsets.values())) < len(names) * count:
+                for partition, records in (await reader.getmany(timeout_ms=60_000)).items():
+                    offsets[partition] += [record.offset for record in records]
+            assert offsets == dict.fromkeys(names, list(range(count)))
+
+    with Broker(topics={"big": len(names)}) as broker:
+        for partition in names:
+            for _ in range(count // 10):
+                broker.append_many("big", [bytes(size)] * 10, partition=partition.partition)
+        run_once(main())
+
+
+def test_a_wait_for_a_silent_partition_does_not_fetch_the_others_again_and_again(run_once):
+    memory, fetched = 100_000, 30_000
+    names = [TopicPartition("big", number) for number in range(8)]
+    silent = names[0]
+
+    async def main():
+        options = {"fetch_buffer_memory": memory, "max_partition_fetch_bytes": fetched, "fetch_max_wait_ms": 10}
+        async with consumer(broker, **options) as reader:
+            reader.assign(names)
+            waiting = asyncio.ensure_future(reader.getone(silent))
+            await until(lambda: count(broker, "Fetch") > 60)
+            assert not waiting.done()
+            asked = collections.Counter(
+                (part.partition, part.fetch_offset)
+                for seen in broker.requests
+                if seen.name == "Fetch"
+                for topic in seen.request.topics
+                for part in topic.partitions
+                if part.partition != silent.partition
+            )
+            assert max(asked.values()) < 6, asked
+            held = {name: entry["buffered_bytes"] for name, entry in reader.health()["partitions"].items()}
+            assert sum(held.values()) > memory // 3, held
+            broker.append("big", b"now", partition=silent.partition)
+            assert (await waiting).value == b"now"
+
+    with Broker(topics={"big": len(names)}) as broker:
+        for partition in names[1:]:
+            for _ in range(40):
+                broker.append_many("big", [bytes(1000)] * 10, partition=partition.partition)
+        run_once(main())
 
 
 def test_positions(run, broker):
