@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from kafka._runtime.application import ApplicationTask
 from kafka.aio.structs import ConsumerRecord
 from kafka.consumer.engine import Engine, Only
+from kafka.consumer.fetch_collector import PIECE_BYTES
 from kafka.errors import ConsumerStoppedError, KafkaError, KafkaTimeoutError
 
 if TYPE_CHECKING:
@@ -227,16 +228,16 @@ class AIOEngine(Engine):
                 self.membership.heartbeat.poll()
 
     def _take(
-        self, limit: int, only: Only, *, defer_errors: bool = False
+        self, limit: int, only: Only, *, room: int = PIECE_BYTES, defer_errors: bool = False
     ) -> dict[TopicPartition, list[PlainRecord]] | None:
         """Take records until there are enough, or time is up: the event loop has other tasks."""
-        found = super()._take(min(limit, _PIECE), only, defer_errors=defer_errors)
+        found = super()._take(min(limit, _PIECE), only, room=room, defer_errors=defer_errors)
         if not found:
             return found
         left = limit - sum(map(len, found.values()))
         ends = monotonic() + _SLICE
         while left > 0 and monotonic() < ends:
-            more = super()._take(min(left, _PIECE), only, defer_errors=True)
+            more = super()._take(min(left, _PIECE), only, room=room, defer_errors=True)
             if not more:
                 break
             for partition, rows in more.items():

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafka.consumer.partition_state import AssignedPartition, Chunk, CompletedFetch, Cursor
 from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
+from kafka.record.batch_reader import TAKEN_BYTES
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from kafka.record.columns import Columns
     from kafka.record.consumer_record import ConsumerRecord
 
-__all__ = ["FetchCollector"]
+__all__ = ["PIECE_BYTES", "FetchCollector"]
+
+#: The bytes of records that are decoded ahead where the application takes them one by one: 500 of 2 KB.
+PIECE_BYTES: Final = 1 << 20
 
 
 class FetchCollector:
@@ -72,9 +76,16 @@ class FetchCollector:
             self._queue.append(state)
 
     def take(
-        self, limit: int, only: Collection[TopicPartition] | None = None, *, defer_errors: bool = False
+        self,
+        limit: int,
+        only: Collection[TopicPartition] | None = None,
+        *,
+        room: int = TAKEN_BYTES,
+        defer_errors: bool = False,
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return up to `limit` records, partition after partition in the order of the queue, or of those in `only`.
+
+        Fewer come if their bytes amount to about `room`: the rest stays as it was fetched, compressed.
 
         An error comes after the records before it, in the next call; with `defer_errors`, if the caller has taken
         records already, it comes in the next call in any case.
@@ -84,7 +95,7 @@ class FetchCollector:
         for state in self._served(only):
             rows: list[ConsumerRecord] = []
             try:
-                self._take_rows(state, rows, limit)
+                room = self._take_rows(state, rows, limit, room)
             except KafkaError as error:
                 # Records before the error are returned first; the next call meets the error again.
                 if rows or taken or defer_errors:
@@ -100,7 +111,7 @@ class FetchCollector:
             if rows:
                 taken[state.topic_partition] = rows
                 limit -= len(rows)
-                if limit <= 0:
+                if limit <= 0 or room <= 0:
                     break
         return taken
 
@@ -111,7 +122,7 @@ class FetchCollector:
             rows: list[ConsumerRecord] = []
             start, epoch = state.cursor.position, state.cursor.epoch
             try:
-                self._take_rows(state, rows, limit)
+                self._take_rows(state, rows, limit, PIECE_BYTES)
             except KafkaError as error:
                 self.enter(state)
                 if not rows:
@@ -125,9 +136,10 @@ class FetchCollector:
     def take_columns(self, at_least: int) -> dict[TopicPartition, Columns]:
         """Return columns of whole batches, about `at_least` records in all."""
         taken: dict[TopicPartition, Columns] = {}
+        room = TAKEN_BYTES
         for state in self._served():
             try:
-                columns = self._take_columns(state, at_least)
+                columns, room = self._take_columns(state, at_least, room)
             except KafkaError as error:
                 self.enter(state)
                 if taken:
@@ -138,7 +150,7 @@ class FetchCollector:
             if columns is not None:
                 taken[state.topic_partition] = columns
                 at_least -= len(columns)
-                if at_least <= 0:
+                if at_least <= 0 or room <= 0:
                     break
         return taken
 
@@ -182,17 +194,19 @@ class FetchCollector:
             self._fetcher.freed(state)
         return current
 
-    def _take_rows(self, state: AssignedPartition, rows: list[ConsumerRecord], limit: int) -> None:
+    def _take_rows(self, state: AssignedPartition, rows: list[ConsumerRecord], limit: int, room: int) -> int:
+        """Append records to `rows`; return how much of `room` is left."""
         cursor = state.cursor
         if cursor.given_back:  # alone, as interceptors have seen these
             self.given_back.add(state.topic_partition)
             _take_given_back(cursor, rows, limit)
-            return
-        while len(rows) < limit and (current := self._next(state, cursor)) is not None:
+            return room
+        while len(rows) < limit and room > 0 and (current := self._next(state, cursor)) is not None:
             reader = current.reader
             assert reader is not None
+            decoded = reader.decoded
             try:
-                new = reader.take(limit - len(rows))
+                new = reader.take(limit - len(rows), room)
             except BaseException:
                 cursor.position = reader.next_offset
                 raise
@@ -202,26 +216,30 @@ class FetchCollector:
                 cursor.advance(reader.next_offset, new[-1].leader_epoch)
             else:
                 cursor.position = reader.next_offset
+            room -= reader.decoded - decoded
             if reader.exhausted:
                 self._drained(cursor, current)
+        return room
 
-    def _take_columns(self, state: AssignedPartition, at_least: int) -> Columns | None:
+    def _take_columns(self, state: AssignedPartition, at_least: int, room: int) -> tuple[Columns | None, int]:
+        """Return columns, and how much of `room` is left."""
         cursor = state.cursor
         if cursor.given_back:  # these have passed the deserializers: fetch them again
             self._subscription.move(state, Cursor(cursor.position, cursor.epoch))
-            return None
+            return None, room
         while (current := self._next(state, cursor)) is not None:
             reader = current.reader
             assert reader is not None
+            decoded = reader.decoded
             try:
-                columns = next(reader.columns(at_least=at_least), None)
+                columns = next(reader.columns(at_least=at_least, room=room), None)
             finally:
                 cursor.position = reader.next_offset
             if columns is not None:
                 current.count += len(columns)
-                return columns
+                return columns, room - (reader.decoded - decoded)
             self._drained(cursor, current)
-        return None
+        return None, room
 
     def _drained(self, cursor: Cursor, current: CompletedFetch) -> None:
         self._fetcher.drained(current)  # first: until the next line it is counted as held

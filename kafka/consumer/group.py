@@ -209,6 +209,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
                     yield record
                 if subscription.chunk is chunk:
                     subscription.end_iteration()
+                del chunk  # its records may be large, and the next ones are decoded now
         finally:
             self._iteration = None
 

@@ -180,7 +180,7 @@ def test_named_partitions_are_fetched_while_others_fill_fetch_buffer_memory(run_
             while sum(map(len, offsets.values())) < len(names) * count:
                 for partition, records in (await reader.getmany(timeout_ms=60_000)).items():
                     offsets[partition] += [record.offset for record in records]
-            assert offsets == dict.fromkeys(names, list(range(count)))
+            assert offsets == {partition: list(range(count)) for partition in names}
 
     with Broker(topics={"big": len(names)}) as broker:
         for partition in names:
