@@ -506,7 +506,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         await self._face._bootstrap(timeout_ms, refresh)
 
     def wakeup(self) -> None:
-        """Let the call that waits for records, or the next one, end with WakeupError. From any thread."""
+        """End the present or the next call that takes records with WakeupError. From any thread."""
         self._face.wakeup()
 
     @property

@@ -35,6 +35,7 @@ from kafka.errors import (
     WakeupError,
     for_code,
 )
+from kafka.record.batch_reader import TAKEN_BYTES
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.serializer import bind_deserializer
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -172,7 +173,7 @@ class Engine:
         return await self.application.run(coro, deadline, what)
 
     def wakeup(self) -> None:
-        """End the wait in poll with WakeupError: this one, or the next. Safe from every thread."""
+        """End the call that takes records with WakeupError: this one, or the next. Safe from every thread."""
         self._woken = True
         self._notify_application()
         self.loop.wakeup()  # the waiting thread turns the loop, and may be asleep in it
@@ -186,9 +187,9 @@ class Engine:
         """Wait until something holds that the loop brings about; KafkaTimeoutError at the deadline."""
         while True:
             future = self.waiting.armed()
-            self._raise_pending()
             if ready():
                 return
+            self._raise_fetch_error()  # wakeup() is for the calls that take records
             if self.loop.time() >= deadline:
                 raise KafkaTimeoutError(f"{what} took too long")
             await self.application.wait(future, deadline)
@@ -210,9 +211,9 @@ class Engine:
         return self._poll(self._take_chunk, limit, deadline, None)
 
     def _take(
-        self, limit: int, only: Only, *, defer_errors: bool = False
+        self, limit: int, only: Only, *, room: int = TAKEN_BYTES, defer_errors: bool = False
     ) -> dict[TopicPartition, list[ConsumerRecord]] | None:
-        records = self.collector.take(limit, only, defer_errors=defer_errors)
+        records = self.collector.take(limit, only, room=room, defer_errors=defer_errors)
         if not records:
             return None
         if self.interceptors is not None:
@@ -329,6 +330,9 @@ class Engine:
         if self._woken:
             self._woken = False
             raise WakeupError("wakeup() was called")
+        self._raise_fetch_error()
+
+    def _raise_fetch_error(self) -> None:
         if self.fetcher.errors and (error := self.fetcher.take_error()) is not None:
             raise error
 

@@ -309,7 +309,10 @@ class ConsumerFace:
         return self._engine.health()
 
     def wakeup(self) -> None:
-        """End the present or the next `poll` (or iteration) with WakeupError. Any thread may call it."""
+        """End the present or the next call that takes records (`poll`, an iteration) with WakeupError. From any thread.
+
+        Other calls, `position` and `commit` for instance, take their time; Java's client ends these too.
+        """
         if self._engine is not None:
             self._engine.wakeup()
 

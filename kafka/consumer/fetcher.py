@@ -200,6 +200,10 @@ class Fetcher:
                     state.replica = None
             self._by_node.setdefault(node_id, []).append(state)
         self._grouped = partitions
+        for node_id in self._connections.keys() - self._by_node.keys() - self._cluster.topology.brokers.keys():
+            for connection in self._connections.pop(node_id):  # the broker has left the cluster
+                connection.stop()
+            self.errors.pop(node_id, None)
         self._lost = self._lost + 1 if lost else 0
         if self._lost == _TELL_AFTER:
             names = ", ".join(f"{topic}-{number}" for topic, number in lost[:5])
