@@ -35,7 +35,7 @@ __all__ = ["TAKEN_BYTES", "AbortedTransactionFilter", "RecordReader"]
 #: Takes the bytes, or with ``deserialize_with_headers`` the record's headers and the bytes.
 Deserialize: TypeAlias = Callable[..., Any]
 
-#: How many bytes of records one taking decodes, unless it is told: the rest stays compressed in the buffer.
+#: How many bytes of records one taking decodes by default: the rest stays compressed in the buffer.
 TAKEN_BYTES: Final = 8 << 20
 #: How many records more than asked for are decoded if the batch ends with them.
 _MOST_AHEAD: Final = 500
