@@ -10,7 +10,8 @@ the coroutine is awaited in the caller's task.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from kafka.errors import IllegalStateError
 from kafka.future import Future
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from kafka._runtime.network_thread import ThreadDriver
     from kafka._runtime.tasks import Coro, Pending
 
-__all__ = ["Application", "ApplicationLoop", "ApplicationTask", "ApplicationThread", "Wakeup", "complete"]
+__all__ = ["Application", "ApplicationLoop", "ApplicationTask", "ApplicationThread", "Wakeup", "blocking", "complete"]
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -236,3 +238,17 @@ def complete(coro: Coro[T]) -> T:
         return result
     coro.close()
     raise IllegalStateError(f"{coro!r} suspended, which only code that an asyncio task awaits may do")
+
+
+def blocking(call: Callable[Concatenate[Any, P], Coro[T]]) -> Callable[Concatenate[Any, P], T]:
+    """Return the method of a synchronous client that waits for a call in the caller's thread.
+
+    It has the parameters and types of the call, whose `self` is the client's ``_calls``; ``_complete`` runs it.
+    """
+
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = self._complete(call(self._calls, *args, **kwargs))
+        return result
+
+    update_wrapper(method, call)
+    return method

@@ -3,24 +3,22 @@
 A class of calls (`Topics`, `Groups`) has application-side coroutines with the parameters that users know. Such a call
 checks its arguments in the caller's thread or task, then has `Calls._run` run a coroutine on the client's loop, which
 gets the deadline as its first argument. `kafka.aio.AIOKafkaAdminClient` inherits the calls; `KafkaAdminClient` has for
-each of them a method that `blocking` makes, with the same parameters and types.
+each of them a method that `kafka._runtime.application.blocking` makes, with the same parameters and types.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from kafka._arguments import check_time
-from kafka._runtime.application import complete
 from kafka.errors import ClientClosedError
 
 if TYPE_CHECKING:
     from kafka._runtime.application import Application
     from kafka.admin.core import AdminCore
 
-__all__ = ["Calls", "blocking"]
+__all__ = ["Calls"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,13 +52,3 @@ class Calls:
         deadline = core.deadline(timeout_ms)
         name = getattr(call, "__name__", "the call").strip("_")
         return await self._application.run(call(deadline, *args, **kwargs), deadline + _GRACE, f"{name}()")
-
-
-def blocking(call: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
-    """Return the method of a face that waits for a call in the caller's thread, and has the calls in ``_calls``."""
-
-    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return complete(call(self._calls, *args, **kwargs))
-
-    functools.update_wrapper(method, call)
-    return method

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from kafka._runtime.application import ApplicationThread
+from kafka._runtime.application import ApplicationThread, blocking, complete
 from kafka._runtime.network_thread import ThreadDriver
 from kafka.admin.acls import Acls
-from kafka.admin.calls import blocking
 from kafka.admin.client_metrics import ClientMetrics
 from kafka.admin.cluster import Cluster
 from kafka.admin.configs import Configs
@@ -111,6 +110,8 @@ class KafkaAdminClient:
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("admin")
+
+    _complete = staticmethod(complete)
 
     def __init__(self, *, environment: Environment | None = None, **configs: Any) -> None:
         config = _admin_config(configs, self.DEFAULT_CONFIG)

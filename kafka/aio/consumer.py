@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, Type
 from kafka._core.client import Client, make_client
 from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
 from kafka.aio.consumer_engine import AIOEngine, ListenerTask
-from kafka.aio.consumer_offsets import ConsumerOffsets, SharedCalls
+from kafka.aio.consumer_offsets import ConsumerOffsets
 from kafka.aio.lifecycle import Phase
 from kafka.config import Config, defaults
 from kafka.consumer.arguments import checked_limit, checked_partitions, checked_timeout
-from kafka.consumer.subscription_state import Mode
+from kafka.consumer.subscription_state import Mode, SubscriptionState
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import ConsumerStoppedError, IllegalStateError, KafkaTimeoutError, RecordTooLargeError
 from kafka.record.consumer_record import K, V
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from kafka._runtime.loop import Loop
     from kafka.aio.client import AIOKafkaClient
     from kafka.aio.structs import ConsumerRecord
-    from kafka.record.columns import Columns
     from kafka.serializer.abstract import Deserializes
 
     Records: TypeAlias = dict[TopicPartition, list[ConsumerRecord[K, V]]]
@@ -89,6 +88,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         "rebalance_timeout_ms": None,
     }
 
+    _engine: AIOEngine
     _kind = "consumer"
     _stopped_error = ConsumerStoppedError
 
@@ -145,11 +145,9 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         self._rebalance_timeout = checked_timeout(
             self.config["session_timeout_ms"] if rebalance_timeout_ms is None else rebalance_timeout_ms
         )
-        self._face = SharedCalls(self.config)
-        self._subscription = self._face._subscription
+        self._subscription = SubscriptionState()
         self._listener_context: contextvars.Context | None = None
         self._token = object()  # stands for this consumer in the context of its listener, which must not keep it alive
-        self._engine: AIOEngine
         self._core: Client
         self._attending: asyncio.Task[None] | None = None
         self._client_view: AIOKafkaClient | None = None
@@ -170,7 +168,6 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         application.context, application.timeout = self._listener_context, self._rebalance_timeout
         self._application = application
         engine = self._engine = AIOEngine(self.config, self._core, application, self._subscription)
-        self._face._engine = engine
         if engine.membership is not None:
             engine.membership.rebalance_timeout = self._rebalance_timeout
         self._core.cluster.set_topics(self._subscription.wanted_topics)
@@ -248,7 +245,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
     async def _give_up(self) -> None:
         """Leave the group, which start() may have joined: its members would wait for the end of the session."""
-        engine, subscription = self._face._engine, self._subscription
+        engine, subscription = self._begun, self._subscription
         if engine is None or engine.membership is None:
             return
         deadline = engine.deadline(_GIVE_UP)
@@ -260,7 +257,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
             subscription.listener = listener
 
     def _release(self) -> None:
-        engine, self._attending, attending = self._face._engine, None, self._attending
+        engine, self._attending, attending = self._begun, None, self._attending
         if attending is not None:
             attending.cancel()
         if engine is not None:
@@ -269,8 +266,18 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
             engine.fetcher.stop()
         self._core.shut_down()
 
+    @property
+    def _begun(self) -> AIOEngine | None:
+        """The engine, once `start` has made it."""
+        return self._engine
+
+    def _usable(self, *, any_thread: bool = False) -> AIOEngine:
+        if not any_thread:
+            self._check_usable()
+        return self._engine
+
     def _check_usable(self) -> None:
-        if self._phase is Phase.STARTING and self._face._engine is not None:
+        if self._phase is Phase.STARTING and self._begun is not None:
             return  # a listener is called for the first assignment
         if self._phase is Phase.STOPPING and _inside_listener.get() is self._token:
             return  # stop() waits for it
@@ -342,18 +349,10 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
             return checked_limit(max_records)
         return self._most_records or _MOST_RECORDS
 
-    async def poll_batches(
-        self, timeout_ms: float = 0, max_records: int | None = None
-    ) -> dict[TopicPartition, Columns]:
-        """Return records as columns: for applications that take records by the thousand and need no object for each.
-
-        See `KafkaConsumer.poll_batches`.
-        """
-        self._check_get("poll_batches()")
-        engine = self._engine
-        at_least = self._face._column_limit(engine, max_records)
+    async def _taking(self, what: str) -> AIOEngine:
+        self._check_get(what)
         await self._yield()
-        return await engine.poll_columns(at_least, engine.deadline(checked_timeout(timeout_ms)))
+        return self._engine
 
     def __aiter__(self) -> Self:
         if self._phase is not Phase.STARTED:
@@ -421,10 +420,9 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         rebalanced since, a transaction with the offsets of these records fails, and can be aborted: another member may
         read them.
         """
-        self._check_group("group_metadata()")
-        identity = self._engine.identity
+        member, identity = self._member(), self._engine.identity
         if identity is None or _inside_listener.get() is self._token:
-            return self._face.group_metadata()
+            return member.group_metadata()
         return identity
 
     # What to read…
@@ -450,7 +448,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
                 raise IllegalStateError("A SubscriptionPattern needs a group_id and group_protocol='consumer'")
             self._subscription.subscribe(topics, pattern, listener)
         else:
-            self._face.subscribe(topics, pattern, listener)
+            super().subscribe(topics, pattern, listener)
         self._listener_context = None if listener is None else contextvars.copy_context()
         if self._phase is not Phase.NEW:
             self._listening.context = self._listener_context
@@ -473,7 +471,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
     def subscription(self) -> set[str]:
         """The topics subscribed to; with a pattern the topics that it matches now."""
-        return self._face.subscription() or set()
+        return self._subscribed()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions. The ones that were assigned before keep their positions. It may precede `start`."""
@@ -500,15 +498,6 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
     # How it is…
 
-    async def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
-        """Know the cluster: that is so after `start`; with `refresh` ask for its metadata again, and wait."""
-        self._check_usable()
-        await self._face._bootstrap(timeout_ms, refresh)
-
-    def wakeup(self) -> None:
-        """End the present or the next call that takes records with WakeupError. From any thread."""
-        self._face.wakeup()
-
     @property
     def group_id(self) -> str | None:
         """The group's name; None without a group."""
@@ -518,7 +507,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
     @property
     def member_id(self) -> str | None:
         """The name that the coordinator gave to this member; None without a group, empty while it is out of it."""
-        engine = self._face._engine
+        engine = self._begun
         if engine is None or engine.membership is None:
             return None
         return engine.membership.generation.member_id
@@ -529,7 +518,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
     def metrics(self, raw: bool = False) -> Any:
         """The metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
-        engine = self._face._engine
+        engine = self._begun
         metrics = None if engine is None else engine.metrics
         if metrics is None:
             return None
@@ -540,13 +529,10 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
         In the form of all clients (``docs/operations.rst``); see `KafkaConsumer.health`.
         """
-        engine = self._face._engine
+        engine = self._begun
         if engine is None:
             return {"ok": False, "closed": self.closed, "problems": [f"the consumer is {self._phase.value}"]}
         return engine.health()
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
 
     def __repr__(self) -> str:
         names = f"client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}"
