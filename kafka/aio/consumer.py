@@ -257,7 +257,8 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
             subscription.listener = listener
 
     def _release(self) -> None:
-        engine, self._attending, attending = self._begun, None, self._attending
+        engine = self._begun
+        attending, self._attending = self._attending, None
         if attending is not None:
             attending.cancel()
         if engine is not None:
