@@ -7,19 +7,20 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import math
 from collections.abc import Callable, Iterable
 from threading import get_ident
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, TypeVar, cast, overload
 
 from kafka._core.client import Client, make_client
 from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
 from kafka.aio.consumer_engine import AIOEngine, ListenerTask
-from kafka.aio.consumer_offsets import ConsumerOffsets, SharedCalls
+from kafka.aio.consumer_offsets import ConsumerOffsets
 from kafka.aio.lifecycle import Phase
 from kafka.config import Config, defaults, name_client
 from kafka.consumer.arguments import checked_limit, checked_partitions, checked_timeout
-from kafka.consumer.subscription_state import Mode
+from kafka.consumer.subscription_state import Mode, SubscriptionState
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import ConsumerStoppedError, IllegalStateError, KafkaTimeoutError, RecordTooLargeError
 from kafka.record.consumer_record import K, V
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     from kafka._runtime.loop import Loop
     from kafka.aio.client import AIOKafkaClient
     from kafka.aio.structs import ConsumerRecord
-    from kafka.record.columns import Columns
     from kafka.serializer.abstract import Deserializes
+
+    Records: TypeAlias = dict[TopicPartition, list[ConsumerRecord[K, V]]]
 
 __all__ = ["AIOKafkaConsumer"]
 
@@ -47,6 +49,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     "session_timeout_ms": 10_000,
     "partition_assignment_strategy": (RoundRobinPartitionAssignor,),
 }
+# The records that a call returns at most, unless max_poll_records or max_records says otherwise.
+_MOST_RECORDS: Final = 500
 # For how long an iteration over records that are there may keep the event loop from its other tasks, in seconds.
 _SLICE: Final = 0.001
 _clock: Final = monotonic
@@ -84,6 +88,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         "rebalance_timeout_ms": None,
     }
 
+    _engine: AIOEngine
     _kind = "consumer"
     _stopped_error = ConsumerStoppedError
 
@@ -141,11 +146,9 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         self._rebalance_timeout = checked_timeout(
             self.config["session_timeout_ms"] if rebalance_timeout_ms is None else rebalance_timeout_ms
         )
-        self._face = SharedCalls(self.config)
-        self._subscription = self._face._subscription
+        self._subscription = SubscriptionState()
         self._listener_context: contextvars.Context | None = None
         self._token = object()  # stands for this consumer in the context of its listener, which must not keep it alive
-        self._engine: AIOEngine
         self._core: Client
         self._attending: asyncio.Task[None] | None = None
         self._client_view: AIOKafkaClient | None = None
@@ -166,7 +169,6 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         application.context, application.timeout = self._listener_context, self._rebalance_timeout
         self._application = application
         engine = self._engine = AIOEngine(self.config, self._core, application, self._subscription)
-        self._face._engine = engine
         if engine.membership is not None:
             engine.membership.rebalance_timeout = self._rebalance_timeout
         self._core.cluster.set_topics(self._subscription.wanted_topics)
@@ -246,7 +248,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
     async def _give_up(self) -> None:
         """Leave the group, which start() may have joined: its members would wait for the end of the session."""
-        engine, subscription = self._face._engine, self._subscription
+        engine, subscription = self._begun, self._subscription
         if engine is None or engine.membership is None:
             return
         deadline = engine.deadline(_GIVE_UP)
@@ -258,7 +260,8 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
             subscription.listener = listener
 
     def _release(self) -> None:
-        engine, self._attending, attending = self._face._engine, None, self._attending
+        engine = self._begun
+        attending, self._attending = self._attending, None
         if attending is not None:
             attending.cancel()
         if engine is not None:
@@ -267,8 +270,18 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
             engine.fetcher.stop()
         self._core.shut_down()
 
+    @property
+    def _begun(self) -> AIOEngine | None:
+        """The engine, once `start` has made it."""
+        return self._engine
+
+    def _usable(self, *, any_thread: bool = False) -> AIOEngine:
+        if not any_thread:
+            self._check_usable()
+        return self._engine
+
     def _check_usable(self) -> None:
-        if self._phase is Phase.STARTING and self._face._engine is not None:
+        if self._phase is Phase.STARTING and self._begun is not None:
             return  # a listener is called for the first assignment
         if self._phase is Phase.STOPPING and _inside_listener.get() is self._token:
             return  # stop() waits for it
@@ -299,11 +312,13 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         self._check_get("getone()")
         if not partitions:
             return await self._next()
-        only = checked_partitions(partitions)
+        only = frozenset(checked_partitions(partitions))
         await self._yield()
-        found = await self._engine.one(only)
-        record: ConsumerRecord[K, V] = next(iter(found.values()))[0]
-        return record
+        while True:
+            found = await self._engine.poll(1, math.inf, only=only)
+            for records in found.values():
+                for record in records:  # none if an interceptor left it out
+                    return cast("ConsumerRecord[K, V]", record)
 
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
@@ -314,41 +329,34 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         milliseconds. {} if nothing came in time, or the consumer is stopped. Cancelled, it has taken none.
         """
         self._check_get("getmany()")
-        limit = self._most_records if max_records is None else checked_limit(max_records)
-        only = checked_partitions(partitions) if partitions else ()
+        limit = self._limit(max_records)
+        only = frozenset(checked_partitions(partitions)) if partitions else None
         deadline = self._engine.deadline(checked_timeout(timeout_ms))
         await self._yield()
         try:
-            found: dict[TopicPartition, list[ConsumerRecord[K, V]]] = await self._engine.many(limit, deadline, only)
+            return cast("Records[K, V]", await self._engine.poll(limit, deadline, only=only))
         except ConsumerStoppedError:
             return {}
-        return found
 
     async def poll(
         self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
     ) -> dict[TopicPartition, list[ConsumerRecord[K, V]]]:
         """Return records by partition, as `getmany`. With ``update_offsets=False`` the same records come again."""
         self._check_get("poll()")
-        limit = self._most_records if max_records is None else checked_limit(max_records)
+        limit = self._limit(max_records)
         deadline = self._engine.deadline(checked_timeout(timeout_ms))
         await self._yield()
-        found: dict[TopicPartition, list[ConsumerRecord[K, V]]] = await self._engine.many(
-            limit, deadline, (), move_on=update_offsets
-        )
-        return found
+        return cast("Records[K, V]", await self._engine.poll(limit, deadline, move_on=update_offsets))
 
-    async def poll_batches(
-        self, timeout_ms: float = 0, max_records: int | None = None
-    ) -> dict[TopicPartition, Columns]:
-        """Return records as columns: for applications that take records by the thousand and need no object for each.
+    def _limit(self, max_records: int | None) -> int:
+        if max_records is not None:
+            return checked_limit(max_records)
+        return self._most_records or _MOST_RECORDS
 
-        See `KafkaConsumer.poll_batches`.
-        """
-        self._check_get("poll_batches()")
-        engine = self._engine
-        at_least = self._face._column_limit(engine, max_records)
+    async def _taking(self, what: str) -> AIOEngine:
+        self._check_get(what)
         await self._yield()
-        return await engine.poll_columns(at_least, engine.deadline(checked_timeout(timeout_ms)))
+        return self._engine
 
     def __aiter__(self) -> Self:
         if self._phase is not Phase.STARTED:
@@ -383,7 +391,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
             await self._yield()
             chunk = subscription.chunk
             if chunk is None or chunk.interrupted:
-                chunk = await engine.chunk()
+                chunk = await engine.shared_chunk()
             for record in engine.rows:
                 chunk.cursor.returned = record
                 return record
@@ -416,10 +424,9 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         rebalanced since, a transaction with the offsets of these records fails, and can be aborted: another member may
         read them.
         """
-        self._check_group("group_metadata()")
-        identity = self._engine.identity
+        member, identity = self._member(), self._engine.identity
         if identity is None or _inside_listener.get() is self._token:
-            return self._face.group_metadata()
+            return member.group_metadata()
         return identity
 
     # What to read…
@@ -445,7 +452,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
                 raise IllegalStateError("A SubscriptionPattern needs a group_id and group_protocol='consumer'")
             self._subscription.subscribe(topics, pattern, listener)
         else:
-            self._face.subscribe(topics, pattern, listener)
+            super().subscribe(topics, pattern, listener)
         self._listener_context = None if listener is None else contextvars.copy_context()
         if self._phase is not Phase.NEW:
             self._listening.context = self._listener_context
@@ -468,7 +475,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
     def subscription(self) -> set[str]:
         """The topics subscribed to; with a pattern the topics that it matches now."""
-        return self._face.subscription() or set()
+        return self._subscribed()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions. The ones that were assigned before keep their positions. It may precede `start`."""
@@ -495,15 +502,6 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
     # How it is…
 
-    async def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
-        """Know the cluster: that is so after `start`; with `refresh` ask for its metadata again, and wait."""
-        self._check_usable()
-        await self._face._bootstrap(timeout_ms, refresh)
-
-    def wakeup(self) -> None:
-        """Let the call that waits for records, or the next one, end with WakeupError. From any thread."""
-        self._face.wakeup()
-
     @property
     def group_id(self) -> str | None:
         """The group's name; None without a group."""
@@ -513,7 +511,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
     @property
     def member_id(self) -> str | None:
         """The name that the coordinator gave to this member; None without a group, empty while it is out of it."""
-        engine = self._face._engine
+        engine = self._begun
         if engine is None or engine.membership is None:
             return None
         return engine.membership.generation.member_id
@@ -524,7 +522,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
     def metrics(self, raw: bool = False) -> Any:
         """The metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
-        engine = self._face._engine
+        engine = self._begun
         metrics = None if engine is None else engine.metrics
         if metrics is None:
             return None
@@ -535,13 +533,10 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
         In the form of all clients (``docs/operations.rst``); see `KafkaConsumer.health`.
         """
-        engine = self._face._engine
+        engine = self._begun
         if engine is None:
             return {"ok": False, "closed": self.closed, "problems": [f"the consumer is {self._phase.value}"]}
         return engine.health()
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
 
     def __repr__(self) -> str:
         names = f"client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}"

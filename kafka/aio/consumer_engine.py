@@ -11,18 +11,18 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from operator import length_hint
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafka._runtime.application import ApplicationTask
 from kafka.aio.structs import ConsumerRecord
-from kafka.consumer.engine import Engine
+from kafka.consumer.engine import Engine, Only
+from kafka.consumer.fetch_collector import PIECE_BYTES
 from kafka.errors import ConsumerStoppedError, KafkaError, KafkaTimeoutError
-from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
@@ -31,12 +31,11 @@ if TYPE_CHECKING:
     from kafka.consumer.subscription_state import SubscriptionState
     from kafka.future import Future
     from kafka.record.consumer_record import ConsumerRecord as PlainRecord
+    from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
 __all__ = ["AIOEngine", "ListenerTask"]
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 # For how long records are decoded before they are returned, in seconds, and how many between two looks at the clock:
 # so few that taking them does not start the cycle collector (0.4 of 1.6 µs per record, November 2026).
@@ -92,9 +91,11 @@ class AIOEngine(Engine):
         self.rows: Iterator[ConsumerRecord] = iter(())
         """The records of the present chunk that were not handed out."""
         self.identity: ConsumerGroupMetadata | None = None
-        """That of the member when a call that takes records last returned: it ends with the next rebalance."""
+        """That of the member when a call last returned records: it ends with the next rebalance."""
         self._getters = 0
         self._uncommitted = False
+        self._next_commit: float | None = None
+        """The time that `attend` waits until."""
         if self.membership is not None:
             self.membership.is_polling = lambda: self._getters > 0
 
@@ -107,7 +108,8 @@ class AIOEngine(Engine):
             if self._is_due():
                 await self._attend_once()
                 continue
-            await self.application.wait(future, self._commit_time())
+            self._next_commit = self._commit_time()
+            await self.application.wait(future, self._next_commit)
             if self._commit_time() is not None and self._commit_is_late():
                 self._begin_commit()
 
@@ -181,105 +183,61 @@ class AIOEngine(Engine):
 
     # The calls that take records…
 
-    def many(
-        self, limit: int | None, deadline: float, only: Collection[TopicPartition], *, move_on: bool = True
-    ) -> Awaitable[dict[TopicPartition, list[ConsumerRecord]]]:
-        """Return records by partition, as soon as there are some; {} at the deadline."""
-        take = partial(self._take_many, frozenset(only) or None, move_on)
-        return self._poll(take, limit or _PIECE, deadline, {})
-
-    def one(self, only: Collection[TopicPartition]) -> Awaitable[dict[TopicPartition, list[ConsumerRecord]]]:
-        """Return the next record of some partitions."""
-        take = partial(self._take_many, frozenset(only), True)
-        return self._poll(take, 1, _NEVER, {})
-
-    def chunk(self) -> Any:
+    async def shared_chunk(self) -> Chunk:
         """Return the chunk to iterate over: the present one, or the next; `rows` are its records."""
-        return self._poll(self._share_chunk, _PIECE, _NEVER, None)
+        chunk = await self._poll(self._share_chunk, _PIECE, math.inf, None)
+        assert chunk is not None
+        return chunk
 
-    async def _poll(  # noqa: C901, PLR0912 - one loop, read from top to bottom
-        self, take: Callable[[int], T | None], limit: int, deadline: float, nothing: T
-    ) -> T:
-        membership, waiting, loop = self.membership, self.waiting, self.loop
-        if membership is not None:
-            membership.polled()
-        waited = False
+    def _share_chunk(self, limit: int, only: Only) -> Chunk | None:
+        chunk = self.subscription.chunk
+        if chunk is not None and not chunk.interrupted and length_hint(self.rows):
+            return chunk  # another task has taken it meanwhile
+        chunk = self._take_chunk(limit, only)
+        if chunk is not None:
+            self.rows = iter(cast("list[ConsumerRecord]", chunk.records))  # of `record_type`
+        return chunk
+
+    async def _ready(self) -> bool:
+        if self.stopping:
+            raise ConsumerStoppedError("The consumer was stopped")
+        if self.errors:
+            raise self.errors.popleft()
+        if self.serving:
+            return False
+        if self._is_due():
+            self.waiting.notify()  # `attend` serves
+            return False
+        return True
+
+    def _taken(self) -> None:
+        self._uncommitted = True
+        if self.membership is not None:
+            self.identity = self.membership.group_metadata()
+
+    async def _wait(self, future: Future[None], deadline: float, only: Only) -> bool:
         self._getters += 1
-        try:
-            while True:
-                future = waiting.armed()
-                if self.stopping:
-                    raise ConsumerStoppedError("The consumer was stopped")
-                if self.errors:
-                    raise self.errors.popleft()
-                if self.serving or self._is_due():
-                    if not self.serving:
-                        waiting.notify()
-                        future = waiting.armed()
-                elif self.collector.may_have_data or self.subscription.chunk is not None:
-                    found = self._taken(take, limit)
-                    if found is not None:
-                        self._uncommitted = True
-                        return found
-                if loop.time() >= deadline:
-                    if waited:
-                        return nothing
-                    await self.application.turn()
-                else:
-                    await self._wait_for(future, deadline, first=not waited)
-                waited = True
-                loop.check_usable()
-        finally:
-            self._getters -= 1
-            if membership is not None:
-                self.identity = membership.group_metadata()
-                if waited:
-                    membership.heartbeat.poll()
-
-    async def _wait_for(self, future: Future[None], deadline: float, *, first: bool) -> None:
-        if self.fetcher.starved:
-            self.fetcher.release_paused(self.subscription.partitions.values())
-        if first and self._uncommitted and self._commit_time() is not None and not future.is_done:
+        if self._commit_time() != self._next_commit and not future.is_done:
             self.waiting.notify()  # `attend` waits until the next commit from now on
             future = self.waiting.armed()
-        await self.application.wait(future, None if deadline == _NEVER else deadline)
-
-    def _taken(self, take: Callable[[int], T | None], limit: int) -> T | None:
-        collector = self.collector
-        collector.begin()
         try:
-            return take(limit)
-        except BaseException as error:
-            if not isinstance(error, KafkaError):
-                collector.take_back()
-            raise
-
-    def _take_many(
-        self, only: frozenset[TopicPartition] | None, move_on: bool, limit: int
-    ) -> dict[TopicPartition, list[Any]] | None:
-        if self.subscription.chunk is not None:
-            self.subscription.end_iteration()
-        collector = self.collector
-        collector.only = only
-        try:
-            found = self._take_pieces(limit) if move_on else self._peek(min(limit, _PIECE))
+            return await super()._wait(future, deadline, only)
         finally:
-            collector.only = None
-        return found or None
+            self._getters -= 1
+            if self.membership is not None:
+                self.membership.heartbeat.poll()
 
-    def _take_pieces(self, limit: int) -> dict[TopicPartition, list[PlainRecord]] | None:
+    def _take(
+        self, limit: int, only: Only, *, room: int = PIECE_BYTES, defer_errors: bool = False
+    ) -> dict[TopicPartition, list[PlainRecord]] | None:
         """Take records until there are enough, or time is up: the event loop has other tasks."""
-        found = self._take(min(limit, _PIECE))
+        found = super()._take(min(limit, _PIECE), only, room=room, defer_errors=defer_errors)
         if not found:
-            return None
+            return found
         left = limit - sum(map(len, found.values()))
         ends = monotonic() + _SLICE
         while left > 0 and monotonic() < ends:
-            try:
-                more = self._take(min(left, _PIECE))
-            except KafkaError as error:  # behind the records that are taken already
-                self.note(error)
-                break
+            more = super()._take(min(left, _PIECE), only, room=room, defer_errors=True)
             if not more:
                 break
             for partition, rows in more.items():
@@ -290,23 +248,9 @@ class AIOEngine(Engine):
                     found[partition] = rows
         return found
 
-    def _share_chunk(self, limit: int) -> Chunk | None:
-        chunk = self.subscription.chunk
-        if chunk is not None:
-            if not chunk.interrupted and length_hint(self.rows):
-                return chunk  # another task has taken it meanwhile
-            self.subscription.end_iteration()
-        chunk = self._take_chunk(limit)
-        if chunk is not None:
-            self.rows = iter(cast("list[ConsumerRecord]", chunk.records))  # of `record_type`
-        return chunk
-
     # When it ends…
 
     def stop_waiting(self) -> None:
         """Let each call that waits for records end with ConsumerStoppedError."""
         self.stopping = True
         self.waiting.notify()
-
-
-_NEVER: Final = float("inf")

@@ -9,9 +9,10 @@ is cancelled while it waits has taken no records.
 from __future__ import annotations
 
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
 from kafka._core.offset_lookup import OffsetLookup
 from kafka._runtime.application import Wakeup
@@ -34,6 +35,7 @@ from kafka.errors import (
     WakeupError,
     for_code,
 )
+from kafka.record.batch_reader import TAKEN_BYTES
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.serializer import bind_deserializer
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -47,15 +49,19 @@ if TYPE_CHECKING:
     from kafka.consumer.partition_state import AssignedPartition
     from kafka.consumer.subscription_state import SubscriptionState
     from kafka.coordinator.consumer import ConsumerCoordinator
+    from kafka.future import Future
     from kafka.interceptors import Interceptors
     from kafka.metrics import Metrics
     from kafka.record.columns import Columns
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "Only"]
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+# The partitions to take records from; None for all that are assigned.
+Only: TypeAlias = Collection[TopicPartition] | None
 
 _CLOSE_TIMEOUT: Final = 30.0  # seconds
 
@@ -167,7 +173,7 @@ class Engine:
         return await self.application.run(coro, deadline, what)
 
     def wakeup(self) -> None:
-        """End the wait in poll with WakeupError: this one, or the next. Safe from every thread."""
+        """End the call that takes records with WakeupError: this one, or the next. Safe from every thread."""
         self._woken = True
         self._notify_application()
         self.loop.wakeup()  # the waiting thread turns the loop, and may be asleep in it
@@ -181,9 +187,9 @@ class Engine:
         """Wait until something holds that the loop brings about; KafkaTimeoutError at the deadline."""
         while True:
             future = self.waiting.armed()
-            self._raise_pending()
             if ready():
                 return
+            self._raise_fetch_error()  # wakeup() is for the calls that take records
             if self.loop.time() >= deadline:
                 raise KafkaTimeoutError(f"{what} took too long")
             await self.application.wait(future, deadline)
@@ -191,13 +197,23 @@ class Engine:
     # Polling…
 
     def poll(
-        self, limit: int, deadline: float, *, move_on: bool = True
+        self, limit: int, deadline: float, *, only: Only = None, move_on: bool = True
     ) -> Coro[dict[TopicPartition, list[ConsumerRecord]]]:
-        """Return records as soon as there are some, or none at the deadline."""
-        return self._poll(self._take if move_on else self._peek, limit, deadline, {})
+        """Return records, of some partitions if they are named, as soon as there are some; {} at the deadline."""
+        return self._poll(self._take if move_on else self._peek, limit, deadline, {}, only)
 
-    def _take(self, limit: int) -> dict[TopicPartition, list[ConsumerRecord]] | None:
-        records = self.collector.take(limit)
+    def poll_columns(self, at_least: int, deadline: float) -> Coro[dict[TopicPartition, Columns]]:
+        """Return columns as soon as there are some, or none at the deadline."""
+        return self._poll(self._take_columns, at_least, deadline, {})
+
+    def poll_chunk(self, limit: int, deadline: float) -> Coro[Chunk | None]:
+        """Return records of one partition for an iteration, or None at the deadline."""
+        return self._poll(self._take_chunk, limit, deadline, None)
+
+    def _take(
+        self, limit: int, only: Only, *, room: int = TAKEN_BYTES, defer_errors: bool = False
+    ) -> dict[TopicPartition, list[ConsumerRecord]] | None:
+        records = self.collector.take(limit, only, room=room, defer_errors=defer_errors)
         if not records:
             return None
         if self.interceptors is not None:
@@ -208,25 +224,17 @@ class Engine:
             return seen
         return records
 
-    def _peek(self, limit: int) -> dict[TopicPartition, list[ConsumerRecord]] | None:
-        records = self._take(limit)
+    def _peek(self, limit: int, only: Only) -> dict[TopicPartition, list[ConsumerRecord]] | None:
+        records = self._take(limit, only)
         for partition, rows in (records or {}).items():
             if rows:
                 self.subscription.seek(partition, rows[0].offset)
         return records
 
-    def poll_columns(self, at_least: int, deadline: float) -> Coro[dict[TopicPartition, Columns]]:
-        """Return columns as soon as there are some, or none at the deadline."""
-        return self._poll(self._take_columns, at_least, deadline, {})
-
-    def _take_columns(self, at_least: int) -> dict[TopicPartition, Columns] | None:
+    def _take_columns(self, at_least: int, _only: Only) -> dict[TopicPartition, Columns] | None:
         return self.collector.take_columns(at_least) or None
 
-    def poll_chunk(self, limit: int, deadline: float) -> Coro[Chunk | None]:
-        """Return records of one partition for an iteration, or None at the deadline."""
-        return self._poll(self._take_chunk, limit, deadline, None)
-
-    def _take_chunk(self, limit: int) -> Chunk | None:
+    def _take_chunk(self, limit: int, _only: Only) -> Chunk | None:
         chunk = self.collector.take_chunk(limit)
         if chunk is None:
             return None
@@ -252,30 +260,46 @@ class Engine:
         self._commit_scheduled = False
         self._notify_application()
 
-    async def _poll(self, take: Callable[[int], T | None], limit: int, deadline: float, nothing: T) -> T:
+    async def _poll(
+        self, take: Callable[[int, Only], T | None], limit: int, deadline: float, nothing: T, only: Only = None
+    ) -> T:
         # Records are taken right before the return: nothing is awaited after that, so no cancellation can lose them.
         collector, membership = self.collector, self.membership
-        collector.begin()
+        taking = False
         try:
-            if self.subscription.chunk is not None:
-                self.subscription.end_iteration()
             while True:
+                future = self.waiting.armed()
                 if membership is not None:
                     membership.polled()
-                if self._is_due():
-                    await self._serve()
-                if collector.may_have_data:
-                    found = take(limit)
-                    if found is not None:
-                        return found
-                    collector.begin()
-                if not await self._wait(deadline):
+                if not await self._ready():
+                    future = self.waiting.armed()
+                else:
+                    if collector.may_have_data:
+                        collector.begin()
+                        taking = True
+                        found = take(limit, only)
+                        if found is not None:
+                            self._taken()
+                            return found
+                        taking = False
+                    if self._is_due():
+                        continue
+                if not await self._wait(future, deadline, only):
                     return nothing
         except BaseException as error:
-            if not isinstance(error, KafkaError):  # Ctrl-C, mostly: the records do not reach the application
+            if taking and not isinstance(error, KafkaError):  # Ctrl-C: the records do not reach the application
                 with SignalsDeferred(self.loop):
                     collector.take_back()
             raise
+
+    async def _ready(self) -> bool:
+        """Do what is due before records are returned; return whether they may be returned now."""
+        if self._is_due():
+            await self._serve()
+        return True
+
+    def _taken(self) -> None:
+        """Called right before records are returned."""
 
     def _is_due(self) -> bool:
         """Return whether there is something to do before records are returned."""
@@ -306,23 +330,29 @@ class Engine:
         if self._woken:
             self._woken = False
             raise WakeupError("wakeup() was called")
+        self._raise_fetch_error()
+
+    def _raise_fetch_error(self) -> None:
         if self.fetcher.errors and (error := self.fetcher.take_error()) is not None:
             raise error
 
-    async def _wait(self, deadline: float) -> bool:
+    async def _wait(self, future: Future[None], deadline: float, only: Only) -> bool:
         """Wait until there may be something to do; False at the deadline."""
-        collector = self.collector
         self.loop.check_usable()
-        future = self.waiting.armed()
-        if collector.may_have_data or self._is_due():
-            return True
         if self.loop.time() >= deadline:
             # poll(0) in a loop must not keep the network from the interpreter: make a pass here.
             await self.application.turn()
-            return collector.may_have_data or self._is_due()
-        if self.fetcher.starved:
-            self.fetcher.release_paused(self.subscription.partitions.values())
-        await self.application.wait(future, deadline)
+            return future.is_done
+        fetcher = self.fetcher
+        if fetcher.starved:
+            fetcher.make_room(only)
+        if only is not None:
+            fetcher.awaited.append(only)
+        try:
+            await self.application.wait(future, None if deadline == math.inf else deadline)
+        finally:
+            if only is not None:
+                fetcher.awaited.remove(only)
         self.loop.check_usable()
         return True
 
@@ -388,7 +418,7 @@ class Engine:
         def known() -> bool:
             cursor = subscription.get(partition).cursor
             if cursor.position is None and cursor.fetched and cursor.fetched[0].error is not None:
-                raise cursor.fetched[0].error
+                raise cursor.fetched[0].error.with_traceback(None)
             return cursor.position is not None
 
         await self.wait_until(known, deadline, f"finding the position of {partition.topic}-{partition.partition}")

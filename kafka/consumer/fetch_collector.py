@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafka.consumer.partition_state import AssignedPartition, Chunk, CompletedFetch, Cursor
 from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
+from kafka.record.batch_reader import TAKEN_BYTES
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from kafka.record.columns import Columns
     from kafka.record.consumer_record import ConsumerRecord
 
-__all__ = ["FetchCollector"]
+__all__ = ["PIECE_BYTES", "FetchCollector"]
+
+#: The bytes of records that are decoded ahead where the application takes them one by one: 500 of 2 KB.
+PIECE_BYTES: Final = 1 << 20
 
 
 class FetchCollector:
@@ -37,8 +41,6 @@ class FetchCollector:
         self._positions = positions
         self._queue: deque[AssignedPartition] = deque()
         self._begun: list[tuple[AssignedPartition, Cursor, int | None, int]] = []
-        self.only: Collection[TopicPartition] | None = None
-        """The partitions to take from; None for all that are assigned."""
         self.given_back: set[TopicPartition] = set()
         """The partitions whose records, of those taken last, an iteration had given back."""
 
@@ -65,7 +67,7 @@ class FetchCollector:
     @property
     def may_have_data(self) -> bool:
         """Whether `take` may return something."""
-        return bool(self._queue or self._fetcher.arrivals)
+        return bool(self._queue or self._fetcher.arrivals or self._subscription.chunk)
 
     def enter(self, state: AssignedPartition) -> None:
         """Put a partition with data back into the queue, unless it is there."""
@@ -73,17 +75,30 @@ class FetchCollector:
             state.in_rotation = True
             self._queue.append(state)
 
-    def take(self, limit: int) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Return up to `limit` records, partition after partition in the order of the queue."""
+    def take(
+        self,
+        limit: int,
+        only: Collection[TopicPartition] | None = None,
+        *,
+        room: int = TAKEN_BYTES,
+        defer_errors: bool = False,
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Return up to `limit` records, partition after partition in the order of the queue, or of those in `only`.
+
+        Fewer come if their bytes amount to about `room`: the rest stays as it was fetched, compressed.
+
+        An error comes after the records before it, in the next call; with `defer_errors`, if the caller has taken
+        records already, it comes in the next call in any case.
+        """
         taken: dict[TopicPartition, list[ConsumerRecord]] = {}
         self.given_back.clear()
-        for state in self._served():
+        for state in self._served(only):
             rows: list[ConsumerRecord] = []
             try:
-                self._take_rows(state, rows, limit)
+                room = self._take_rows(state, rows, limit, room)
             except KafkaError as error:
                 # Records before the error are returned first; the next call meets the error again.
-                if rows or taken:
+                if rows or taken or defer_errors:
                     if rows:
                         taken[state.topic_partition] = rows
                     self._queue.appendleft(state)
@@ -96,7 +111,7 @@ class FetchCollector:
             if rows:
                 taken[state.topic_partition] = rows
                 limit -= len(rows)
-                if limit <= 0:
+                if limit <= 0 or room <= 0:
                     break
         return taken
 
@@ -107,7 +122,7 @@ class FetchCollector:
             rows: list[ConsumerRecord] = []
             start, epoch = state.cursor.position, state.cursor.epoch
             try:
-                self._take_rows(state, rows, limit)
+                self._take_rows(state, rows, limit, PIECE_BYTES)
             except KafkaError as error:
                 self.enter(state)
                 if not rows:
@@ -121,9 +136,10 @@ class FetchCollector:
     def take_columns(self, at_least: int) -> dict[TopicPartition, Columns]:
         """Return columns of whole batches, about `at_least` records in all."""
         taken: dict[TopicPartition, Columns] = {}
+        room = TAKEN_BYTES
         for state in self._served():
             try:
-                columns = self._take_columns(state, at_least)
+                columns, room = self._take_columns(state, at_least, room)
             except KafkaError as error:
                 self.enter(state)
                 if taken:
@@ -134,19 +150,23 @@ class FetchCollector:
             if columns is not None:
                 taken[state.topic_partition] = columns
                 at_least -= len(columns)
-                if at_least <= 0:
+                if at_least <= 0 or room <= 0:
                     break
         return taken
 
     # The queue…
 
-    def _served(self) -> Iterator[AssignedPartition]:
-        """Yield the partitions in turn; the caller puts each back with `enter`."""
+    def _served(self, only: Collection[TopicPartition] | None = None) -> Iterator[AssignedPartition]:
+        """Yield the partitions in turn; the caller puts each back with `enter`.
+
+        All taking begins here, so an iteration ends here: the rest of its records comes first.
+        """
+        if self._subscription.chunk is not None:
+            self._subscription.end_iteration()
         arrivals = self._fetcher.arrivals
         while arrivals:
             self.enter(arrivals.popleft())
         row, partitions = self._queue, self._subscription.partitions
-        only = self.only
         for _ in range(len(row)):
             state = row[0]
             if only is not None and state.topic_partition not in only:
@@ -174,17 +194,19 @@ class FetchCollector:
             self._fetcher.freed(state)
         return current
 
-    def _take_rows(self, state: AssignedPartition, rows: list[ConsumerRecord], limit: int) -> None:
+    def _take_rows(self, state: AssignedPartition, rows: list[ConsumerRecord], limit: int, room: int) -> int:
+        """Append records to `rows`; return how much of `room` is left."""
         cursor = state.cursor
         if cursor.given_back:  # alone, as interceptors have seen these
             self.given_back.add(state.topic_partition)
             _take_given_back(cursor, rows, limit)
-            return
-        while len(rows) < limit and (current := self._next(state, cursor)) is not None:
+            return room
+        while len(rows) < limit and room > 0 and (current := self._next(state, cursor)) is not None:
             reader = current.reader
             assert reader is not None
+            decoded = reader.decoded
             try:
-                new = reader.take(limit - len(rows))
+                new = reader.take(limit - len(rows), room)
             except BaseException:
                 cursor.position = reader.next_offset
                 raise
@@ -194,26 +216,30 @@ class FetchCollector:
                 cursor.advance(reader.next_offset, new[-1].leader_epoch)
             else:
                 cursor.position = reader.next_offset
+            room -= reader.decoded - decoded
             if reader.exhausted:
                 self._drained(cursor, current)
+        return room
 
-    def _take_columns(self, state: AssignedPartition, at_least: int) -> Columns | None:
+    def _take_columns(self, state: AssignedPartition, at_least: int, room: int) -> tuple[Columns | None, int]:
+        """Return columns, and how much of `room` is left."""
         cursor = state.cursor
         if cursor.given_back:  # these have passed the deserializers: fetch them again
             self._subscription.move(state, Cursor(cursor.position, cursor.epoch))
-            return None
+            return None, room
         while (current := self._next(state, cursor)) is not None:
             reader = current.reader
             assert reader is not None
+            decoded = reader.decoded
             try:
-                columns = next(reader.columns(at_least=at_least), None)
+                columns = next(reader.columns(at_least=at_least, room=room), None)
             finally:
                 cursor.position = reader.next_offset
             if columns is not None:
                 current.count += len(columns)
-                return columns
+                return columns, room - (reader.decoded - decoded)
             self._drained(cursor, current)
-        return None
+        return None, room
 
     def _drained(self, cursor: Cursor, current: CompletedFetch) -> None:
         self._fetcher.drained(current)  # first: until the next line it is counted as held

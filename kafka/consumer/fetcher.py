@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka._runtime.timers import Backoff
@@ -77,6 +77,8 @@ class Fetcher:
         self.metrics: FetchMetrics | None = None
         self.starved = False
         """Whether fetching rests because the buffers are full."""
+        self.awaited: list[Collection[TopicPartition]] = []
+        """The partitions of the calls that wait for some partitions only."""
         self._client = client
         self._cluster = client.cluster
         self._loop = client.loop
@@ -198,6 +200,10 @@ class Fetcher:
                     state.replica = None
             self._by_node.setdefault(node_id, []).append(state)
         self._grouped = partitions
+        for node_id in self._connections.keys() - self._by_node.keys() - self._cluster.topology.brokers.keys():
+            for connection in self._connections.pop(node_id):  # the broker has left the cluster
+                connection.stop()
+            self.errors.pop(node_id, None)
         self._lost = self._lost + 1 if lost else 0
         if self._lost == _TELL_AFTER:
             names = ", ".join(f"{topic}-{number}" for topic, number in lost[:5])
@@ -231,8 +237,11 @@ class Fetcher:
         ]
         if not places:
             return
-        room = self._share(self._room(), asks_again=not connection.main)
-        if room <= 0:
+        room = self._room()
+        if self.awaited and room <= self._settings.max_partition_bytes:
+            places = [place for place in places if self._is_awaited(place.state)]
+        room = self._share(room, asks_again=not connection.main)
+        if room <= 0 or not places:
             return
         wanted, asked = {}, {}
         for place in places:
@@ -317,11 +326,13 @@ class Fetcher:
             return room
         # Responses that seek() dropped are still counted, so count what is held. `_drained` is read after that and not
         # written here: a response that is drained just now may be counted as held once more, but is never lost.
-        self.starved = True
-        held = sum(state.cursor.held for state in self._subscription.partitions.values())
+        was_starved, self.starved = self.starved, True
+        held = self._held()
         self._received = held + self._drained
         room = self._settings.buffer_memory - held
         self.starved = room <= 0
+        if self.starved and not was_starved:
+            self._on_data()  # a call that waits for other partitions makes room
         return room
 
     def _share(self, room: int, *, asks_again: bool) -> int:
@@ -527,14 +538,39 @@ class Fetcher:
         connection.retry_at = self._loop.time() + delay
         self._loop.call_later(delay, self.kick)
 
-    # On the application's thread: paused partitions…
+    # On the application's thread: room for what a call waits for…
 
-    def release_paused(self, states: Iterable[AssignedPartition]) -> None:
-        """Drop the data of paused partitions when it takes up all the memory; it is fetched again after resume()."""
+    def make_room(self, only: Collection[TopicPartition] | None) -> None:
+        """Drop data that takes up all the memory while a call waits for other partitions; it is fetched again later.
+
+        That is all data of paused partitions, and if the call waits for some partitions only, as much of the others'
+        as one fetch needs.
+        """
+        states = self._subscription.partitions.values()
         for state in states:
-            cursor = state.cursor
-            if state.paused and cursor.has_data and cursor.position is not None:
-                self._subscription.move(state, Cursor(cursor.position, cursor.epoch))
+            if state.paused:
+                self._drop(state)
+        if only is None:
+            return
+        enough = self._settings.buffer_memory - self._settings.max_partition_bytes
+        held = self._held()
+        for state in reversed(tuple(states)):
+            if held <= max(0, enough):
+                return
+            if state.topic_partition not in only and not self._is_awaited(state):
+                held -= state.cursor.held
+                self._drop(state)
+
+    def _drop(self, state: AssignedPartition) -> None:
+        cursor = state.cursor
+        if cursor.has_data and cursor.position is not None:
+            self._subscription.move(state, Cursor(cursor.position, cursor.epoch))
+
+    def _is_awaited(self, state: AssignedPartition) -> bool:
+        return any(state.topic_partition in only for only in tuple(self.awaited))
+
+    def _held(self) -> int:
+        return sum(state.cursor.held for state in self._subscription.partitions.values())
 
     # Closing…
 

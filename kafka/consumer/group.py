@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from threading import get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar, overload
 
-from kafka._runtime.application import ApplicationThread, complete
-from kafka.consumer.face import ConsumerFace
-from kafka.consumer.subscription_state import Mode
-from kafka.errors import IllegalStateError
+from kafka._runtime.application import ApplicationThread, blocking, complete
+from kafka.config import defaults, name_client, resolve
+from kafka.consumer.arguments import checked_limit, checked_partitions, checked_timeout, hint_for_attribute
+from kafka.consumer.calls import ConsumerCalls, ImmediateCalls
+from kafka.consumer.partition_state import EARLIEST, LATEST
+from kafka.consumer.subscription_state import Mode, SubscriptionState
+from kafka.errors import ClientClosedError, IllegalStateError
 from kafka.legacy.private_names import ConsumerNames
 from kafka.record.consumer_record import ConsumerRecord, K, V
-from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from kafka.structs import OffsetAndMetadata, OnCommit, TopicPartition, check_topic
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka._runtime.tasks import Coro
     from kafka.consumer.engine import Engine
-    from kafka.record.columns import Columns
+    from kafka.future import Future
+    from kafka.protocol.commit import OffsetCommitResponse
     from kafka.serializer.abstract import Deserializes
 
 __all__ = ["KafkaConsumer"]
@@ -30,10 +35,12 @@ __all__ = ["KafkaConsumer"]
 T = TypeVar("T")
 U = TypeVar("U")
 
+# A timeout up to this that is not of a whole number's type is in seconds, in the mind of its author.
+_LIKELY_SECONDS: Final = 10.0
 _LONGEST_POLL_MS: Final = 24 * 3600 * 1000.0
 
 
-class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
+class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
     """Reads records from a Kafka cluster.
 
     It reads the topics that it is made with; `subscribe` and `assign` change them. Iterate it for one record at a time,
@@ -54,6 +61,8 @@ class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
     Keyword arguments are the options in ``KafkaConsumer.DEFAULT_CONFIG``. The constructor connects,
     for bootstrap_timeout_ms at most, and raises NoBrokersAvailable if no broker answers.
     """
+
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("consumer")
 
     #: What session_timeout_ms is by default with brokers before 0.10.1, which allow no more; as 3.x and 2.x name it.
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: Final[int] = 30_000
@@ -96,7 +105,17 @@ class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
     def __init__(self, *topics: str, **configs: Any) -> None:
         self._busy_thread = 0  # inside a call, 0 for none; a listener calls again from it
         self._iteration: Iterator[ConsumerRecord[K, V]] | None = None
-        super().__init__(topics, configs)
+        for topic in topics:
+            if isinstance(topic, (Mapping, list, tuple, set, frozenset)):
+                raise TypeError(
+                    f"KafkaConsumer() takes names of topics and options by name, not {type(topic).__name__}: "
+                    "KafkaConsumer('events', 'orders', bootstrap_servers='localhost:9092', group_id='readers')"
+                )
+        self.config = resolve("consumer", dict(configs), self.DEFAULT_CONFIG)
+        name_client(self.config, "consumer")
+        self._subscription = SubscriptionState()
+        timeout = self.config["consumer_timeout_ms"]
+        self._iteration_timeout = math.inf if timeout < 0 or timeout == math.inf else timeout / 1000
         engine = self._engine = self._make_engine()
         try:
             if topics:
@@ -121,7 +140,14 @@ class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
 
     def unsubscribe(self) -> None:
         """Read nothing, neither topics nor partitions that were assigned by hand."""
-        self._complete(self._unsubscribe())
+        self._complete(self._usable().unsubscribe())
+
+    def subscription(self) -> set[str] | None:
+        """The topics subscribed to; with a pattern the topics that it matches now. None if there are none.
+
+        Only the brokers know the topics that a SubscriptionPattern matches: then the topics of `assignment`.
+        """
+        return self._subscribed() or None
 
     # Reading…
 
@@ -139,22 +165,21 @@ class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
         self, timeout_ms: float, max_records: int | None, update_offsets: bool = True
     ) -> dict[TopicPartition, list[ConsumerRecord[K, V]]]:
         """Do what `poll` does; the method that some tracers replace."""
-        engine = self._open()
-        limit = self._limit(max_records)
-        deadline = self._poll_deadline(engine, timeout_ms, stacklevel=4)  # below poll()
+        engine = self._usable()
+        limit = int(self.config["max_poll_records"]) if max_records is None else checked_limit(max_records)
+        deadline = self._poll_until(timeout_ms, stacklevel=4)  # below poll()
         return self._complete(engine.poll(limit, deadline, move_on=update_offsets))
 
-    def poll_batches(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, Columns]:
-        """Return records as columns, for programs that take them by the thousand and need no object for each.
+    def _poll_until(self, timeout_ms: float, stacklevel: int = 6) -> float:
+        if type(timeout_ms) is float and 0 < timeout_ms <= _LIKELY_SECONDS:
+            warnings.warn(
+                f"poll({timeout_ms}) waits for {timeout_ms:g} milliseconds: timeouts of a KafkaConsumer are in "
+                f"milliseconds, as in poll({timeout_ms * 1000:.0f}) for {timeout_ms:g} seconds",
+                stacklevel=stacklevel,
+            )
+        return super()._poll_until(timeout_ms)
 
-        Batches are returned whole, so there may be more records than `max_records` (65,536) by one batch.
-        Keys and values are bytes; deserializers are not applied. ``columns.to_arrow()`` gives a
-        ``pyarrow.RecordBatch``. An interceptor cannot see columns: IllegalStateError with one that has on_consume().
-        """
-        engine = self._open()
-        at_least = self._column_limit(engine, max_records)
-        deadline = self._poll_deadline(engine, timeout_ms)
-        return self._complete(engine.poll_columns(at_least, deadline))
+    poll_batches = blocking(ConsumerCalls.poll_batches)
 
     def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
         # A subclass or a tracer that replaced __next__ sees each record.
@@ -195,7 +220,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
         limit = self.config["max_poll_records"]
         try:
             while True:
-                engine = self._open()
+                engine = self._usable()
                 if subscription.mode is Mode.NONE:
                     raise IllegalStateError("There is nothing to read: call subscribe() or assign() first")
                 chunk = self._complete(engine.poll_chunk(limit, engine.deadline(timeout)))
@@ -209,96 +234,82 @@ class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
                     yield record
                 if subscription.chunk is chunk:
                     subscription.end_iteration()
+                del chunk  # its records may be large, and the next ones are decoded now
         finally:
             self._iteration = None
 
     # Positions…
 
-    def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
-        """The offset of the next record of a partition."""
-        return self._complete(self._position(partition, timeout_ms))
+    position = blocking(ConsumerCalls.position)
+    beginning_offsets = blocking(ConsumerCalls.beginning_offsets)
+    end_offsets = blocking(ConsumerCalls.end_offsets)
+    offsets_for_times = blocking(ConsumerCalls.offsets_for_times)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Go to the first record of these partitions, or of all; looked up when it is needed.
+
+        IllegalStateError if none are named and none were assigned yet: poll() assigns a subscription's partitions.
+        """
+        self._seek_all("seek_to_beginning()", partitions, EARLIEST)
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Go to the end, behind the last record of these partitions, or of all; looked up when it is needed.
+
+        IllegalStateError if none are named and none were assigned yet: poll() assigns a subscription's partitions.
+        """
+        self._seek_all("seek_to_end()", partitions, LATEST)
 
     # The group…
 
-    def commit(
-        self,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
-        timeout_ms: float | None = None,
-    ) -> None:
-        """Commit offsets, by default behind all returned records, and wait until the broker has stored them.
+    commit = blocking(ConsumerCalls.commit)
+    committed = blocking(ConsumerCalls.committed)
 
-        CommitFailedError, once, if a rebalance took partitions away before their offsets were stored: their records
-        come again, here or to another member. The error names the partitions and the cause.
+    def commit_async(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, callback: OnCommit | None = None
+    ) -> Future[OffsetCommitResponse | None]:
+        """Commit without waiting. `callback(offsets, response or error)` is called from a later poll or close."""
+        return self._commit_async(offsets, callback)
+
+    def seek_to_committed(self, *partitions: TopicPartition) -> None:
+        """Go to the committed offsets of these partitions, or of all; without one auto_offset_reset decides.
+
+        Partitions that are not assigned yet start there anyway.
         """
-        self._complete(self._commit(offsets, timeout_ms))
+        self._member()
+        checked_partitions(partitions)
+        self._for_all(partitions, self._subscription.seek_to_committed)
 
-    @overload
-    def committed(
-        self, partition: TopicPartition, metadata: Literal[False] = False, timeout_ms: float | None = None
-    ) -> int | None: ...
+    # Topics, health and metrics…
 
-    @overload
-    def committed(
-        self, partition: TopicPartition, metadata: Literal[True], timeout_ms: float | None = None
-    ) -> OffsetAndMetadata | None: ...
-
-    @overload
-    def committed(
-        self, partition: Collection[TopicPartition], metadata: bool = False, timeout_ms: float | None = None
-    ) -> dict[TopicPartition, OffsetAndMetadata | None]: ...
-
-    def committed(
-        self,
-        partition: TopicPartition | Collection[TopicPartition],
-        metadata: bool = False,
-        timeout_ms: float | None = None,
-    ) -> Any:
-        """The committed offset of a partition, or None; with ``metadata=True`` as OffsetAndMetadata.
-
-        For a collection of partitions a dictionary of OffsetAndMetadata or None.
-        """
-        return self._complete(self._committed(partition, metadata, timeout_ms))
-
-    # Looking offsets up…
-
-    def beginning_offsets(
-        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
-    ) -> dict[TopicPartition, int]:
-        """The first offsets of partitions, assigned or not."""
-        return self._complete(self._beginning_offsets(partitions, timeout_ms))
-
-    def end_offsets(
-        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
-    ) -> dict[TopicPartition, int]:
-        """The offsets that the next records of partitions get; with read_committed the last stable offsets."""
-        return self._complete(self._end_offsets(partitions, timeout_ms))
-
-    def offsets_for_times(
-        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
-    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after a time (in ms) in each partition; None where all are earlier."""
-        return self._complete(self._offsets_for_times(timestamps, timeout_ms))
-
-    # Topics…
-
-    def topics(self, timeout_ms: float | None = None) -> set[str]:
-        """All topics of the cluster that this client may see."""
-        return self._complete(self._topics(timeout_ms))
+    topics = blocking(ConsumerCalls.topics)
+    bootstrap = blocking(ConsumerCalls.bootstrap)
 
     def partitions_for_topic(self, topic: str, timeout_ms: float | None = None) -> set[int] | None:
         """The partitions of a topic; None if the topic does not exist, and it is not created then."""
-        return self._complete(self._partitions_for_topic(topic, timeout_ms))
+        check_topic(topic)
+        engine = self._usable()
+        return self._complete(engine.partitions_for_topic(topic, self._until(timeout_ms)))
 
-    # Health and metrics…
+    def bootstrap_connected(self) -> bool:
+        """Whether there is a connection to a broker."""
+        return any(link.ready for link in self._usable(any_thread=True).client.links())
 
-    def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
-        """Know the cluster, as the consumer does once it is made; with `refresh` ask for its metadata again, and wait.
+    def metrics(self, raw: bool = False) -> Any:
+        """The metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
+        metrics = self._usable(any_thread=True).metrics
+        if metrics is None:
+            return None
+        return dict(metrics.metrics) if raw else dict(metrics.snapshot())
 
-        >>> from kafka.broker import Broker
-        >>> with Broker() as broker, KafkaConsumer(bootstrap_servers=broker.bootstrap_servers) as consumer:
-        ...     consumer.bootstrap(timeout_ms=5000, refresh=True)
+    def health(self) -> dict[str, Any]:
+        """Return the state of this consumer for people, probes and dashboards; `json.dumps` takes it.
+
+        It has the form of all clients (``docs/operations.rst``). ``partitions`` has each assigned partition with its
+        position and the problem that keeps records from coming, ``group`` the member's state and what it waits for.
         """
-        self._complete(self._bootstrap(timeout_ms, refresh))
+        if self._engine is None:
+            raise ClientClosedError("KafkaConsumer() raised an error, so this consumer cannot be used.")
+        return self._engine.health()
 
     # Closing…
 
@@ -308,7 +319,10 @@ class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
         It takes `timeout_ms` at most, also when brokers do not answer. By default that is 30 seconds (or
         default_api_timeout_ms, if that is less), and 5 while no broker can be reached.
         """
-        self._complete(self._close(autocommit, timeout_ms))
+        engine = self._engine
+        if engine is not None:
+            seconds = None if timeout_ms is None else checked_timeout(timeout_ms)
+            self._complete(engine.close(seconds, commit=autocommit))
 
     def __enter__(self) -> Self:
         return self
@@ -351,14 +365,33 @@ class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
                 "end the other's poll() call wakeup(); to read in several threads make a consumer for each"
             )
 
-    def _open(self) -> Engine:
-        """Return the engine for a call that one thread at a time may make."""
+    def _usable(self, *, any_thread: bool = False) -> Engine:
+        """Return the engine for a call, which one thread at a time may make; ClientClosedError without one."""
         engine = self._engine
-        if engine is None or engine.closed or engine.loop.forked:
-            return self._open_for_any_thread()  # which raises
-        if self._busy_thread:
+        if engine is None or engine.closed:
+            raise ClientClosedError("This consumer is closed.")
+        if engine.loop.forked:  # the records that were fetched before belong to the parent
+            engine.loop.check_usable()
+        if self._busy_thread and not any_thread:
             self._check_thread()
         return engine
+
+    @property
+    def _calls(self) -> Any:
+        return self
+
+    # How it looks…
+
+    if not TYPE_CHECKING:  # type checkers would accept every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = "" if name.startswith("_") else hint_for_attribute(name, dir(type(self)))
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+
+    def __repr__(self) -> str:
+        closed = " closed" if self._engine is None or self._engine.closed else ""
+        names = f"client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}"
+        return f"<{type(self).__name__} {names}{closed}>"
 
 
 # The methods of this class: a subclass or a tracer that replaced one of them has another.

@@ -2,8 +2,8 @@
 
 Data flow: the fetched buffer stays as it is; :class:`RecordReader` walks its headers, drops batches that need not
 be looked at (below the wanted offset, control, aborted), checks and unpacks one batch at a time and decodes from
-it the records that :meth:`~RecordReader.take` is asked for. So a fetch of 50 MB costs those 50 MB, one unpacked
-batch, and the records taken.
+it the records that :meth:`~RecordReader.take` is asked for, which end where their bytes become too many. So a fetch of
+50 MB costs those 50 MB, one unpacked batch, and the records taken.
 
 Owned by one consumer and not locked. :meth:`~RecordReader.prepare` may run on another thread (checksum and
 decompression release the GIL) as long as no other thread uses the reader at that time.
@@ -30,12 +30,13 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.record.columns import BatchRecords, Columns
 
-__all__ = ["AbortedTransactionFilter", "RecordReader"]
+__all__ = ["TAKEN_BYTES", "AbortedTransactionFilter", "RecordReader"]
 
 #: Takes the bytes, or with ``deserialize_with_headers`` the record's headers and the bytes.
 Deserialize: TypeAlias = Callable[..., Any]
 
-_COLUMN_BYTES: Final = 8 << 20
+#: How many bytes of records one taking decodes by default: the rest stays compressed in the buffer.
+TAKEN_BYTES: Final = 8 << 20
 #: How many records more than asked for are decoded if the batch ends with them.
 _MOST_AHEAD: Final = 500
 _ABORT: Final = 0
@@ -61,6 +62,7 @@ class RecordReader:
         "topic",
         "partition",
         "next_offset",
+        "decoded",
         "_buffer",
         "_position",
         "_check_crcs",
@@ -94,6 +96,8 @@ class RecordReader:
     next_offset: int
     """The offset to fetch from once this reader is exhausted, or to continue from after an error. It passes batches
     that hold no records for the application, and offsets that compaction removed (KAFKA-5443)."""
+    decoded: int
+    """How many bytes of records were decoded so far, before compression."""
 
     def __init__(
         self,
@@ -123,6 +127,7 @@ class RecordReader:
         self.topic = topic
         self.partition = partition
         self.next_offset = fetch_offset
+        self.decoded = 0
         self._buffer = buffer
         self._position = 0
         self._check_crcs = check_crcs
@@ -148,16 +153,18 @@ class RecordReader:
 
     # Taking
 
-    def take(self, count: int) -> list[ConsumerRecord]:
+    def take(self, count: int, room: int = TAKEN_BYTES) -> list[ConsumerRecord]:
         """Return the next records, ``count`` of them or as many as are left; an empty list at the end.
+
+        Fewer come if their bytes amount to about ``room``, but one at least.
 
         Raises :class:`~kafka.errors.CorruptRecordError` for a damaged batch and
         :class:`~kafka.errors.RecordDeserializationError` for a record that a deserializer refused. Both come again
         at each call until :meth:`skip` is called.
         """
         if self._key_deserializer is None and self._value_deserializer is None:
-            return self._take_raw(count)
-        return self._take_deserialized(count)
+            return self._take_raw(count, room)
+        return self._take_deserialized(count, room)
 
     @property
     def exhausted(self) -> bool:
@@ -173,16 +180,17 @@ class RecordReader:
         """
         return is_cut_off(self._buffer, self._position)
 
-    def _take_raw(self, count: int) -> list[ConsumerRecord]:
+    def _take_raw(self, count: int, room: int) -> list[ConsumerRecord]:
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         rows: list[ConsumerRecord] = []
+        full = self.decoded + room
         try:
-            while len(rows) < count and self._open_next():
+            while len(rows) < count and self.decoded < full and self._open_next():
                 if self._messages:
                     self._take_messages(rows, count)
                 else:
-                    self._take_rows(rows, count)
+                    self._take_rows(rows, count, full - self.decoded)
             # Pass what holds no records, so that next_offset is as far as it can be.
             self._find_next()
         except KafkaError as err:
@@ -191,14 +199,17 @@ class RecordReader:
                 raise
         return rows
 
-    def _take_rows(self, rows: list[ConsumerRecord], count: int) -> None:
+    def _take_rows(self, rows: list[ConsumerRecord], count: int, room: int) -> None:
         """Decode from the open batch, up to ``count`` rows in all. After damage nothing has been taken."""
         header, left, before = self._header, self._left, len(rows)
         data, at, end, kind = self._data, self._at, self._end, self._record_type
         assert header is not None
         wanted = min(count - before, left)
+        fits = end - at <= room
+        if not fits:  # of their average size, as the batch is in memory anyway: it bounds what a large one adds
+            wanted = min(wanted, max(1, left * room // (end - at)))
         last = before + wanted
-        if left - wanted <= _MOST_AHEAD:
+        if fits and left - wanted <= _MOST_AHEAD:
             last = before + left  # to set the decoder up again costs more than to keep a few records
         elif not self._framed:
             # The batch is taken in pieces: one that has more or fewer records than it claims is refused as a whole.
@@ -213,6 +224,7 @@ class RecordReader:
         except CorruptRecordError:
             del rows[before:]
             raise
+        self.decoded += at - self._at
         if wanted == left:
             self._close_batch()
             return
@@ -231,11 +243,14 @@ class RecordReader:
         if not self._messages:
             self._close_batch()
 
-    def columns(self, *, at_least: int = 65_536, numpy: bool | None = None) -> Iterator[Columns]:
-        """Yield all that is left as columns, ``at_least`` records at a time, or fewer that fill 8 MiB.
+    def columns(
+        self, *, at_least: int = 65_536, room: int = TAKEN_BYTES, numpy: bool | None = None
+    ) -> Iterator[Columns]:
+        """Yield all that is left as columns, ``at_least`` records at a time, or fewer that fill ``room`` bytes.
 
         ``numpy`` says whether numpy and pyarrow are to be used; None means: where both are installed. Deserializers are
-        not applied. A damaged batch raises when its turn comes, as in ``take``.
+        not applied, so a record that one of them refused is there too. A damaged batch raises when its turn comes, as
+        in ``take``.
 
         >>> list(RecordReader(b"", "events", 0, 0).columns())
         []
@@ -243,6 +258,10 @@ class RecordReader:
         from kafka.record.columns import column_decoder, from_rows
 
         decode = column_decoder(numpy)
+        if self._raw:  # `take` has decoded these, from a record on that a deserializer refused
+            columns = from_rows(self._raw)
+            self._raw, self._refused, self.next_offset = [], None, self._offset_after_raw
+            yield columns
         while True:
             if self._failure is not None:
                 raise self._failure.with_traceback(None)
@@ -250,7 +269,7 @@ class RecordReader:
             messages: list[ConsumerRecord] = []
             before = self._snapshot()
             try:
-                self._collect(batches, messages, at_least)
+                self._collect(batches, messages, at_least, room)
             except KafkaError as err:
                 self._fail(err)
             if messages:
@@ -282,12 +301,13 @@ class RecordReader:
         self._messages = []  # messages opened since; there were none then, or they would have been taken first
         self._failure = None
 
-    def _collect(self, batches: list[BatchRecords], messages: list[ConsumerRecord], at_least: int) -> None:
+    def _collect(self, batches: list[BatchRecords], messages: list[ConsumerRecord], at_least: int, room: int) -> None:
         """Take what is left of the open batch and whole batches after it, all in format v2 or all in older ones."""
         from kafka.record.columns import BatchRecords
 
-        count = size = 0
-        while count < at_least and size < _COLUMN_BYTES and self._open_next():
+        count = 0
+        full = self.decoded + room
+        while count < at_least and self.decoded < full and self._open_next():
             if self._messages:
                 if batches:
                     return
@@ -300,7 +320,7 @@ class RecordReader:
             assert header is not None
             batches.append(BatchRecords(self._data, self._at, self._end, self._left, header))
             count += self._left
-            size += self._end - self._at
+            self.decoded += self._end - self._at
             self._close_batch()
         self._find_next()
 
@@ -404,6 +424,7 @@ class RecordReader:
         )
         wanted = [message for message in messages if message[0] >= self.next_offset]
         self._messages = to_rows(wanted, self.topic, self.partition, self._record_type)
+        self.decoded += sum([row.serialized_value_size for row in self._messages])
         if not wanted:
             self._close_batch()
 
@@ -483,12 +504,12 @@ class RecordReader:
             return following.base_offset
         return behind
 
-    def _take_deserialized(self, count: int) -> list[ConsumerRecord]:
+    def _take_deserialized(self, count: int, room: int) -> list[ConsumerRecord]:
         """Take records through the deserializers; the records after a refused one wait."""
         if self._refused is not None:
-            raise self._refused
+            raise self._refused.with_traceback(None)
         if not self._raw:
-            self._raw = self._take_raw(count)
+            self._raw = self._take_raw(count, room)
             self._offset_after_raw = self.next_offset
         rows, self._refused = _deserialize(
             self._raw[:count],
@@ -500,7 +521,7 @@ class RecordReader:
         del self._raw[: len(rows)]
         self.next_offset = self._raw[0].offset if self._raw else self._offset_after_raw
         if self._refused is not None and not rows:
-            raise self._refused
+            raise self._refused.with_traceback(None)
         return rows
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextvars
 import gc
 import random
 import sys
 import time
+import traceback
 import weakref
 
 import anyio
@@ -113,6 +115,111 @@ def test_getmany_takes_500_records_unless_more_are_asked_for(run, broker):
             assert len((await reader.getmany(timeout_ms=5000))[T0]) == 20
 
     run(main())
+
+
+def test_an_error_behind_returned_records_is_met_again_at_its_place_alone(run, broker):
+    fill(broker, 10)
+    fill(broker, 10, topic="one", partition=0)
+
+    def refuse_five(data):
+        if data == b"5":
+            raise ValueError("refused")
+        return data
+
+    async def main():
+        async with consumer(broker, value_deserializer=refuse_five) as reader:
+
+            async def offsets():
+                return [
+                    record.offset for records in (await reader.getmany(timeout_ms=5000)).values() for record in records
+                ]
+
+            one = TopicPartition("one", 0)
+            reader.assign([T0])
+            assert await offsets() == [0, 1, 2, 3, 4]
+            reader.assign([one])  # the partition of the error is not read any more
+            reader.seek(one, 6)
+            assert await offsets() == [6, 7, 8, 9]
+            reader.assign([T0])
+            reader.seek(T0, 0)
+            assert await offsets() == [0, 1, 2, 3, 4]
+            reader.seek(T0, 7)
+            assert await offsets() == [7, 8, 9]
+            reader.seek(T0, 0)
+            assert await offsets() == [0, 1, 2, 3, 4]
+            for _ in range(3):
+                with pytest.raises(RecordDeserializationError) as caught:
+                    await offsets()
+                assert (caught.value.topic_partition, caught.value.offset) == (T0, 5)
+                assert len(traceback.extract_tb(caught.value.__traceback__)) < 20  # it does not grow
+            reader.seek(T0, 6)
+            assert await offsets() == [6, 7, 8, 9]
+
+    run(main())
+
+
+@pytest.mark.parametrize("how", ["getone", "getmany"])
+def test_named_partitions_are_fetched_while_others_fill_fetch_buffer_memory(run_once, how):
+    count, size, memory, fetched = 400, 1000, 100_000, 40_000
+    names = [TopicPartition("big", number) for number in range(4)]
+    last = names[-1]
+
+    async def main():
+        async with consumer(broker, fetch_buffer_memory=memory, max_partition_fetch_bytes=fetched) as reader:
+            reader.assign(names)
+            offsets = {partition: [] for partition in names}
+            while len(offsets[last]) < count:
+                if how == "getone":
+                    record = await asyncio.wait_for(reader.getone(last), 60)
+                    offsets[last].append(record.offset)
+                else:
+                    found = await reader.getmany(last, timeout_ms=60_000)
+                    offsets[last] += [record.offset for record in found[last]]
+                held = sum(entry["buffered_bytes"] for entry in reader.health()["partitions"].values())
+                assert held <= memory + len(names) * 10 * size  # a first batch comes whole
+            while sum(map(len, offsets.values())) < len(names) * count:
+                for partition, records in (await reader.getmany(timeout_ms=60_000)).items():
+                    offsets[partition] += [record.offset for record in records]
+            assert offsets == {partition: list(range(count)) for partition in names}
+
+    with Broker(topics={"big": len(names)}) as broker:
+        for partition in names:
+            for _ in range(count // 10):
+                broker.append_many("big", [bytes(size)] * 10, partition=partition.partition)
+        run_once(main())
+
+
+def test_a_wait_for_a_silent_partition_does_not_fetch_the_others_again_and_again(run_once):
+    memory, fetched = 100_000, 30_000
+    names = [TopicPartition("big", number) for number in range(8)]
+    silent = names[0]
+
+    async def main():
+        options = {"fetch_buffer_memory": memory, "max_partition_fetch_bytes": fetched, "fetch_max_wait_ms": 10}
+        async with consumer(broker, **options) as reader:
+            reader.assign(names)
+            waiting = asyncio.ensure_future(reader.getone(silent))
+            await until(lambda: count(broker, "Fetch") > 60)
+            assert not waiting.done()
+            asked = collections.Counter(
+                (part.partition, part.fetch_offset)
+                for seen in broker.requests
+                if seen.name == "Fetch"
+                for topic in seen.request.topics
+                for part in topic.partitions
+                if part.partition != silent.partition
+            )
+            assert max(asked.values()) < 6, asked
+            held = {name: entry["buffered_bytes"] for name, entry in reader.health()["partitions"].items()}
+            assert sum(held.values()) > memory // 3, held
+            broker.append("big", b"now", partition=silent.partition)
+            assert (await waiting).value == b"now"
+
+    with Broker(topics={"big": len(names)}) as broker:
+        for partition in names[1:]:
+            for _ in range(40):
+                broker.append_many("big", [bytes(1000)] * 10, partition=partition.partition)
+        run_once(main())
 
 
 def test_positions(run, broker):
@@ -502,12 +609,19 @@ def test_offsets_of_records_from_before_a_rebalance_are_refused_in_a_transaction
                         await producer.send_offsets_to_transaction(offsets, reader.group_metadata())
                 moved = next(iter(other.assignment()))
                 assert await other.committed(moved) is None
-                await reader.getmany(timeout_ms=0)
+                # A call that returns nothing, or is cancelled, says nothing about the records returned before.
+                assert await reader.getmany(timeout_ms=0) == {}
+                with pytest.raises(asyncio.TimeoutError):
+                    await asyncio.wait_for(reader.getone(), 0.05)
+                assert reader.group_metadata() == before
+                kept = next(iter(reader.assignment()))
+                reader.seek(kept, 0)  # the transaction was aborted
+                again = await reader.getmany(timeout_ms=5000)
                 assert reader.group_metadata().generation_id > before.generation_id
                 async with producer.transaction():
-                    kept = next(iter(reader.assignment()))
-                    await producer.send_offsets_to_transaction({kept: offsets[kept]}, reader.group_metadata())
-                assert await reader.committed(kept) == 5
+                    offset = again[kept][-1].offset + 1
+                    await producer.send_offsets_to_transaction({kept: offset}, reader.group_metadata())
+                assert await reader.committed(kept) == offset
 
     run_once(main())
 

@@ -497,6 +497,30 @@ def test_a_topic_that_may_not_be_read_reaches_poll(broker: Broker, make_consumer
     assert len(read(consumer, 10)) == 10  # the right was given
 
 
+def test_a_broker_that_left_the_cluster_is_forgotten_and_read_from_when_it_is_back(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    for number in range(4):
+        fill(broker, 10, number)
+    consumer = make_consumer(metadata_max_age_ms=100)
+    consumer.assign([tp(number) for number in range(4)])
+    read(consumer, 40)
+    engine = consumer._engine
+    assert engine is not None
+    connections = engine.fetcher._connections
+    assert set(connections) == {1, 2}
+    deadline = time.monotonic() + TIMEOUT
+    broker.stop_node(2)
+    while set(connections) != {1}:
+        consumer.poll(timeout_ms=50)
+        assert time.monotonic() < deadline
+    broker.start_node(2)
+    broker.move_leader(tp(3), 2)
+    fill(broker, 10, 3)
+    assert len(read(consumer, 10)) == 10
+    assert set(connections) == {1, 2}
+
+
 # Waking, interrupting, ending
 
 

@@ -156,6 +156,18 @@ def test_wakeup_ends_a_wait_in_both(cluster: Cluster, live: Any) -> None:
     live(cluster, story)
 
 
+def test_position_neither_ends_with_a_wakeup_nor_uses_it_up_in_both(cluster: Cluster, live: Any) -> None:
+    async def story(engine: Engine) -> None:
+        engine.subscription.assign_by_user([T0])
+        engine.wakeup()
+        assert await engine.position(T0, engine.deadline(5)) == 0  # it is looked up
+        assert await engine.position(T0, engine.deadline(5)) == 0
+        with pytest.raises(WakeupError):
+            await engine.poll(1, FOREVER)
+
+    live(cluster, story)
+
+
 def test_partitions_are_assigned_without_a_group_in_both(cluster: Cluster, live: Any) -> None:
     cluster.fill(3)
 

@@ -197,3 +197,48 @@ def test_columns_are_whole_batches(world: World) -> None:
     world.collector.begin()
     assert {partition: len(columns) for partition, columns in world.collector.take_columns(3).items()} == {T0: 4}
     assert world.position(T0) == 4
+
+
+def test_every_way_of_taking_ends_an_iteration_and_begins_with_its_rest(world: World) -> None:
+    collector, subscription = world.collector, world.subscription
+
+    def begin_an_iteration() -> None:
+        collector.begin()
+        chunk = collector.take_chunk(3)
+        assert chunk is not None
+        subscription.chunk = chunk
+        chunk.cursor.returned = chunk.records[0]
+        assert collector.may_have_data
+
+    world.arrive(T0, 4)
+    begin_an_iteration()
+    assert world.take(10) == {T0: [1, 2]}
+    assert subscription.chunk is None
+    assert world.take(10) == {T0: [3]}
+
+    world.arrive(T1, 4)
+    begin_an_iteration()
+    assert world.collector.take_columns(10) == {}
+    assert world.position(T1) == 1  # the rest has been through the deserializers, so it is fetched again
+
+    world.arrive(T2, 4)
+    begin_an_iteration()
+    chunk = collector.take_chunk(10)
+    assert chunk is not None
+    assert [record.offset for record in chunk.records] == [1, 2]
+
+
+def test_only_named_partitions_are_taken_from_and_the_others_keep_their_turn(world: World) -> None:
+    for partition in (T0, T1, T2):
+        world.arrive(partition, 2)
+    world.collector.begin()
+    assert set(world.collector.take(10, {T1})) == {T1}
+    assert world.take(3) == {T0: [0, 1], T2: [0]}
+
+
+def test_an_error_is_deferred_to_the_next_call_where_records_were_taken_before(world: World) -> None:
+    world.arrive_error(T0, CorruptRecordError("damaged"))
+    world.collector.begin()
+    assert world.collector.take(10, defer_errors=True) == {}
+    with pytest.raises(CorruptRecordError):
+        world.take(10)

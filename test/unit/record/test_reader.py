@@ -528,6 +528,26 @@ def test_refused_record_comes_after_the_good_ones_and_can_be_stepped_over() -> N
     assert one.exhausted
 
 
+@pytest.mark.parametrize("count", [5, 3, 1])
+def test_columns_after_a_refused_record_begin_with_that_record(count: int) -> None:
+    def picky(data: bytes) -> bytes:
+        if data in (b"value 1", b"value 2"):
+            raise ValueError("not that one")
+        return data
+
+    one = reader(batch(0, 5) + batch(5, 3), value_deserializer=picky)
+    assert offsets(one.take(count)) == [0]
+    if count > 1:
+        with pytest.raises(RecordDeserializationError):
+            one.take(5)
+    assert one.next_offset == 1
+    found = list(one.columns())
+    assert [offset for columns in found for offset in columns.offsets] == list(range(1, 8))
+    assert one.next_offset == 8
+    assert one.exhausted
+    assert one.take(5) == []
+
+
 def test_record_is_a_tuple_in_the_order_of_the_manual() -> None:
     row = reader(batch(0, 1)).take(1)[0]
     assert row[:8] == ("topic", 3, 0, NOW, 0, None, b"value 0", None)
