@@ -47,12 +47,15 @@ def _copy(arguments: Namespace) -> int:
 
 
 def _copy_records(arguments: Namespace, connection: Connection, target: Connection) -> int:
-    if arguments.topic == arguments.to_topic and connection.cluster_id == target.cluster_id:
+    original = _description(connection, arguments.topic)
+    wanted = {int(one.partition_index) for one in original.partitions}
+    found = target.admin().describe_topics([arguments.to_topic])[0]
+    # Two clusters may have one id, where their configuration was copied; each topic has an id since Kafka 2.8.
+    same_topic = found.ok and (found.name, found.topic_id) == (original.name, original.topic_id)
+    if same_topic and connection.cluster_id == target.cluster_id:
         raise UsageError(
             f"both topics are in cluster {target.cluster()}: a copy of a topic to itself doubles its records"
         )
-    wanted = {int(one.partition_index) for one in _description(connection, arguments.topic).partitions}
-    found = target.admin().describe_topics([arguments.to_topic])[0]
     if not found.ok:
         if not arguments.create:
             raise CommandError(f"topic {arguments.to_topic!r} does not exist; --create makes it")
@@ -77,7 +80,8 @@ def _copy_records(arguments: Namespace, connection: Connection, target: Connecti
             delivery.send(arguments.to_topic, (r.key, r.value, list(r.headers) or None, partition, stamp), line)
 
     code = delivery.run(lambda: source.run(write))
-    print(f"{arguments.to_topic}: {counted(delivery.delivered, 'record')} copied")
+    where = f" from cluster {connection.cluster()} to cluster {target.cluster()}" if arguments.to_context else ""
+    print(f"{arguments.to_topic}: {counted(delivery.delivered, 'record')} copied{where}")
     return code
 
 
