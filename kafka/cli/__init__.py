@@ -33,12 +33,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     verb, arguments = found
     from kafka.cli.connection import Watchdog
+    from kafka.cli.files import whole_output
 
     arguments.reads = verb.reads
     seconds = getattr(arguments, "timeout", None)
     # Clients end before the watchdog does, because their errors name the cause.
     arguments.deadline = None if seconds is None else time.monotonic() + seconds
-    with Watchdog(seconds) as watchdog:
+    with Watchdog(seconds) as watchdog, whole_output():
         return _run(verb, arguments, watchdog)
 
 
@@ -59,7 +60,7 @@ def _run(verb: Verb, arguments: argparse.Namespace, watchdog: Watchdog) -> int:
         forget_output()
         return _failed(arguments, error, 1)
     except KeyboardInterrupt:
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, KeyboardInterrupt):
             sys.stdout.flush()
         if watchdog.barked:
             return _failed(arguments, f"the {arguments.timeout:g} seconds of --timeout are over", 124)

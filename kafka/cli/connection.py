@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -22,8 +22,8 @@ from kafka.cli.arguments import UsageError, expand, pair
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator, Mapping
-    from types import FrameType
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_SERVERS",
+    "HASTE",
     "Connection",
     "Contexts",
-    "Interrupts",
     "Watchdog",
     "option_named",
     "read_options",
@@ -56,6 +56,8 @@ _API_MS: Final = 60_000
 #: How long a command that only shows something waits for a broker.
 _READ_MS: Final = 5_000
 _REGISTRY_S: Final = 10.0
+#: Seconds that a client has after Ctrl-C for what it has begun.
+HASTE: Final = 1.0
 #: Options that exclude each other: the one that is given last names the cluster.
 _OTHER_ADDRESS: Final = {
     "bootstrap_servers": "bootstrap_controllers",
@@ -312,6 +314,7 @@ class Connection:
 
     def __init__(self, arguments: Namespace) -> None:
         self._stack = ExitStack()
+        self._log(arguments.verbose)
         self._admin: KafkaAdminClient | None = None
         self._deadline: float | None = getattr(arguments, "deadline", None)
         self._reads: bool = getattr(arguments, "reads", False)
@@ -330,7 +333,19 @@ class Connection:
                 _merge(self.options, dict([pair_of_option(word)]), "-X", expanded=True)
         else:
             self.options = settings(arguments)
-        _log(arguments.verbose)
+
+    def _log(self, verbose: int) -> None:
+        import logging
+
+        if verbose:
+            level = logging.DEBUG if verbose > 1 else logging.INFO
+            logging.basicConfig(level=level, format="%(asctime)s %(name)s %(message)s")
+            return
+        # The error at the end names the cause, and commands count the records that were lost: a handler that takes
+        # nothing keeps the clients from saying both again.
+        logger, nothing = logging.getLogger("kafka"), logging.Handler(logging.CRITICAL + 1)
+        logger.addHandler(nothing)
+        self._stack.callback(logger.removeHandler, nothing)
 
     def _configs(self, kind: str, given: Mapping[str, object]) -> dict[str, Any]:
         from kafka.config import BY_SPELLING, parse
@@ -338,7 +353,12 @@ class Connection:
         texts = {
             name: text for name, text in self.options.items() if name in BY_SPELLING and kind in BY_SPELLING[name].kinds
         }
+        partitioner = texts.pop("partitioner", None)
         configs = parse(kind, texts)
+        if partitioner is not None:
+            from kafka.cli.librdkafka import partitioner as partitioner_named
+
+            configs["partitioner"] = partitioner_named(partitioner)
         if "bootstrap_controllers" not in configs:
             configs.setdefault("bootstrap_servers", DEFAULT_SERVERS)
         limits = {"bootstrap_timeout_ms": _BOOTSTRAP_MS}
@@ -356,7 +376,8 @@ class Connection:
         if self._admin is None:
             from kafka.admin import KafkaAdminClient
 
-            self._admin = self._stack.enter_context(KafkaAdminClient(**self._configs("admin", {})))
+            self._admin = KafkaAdminClient(**self._configs("admin", {}))
+            self._at_end(self._admin.close)
         return self._admin
 
     @cached_property
@@ -397,81 +418,41 @@ class Connection:
         """Return a client for requests of any API."""
         from kafka.client_async import KafkaClient
 
-        return self._stack.enter_context(KafkaClient(**self._configs("client", {})))
+        client = KafkaClient(**self._configs("client", {}))
+        self._at_end(client.close)
+        return client
 
     def consumer(self, *topics: str, **configs: Any) -> KafkaConsumer:
         """Return a consumer; options that the user gave override `configs`."""
         from kafka.consumer import KafkaConsumer
 
-        return self._stack.enter_context(KafkaConsumer(*topics, **self._configs("consumer", configs)))
+        consumer = KafkaConsumer(*topics, **self._configs("consumer", configs))
+        self._at_end(consumer.close, lambda: consumer.close(timeout_ms=1000 * HASTE))
+        return consumer
 
     def producer(self, **configs: Any) -> KafkaProducer:
         """Return a producer; options that the user gave override `configs`."""
         from kafka.producer import KafkaProducer
 
-        return self._stack.enter_context(KafkaProducer(**self._configs("producer", configs)))
+        producer = KafkaProducer(**self._configs("producer", configs))
+        self._at_end(producer.close, lambda: producer.close(timeout=HASTE))
+        return producer
+
+    def _at_end(self, close: Callable[[], object], interrupted: Callable[[], object] | None = None) -> None:
+        """Close a client at the end of the block; after Ctrl-C without waiting for brokers that do not answer."""
+
+        def closing(_kind: object, error: BaseException | None, _trace: object) -> None:
+            (interrupted if interrupted is not None and isinstance(error, KeyboardInterrupt) else close)()
+
+        self._stack.push(closing)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-
-
-def _log(verbose: int) -> None:
-    import logging
-
-    if verbose:
-        level = logging.DEBUG if verbose > 1 else logging.INFO
-        logging.basicConfig(level=level, format="%(asctime)s %(name)s %(message)s")
-    else:
-        # The error at the end names the cause; a log of the attempts would repeat it.
-        logging.getLogger("kafka").addHandler(logging.NullHandler())
-
-
-class Interrupts:
-    """Holds signals back while records are printed and counted, so that both happen or neither.
-
-    >>> interrupts = Interrupts()
-    >>> with interrupts, interrupts.held():
-    ...     pass  # Ctrl-C here raises KeyboardInterrupt behind this line
-    """
-
-    def __init__(self) -> None:
-        self._holds = False
-        self._waiting: list[tuple[int, FrameType | None]] = []
-        self._previous: dict[int, Callable[[int, FrameType | None], object]] = {}
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self._holds and not self._waiting:
-            self._waiting.append((number, frame))
-        else:  # also a second Ctrl-C, while the output takes nothing
-            self._previous[number](number, frame)
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold signals back in this block."""
-        self._holds = True
-        try:
-            yield
-        finally:
-            self._holds = False
-            while self._waiting:
-                number, frame = self._waiting.pop()
-                self._previous[number](number, frame)
-
-    def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                handler = signal.getsignal(number)
-                if callable(handler):
-                    self._previous[number] = handler
-                    signal.signal(number, self._handle)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
 
 
 class Watchdog:

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import re
-import sys
-import time
-from bisect import bisect_left
-from operator import itemgetter
+from bisect import bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.cli.arguments import CommandError, UsageError, count
-from kafka.cli.connection import Connection, Interrupts
+from kafka.cli.arguments import UsageError, count
+from kafka.cli.connection import Connection
+from kafka.cli.files import standard_output
 from kafka.cli.grammar import Argument, Verb
 from kafka.cli.output import Progress, complain
 from kafka.cli.ranges import HELP, Places, parse_partitions, resolve
 from kafka.cli.record_types import HELP as TYPES_HELP
-from kafka.structs import MemberState
+from kafka.cli.source import GroupSource, Source, bounds, ends_of, partitions_of
+from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from kafka.cli.record_format import Print
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord
-    from kafka.structs import TopicPartition
 
-__all__ = ["COMMAND", "Printer", "Source", "partitions_of", "record_printer"]
+__all__ = ["COMMAND", "Printer", "record_printer"]
 
-_OFFSET: Final = itemgetter(2)
-_COMMIT_EVERY: Final = 1.0
-_POLL_MS: Final = 500
-_RECORDS: Final = 5000
 _LAYOUTS: Final = ("value", "json", "jsonl", "console")
 
 
@@ -48,7 +43,8 @@ def record_printer(arguments: Namespace, connection: Connection) -> Print:
     layout = arguments.format
     null = arguments.null.encode()
     if layout == "value":
-        text = "%k" + arguments.key_delimiter + "%s\\n" if arguments.key_delimiter else "%s\\n"
+        between = arguments.key_delimiter.replace("%", "%%")
+        text = f"%k{between}%s\\n" if between else "%s\\n"
         return compile_format(text, key=key, value=value, header=header, null=null)
     if layout in {"json", "jsonl"}:
         return record_json(key, value, header)
@@ -62,41 +58,64 @@ def record_printer(arguments: Namespace, connection: Connection) -> Print:
 
 
 class Printer:
-    """Writes records to standard output, a part of a batch at once; counts what it wrote."""
+    """Writes records to standard output, a part of a batch at once; knows which of them are out."""
 
-    def __init__(self, arguments: Namespace, show: Print, chosen: Callable[[ConsumerRecord], bool] | None) -> None:
+    def __init__(
+        self,
+        arguments: Namespace,
+        show: Print,
+        chosen: Callable[[ConsumerRecord], bool] | None = None,
+        limit: int | None = None,
+    ) -> None:
         self._arguments = arguments
         self._show = show
         self._chosen = chosen
-        self._left: float = float("inf") if arguments.max_records is None else arguments.max_records
-        self._out = sys.stdout.buffer
+        self._left: float = float("inf") if limit is None else limit
+        self._out = standard_output()
+        self._behind: dict[TopicPartition, int] = {}
+        self._latest: tuple[int, Sequence[ConsumerRecord], list[bytes], TopicPartition, int] | None = None
+        """Where the output was before the records that were written last, and the offset behind them."""
         self.progress = Progress(arguments, "consumed")
         self.undecodable = 0
-        sys.stdout.flush()
 
-    @property
     def full(self) -> bool:
         """Whether as many records were printed as --max-records asks for."""
         return self._left <= 0
 
-    def write(self, records: Sequence[ConsumerRecord]) -> int | None:
-        """Print records of a partition; return the offset behind the last one that was dealt with."""
+    def write(self, records: Sequence[ConsumerRecord]) -> None:
+        """Print records of a partition."""
         taken: Sequence[ConsumerRecord] = records
         if self._chosen is not None:
             taken = list(filter(self._chosen, records))
-        behind = records[-1][2] + 1 if records else None
+        behind = records[-1][2] + 1
         if len(taken) >= self._left:
             taken = taken[: int(self._left)]
-            behind = taken[-1][2] + 1 if taken else None
+            behind = taken[-1][2] + 1
         try:
-            text = b"".join(map(self._show, taken))
+            texts = list(map(self._show, taken))
         except ValueError:
-            text = b"".join(map(self._shown, taken))
-        self._out.write(text)
-        self._out.flush()
+            texts = list(map(self._shown, taken))
         self._left -= len(taken)
-        self.progress.add(len(taken), len(text))
-        return behind
+        self._put(taken, texts, TopicPartition(records[0][0], records[0][1]), behind)
+
+    def _put(self, taken: Sequence[ConsumerRecord], texts: list[bytes], tp: TopicPartition, behind: int) -> None:
+        self._latest = (self._out.written, taken, texts, tp, behind)
+        self._out.write(b"".join(texts))
+        self.printed()
+
+    def printed(self) -> dict[TopicPartition, int]:
+        """Return the offset behind the last record of each partition that is out, also when a write was interrupted."""
+        if self._latest is not None:
+            begun, taken, texts, tp, behind = self._latest
+            size = self._out.written - begun
+            whole = len(texts)
+            if size < sum(map(len, texts)):
+                whole = bisect_right(list(accumulate(map(len, texts))), size)
+            if whole or not texts:
+                self._behind[tp] = behind if whole == len(texts) else taken[whole][2]
+            self._latest = None
+            self.progress.add(whole, size)
+        return self._behind
 
     def _shown(self, record: ConsumerRecord) -> bytes:
         """Print a record, or the error and its bytes if it is not of the type that the user named."""
@@ -141,115 +160,23 @@ def _filter(arguments: Namespace) -> Callable[[ConsumerRecord], bool] | None:
 # Reading…
 
 
-def partitions_of(consumer: KafkaConsumer, topics: Sequence[str], numbers: set[int] | None) -> list[TopicPartition]:
-    """Return the partitions of topics; an unknown topic or partition is an error."""
-    from kafka.structs import TopicPartition
-
-    found = []
-    for topic in topics:
-        known = consumer.partitions_for_topic(topic)
-        if known is None:
-            raise CommandError(f"topic {topic!r} does not exist")
-        if numbers is not None and numbers - known:
-            missing = min(numbers - known)
-            raise CommandError(f"topic {topic!r} has no partition {missing}; it has {len(known)} partitions")
-        found += [TopicPartition(topic, number) for number in sorted(known if numbers is None else numbers)]
-    return found
-
-
-class Source:
-    """Reads partitions from their starts to their ends, or on and on; alone, or as a member of a group."""
-
-    def __init__(
-        self, consumer: KafkaConsumer, ends: Mapping[TopicPartition, int] | None, *, in_group: bool = False
-    ) -> None:
-        self.consumer = consumer
-        self._in_group = in_group
-        self._ends = ends
-        """Where reading ends, fixed before it begins; None to follow."""
-        self._interrupts = Interrupts()
-        self._done: set[TopicPartition] = set()
-        self._printed: dict[TopicPartition, int] = {}
-        self._committed = time.monotonic()
-
-    def run(
-        self, write: Callable[[Sequence[ConsumerRecord]], int | None], full: Callable[[], bool] = lambda: False
-    ) -> None:
-        """Hand all records over, up to the ends; in a group, commit the offsets of the records that were written."""
-        try:
-            with self._interrupts:
-                self._read(write, full)
-        finally:
-            if self._in_group and self._printed:
-                self._commit()
-
-    def _read(self, write: Callable[[Sequence[ConsumerRecord]], int | None], full: Callable[[], bool]) -> None:
-        consumer, ends = self.consumer, self._ends
-        while not full() and not self._at_end():
-            for tp, found in consumer.poll(_POLL_MS, max_records=_RECORDS).items():
-                records: Sequence[ConsumerRecord] = found
-                end = None if ends is None else ends.get(tp, 0)
-                if end is not None and records[-1][2] >= end:
-                    records = records[: bisect_left(records, end, key=_OFFSET)]
-                if records:
-                    with self._interrupts.held():
-                        behind = write(records)
-                        if behind is not None:
-                            self._printed[tp] = behind
-                if full():
-                    break
-            if self._in_group and self._printed and time.monotonic() - self._committed > _COMMIT_EVERY:
-                self._commit()
-
-    def _at_end(self) -> bool:
-        """Whether all partitions have been read to their ends; such partitions are read no further."""
-        if self._ends is None:
-            return False
-        consumer = self.consumer
-        assigned = consumer.assignment()
-        for tp in assigned - self._done:
-            if consumer.position(tp) >= self._ends.get(tp, 0):
-                self._done.add(tp)
-                consumer.pause(tp)
-        if not assigned:  # other members may have all partitions
-            return self._in_group and consumer.group_metadata().state == MemberState.STABLE
-        return assigned <= self._done
-
-    def before_loss(self, revoked: set[TopicPartition]) -> None:
-        """Commit before a rebalance takes partitions away."""
-        self._done -= revoked
-        if self._printed:
-            self._commit()
-
-    def _commit(self) -> None:
-        from kafka.structs import OffsetAndMetadata
-
-        mine = self.consumer.assignment()
-        offsets = {tp: OffsetAndMetadata(offset) for tp, offset in self._printed.items() if tp in mine}
-        if offsets:
-            self.consumer.commit(offsets)
-        self._printed.clear()
-        self._committed = time.monotonic()
-
-
 def _run(arguments: Namespace) -> int:
     if not arguments.topics and not arguments.pattern:
         raise UsageError("name a topic, or give --pattern")
     with Connection(arguments) as connection:
-        printer = Printer(arguments, record_printer(arguments, connection), _filter(arguments))
+        show = record_printer(arguments, connection)
+        printer = Printer(arguments, show, _filter(arguments), arguments.max_records)
         try:
-            if arguments.group:
-                _consume_in_group(arguments, connection, printer)
-            else:
-                _consume_alone(arguments, connection, printer)
+            repeats = (_consume_in_group if arguments.group else _consume_alone)(arguments, connection, printer)
         except KeyboardInterrupt:
+            printer.printed()
             printer.progress.end(always=True)
             raise
         printer.progress.end()
     if printer.undecodable:
         complain(arguments, f"{printer.undecodable} records could not be decoded")
-        if arguments.strict:
-            return 1
+    if repeats or (printer.undecodable and arguments.strict):
+        return 1
     return 3 if arguments.fail_if_empty and not printer.progress.records else 0
 
 
@@ -272,105 +199,44 @@ def _topics(arguments: Namespace, consumer: KafkaConsumer) -> list[str]:
     return topics
 
 
-def _consume_alone(arguments: Namespace, connection: Connection, printer: Printer) -> None:
+def _consume_alone(arguments: Namespace, connection: Connection, printer: Printer) -> bool:
     consumer = _consumer(arguments, connection, group_id=None, auto_offset_reset="earliest")
-    topics = _topics(arguments, consumer)
-    partitions = partitions_of(consumer, topics, parse_partitions(arguments.partition))
+    partitions = partitions_of(consumer, _topics(arguments, consumer), parse_partitions(arguments.partition))
     starts, ends = bounds(arguments, consumer, partitions)
     if getattr(arguments, "last", None) is not None:
-        _print_last(arguments, consumer, printer, starts)
+        _print_last(arguments, Source(consumer, starts, ends), printer)
         starts = ends
-        if not arguments.follow:
-            return
-    limits = None if arguments.follow and not arguments.end else ends
-    chosen = list(starts) if limits is None else [tp for tp in starts if starts[tp] < limits[tp]]
-    if not chosen:
-        return
-    consumer.assign(chosen)
-    for tp in chosen:
-        consumer.seek(tp, starts[tp])
-    if limits is not None:
-        printer.progress.total = sum(limits[tp] - starts[tp] for tp in chosen)
-    Source(consumer, limits).run(printer.write, lambda: printer.full)
+    source = Source(consumer, starts, None if arguments.follow and not arguments.end else ends)
+    printer.progress.total = source.total
+    source.run(printer.write, printer.full)
+    return False
 
 
-def bounds(
-    arguments: Namespace, consumer: KafkaConsumer, partitions: Sequence[TopicPartition]
-) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Return where to begin and where to end in each partition, by --from and --to."""
-    first, last = Places(arguments.begin or "beginning"), Places(arguments.end or "end")
-    places = [place for tp in partitions for place in (first.of(tp.partition), last.of(tp.partition)) if place]
-    if any(place.kind == "stored" for place in places):
-        raise UsageError("the place stored needs --group")
-    begin = {tp: place for tp in partitions if (place := first.of(tp.partition)) is not None}
-    if not begin:
-        raise UsageError(f"--from {arguments.begin} names no partition of the topic")
-    starts = resolve(consumer, begin)
-    finish = {tp: place for tp in begin if (place := last.of(tp.partition)) is not None}
-    ends = resolve(consumer, finish, base=starts)
-    if len(finish) < len(begin):
-        ends = {**consumer.end_offsets([tp for tp in begin if tp not in finish]), **ends}
-    return starts, ends
-
-
-def _print_last(
-    arguments: Namespace, consumer: KafkaConsumer, printer: Printer, starts: Mapping[TopicPartition, int]
-) -> None:
+def _print_last(arguments: Namespace, source: Source, printer: Printer) -> None:
     """Print the last records of all partitions together, in the order of their times."""
-    ends = consumer.end_offsets(starts)
-    chosen = [tp for tp in starts if starts[tp] < ends[tp]]
-    if not chosen or not arguments.last:
-        return
     records: list[ConsumerRecord] = []
-    consumer.assign(chosen)
-    for tp in chosen:
-        consumer.seek(tp, starts[tp])
-
-    def keep(found: Sequence[ConsumerRecord]) -> None:
-        records.extend(found)
-
-    Source(consumer, ends).run(keep)
+    source.run(records.extend)
     records.sort(key=lambda r: (r.timestamp or 0, r.topic, r.partition, r.offset))
-    last = records[-arguments.last :]
-    for record in last:
+    for record in records[-arguments.last :] if arguments.last else ():
         printer.write([record])
 
 
-def _consume_in_group(arguments: Namespace, connection: Connection, printer: Printer) -> None:
-    from kafka.consumer import ConsumerRebalanceListener
-
+def _consume_in_group(arguments: Namespace, connection: Connection, printer: Printer) -> bool:
     if arguments.partition:
         raise UsageError("--partition and --group exclude each other: the group assigns the partitions")
     places = Places(arguments.begin or "stored")
     consumer = _consumer(arguments, connection, group_id=arguments.group, auto_offset_reset="earliest")
     topics = _topics(arguments, consumer)
     partitions = partitions_of(consumer, topics, None)
-    ends = None
-    if not arguments.follow or arguments.end:
-        last = Places(arguments.end or "end")
-        finish = {tp: place for tp in partitions if (place := last.of(tp.partition)) is not None}
-        ends = {**consumer.end_offsets(partitions), **resolve(consumer, finish)}
-    begun: set[TopicPartition] = set()
-    source = Source(consumer, ends, in_group=True)
+    ends = None if arguments.follow and not arguments.end else ends_of(arguments, consumer, partitions)
 
-    class Start(ConsumerRebalanceListener):
-        """Goes to the places of --from in partitions that this member gets for the first time."""
+    def start(new: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        chosen = {tp: place for tp in new if (place := places.of(tp.partition)) is not None and place.kind != "stored"}
+        return resolve(consumer, chosen, say=lambda text: complain(arguments, f"--from: {text}"))
 
-        def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-            new = {
-                tp: place
-                for tp in set(assigned) - begun
-                if (place := places.of(tp.partition)) is not None and place.kind != "stored"
-            }
-            begun.update(assigned)
-            for tp, offset in resolve(consumer, new).items() if new else ():
-                consumer.seek(tp, offset)
-
-        def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-            source.before_loss(set(revoked))
-
-    consumer.subscribe(topics, listener=Start())
-    source.run(printer.write, lambda: printer.full)
+    source = GroupSource(arguments, consumer, topics, ends, printer.printed, start)
+    source.run(printer.write, printer.full)
+    return source.repeats
 
 
 # The words…

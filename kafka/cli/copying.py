@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
-from kafka.cli.consume import Source, bounds, partitions_of
+from kafka.cli.files import standard_output, whole_file
 from kafka.cli.grammar import Argument, Verb
 from kafka.cli.output import Progress, complain, counted
 from kafka.cli.produce import Delivery, pieces_of, record_of
 from kafka.cli.ranges import HELP, parse_partitions
+from kafka.cli.source import Source, bounds, partitions_of
 
 if TYPE_CHECKING:
     from kafka.admin import TopicDescription
@@ -23,10 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["VERBS"]
 
 
-def _read(
-    arguments: Namespace, connection: Connection, topic: str, write: Callable[[Sequence[ConsumerRecord]], None]
-) -> Progress:
-    """Hand the records of a topic over, in the range of --from and --to."""
+def _source(arguments: Namespace, connection: Connection, topic: str) -> Source:
+    """Return the source of the records of a topic, in the range of --from and --to."""
     consumer = connection.consumer(
         group_id=None,
         enable_auto_commit=False,
@@ -35,21 +34,7 @@ def _read(
         isolation_level="read_committed",
     )
     partitions = partitions_of(consumer, [topic], parse_partitions(arguments.partition))
-    starts, ends = bounds(arguments, consumer, partitions)
-    chosen = [tp for tp in starts if starts[tp] < ends[tp]]
-    progress = Progress(arguments, "read", sum(ends[tp] - starts[tp] for tp in chosen), alone=True)
-    if not chosen:
-        return progress
-    consumer.assign(chosen)
-    for tp in chosen:
-        consumer.seek(tp, starts[tp])
-
-    def counting(records: Sequence[ConsumerRecord]) -> None:
-        write(records)
-        progress.add(len(records), sum(len(record.value or b"") for record in records))
-
-    Source(consumer, ends).run(counting)
-    return progress
+    return Source(consumer, *bounds(arguments, consumer, partitions))
 
 
 def _copy(arguments: Namespace) -> int:
@@ -62,12 +47,15 @@ def _copy(arguments: Namespace) -> int:
 
 
 def _copy_records(arguments: Namespace, connection: Connection, target: Connection) -> int:
-    if arguments.topic == arguments.to_topic and connection.cluster_id == target.cluster_id:
+    original = _description(connection, arguments.topic)
+    wanted = {int(one.partition_index) for one in original.partitions}
+    found = target.admin().describe_topics([arguments.to_topic])[0]
+    # Two clusters may have one id, where their configuration was copied; each topic has an id since Kafka 2.8.
+    same_topic = found.ok and (found.name, found.topic_id) == (original.name, original.topic_id)
+    if same_topic and connection.cluster_id == target.cluster_id:
         raise UsageError(
             f"both topics are in cluster {target.cluster()}: a copy of a topic to itself doubles its records"
         )
-    wanted = {int(one.partition_index) for one in _description(connection, arguments.topic).partitions}
-    found = target.admin().describe_topics([arguments.to_topic])[0]
     if not found.ok:
         if not arguments.create:
             raise CommandError(f"topic {arguments.to_topic!r} does not exist; --create makes it")
@@ -79,7 +67,8 @@ def _copy_records(arguments: Namespace, connection: Connection, target: Connecti
             f"topic {arguments.to_topic!r} has {counted(len(found.partitions), 'partition')}, not {len(wanted)}: "
             "give --repartition to choose partitions again, by the keys"
         )
-    delivery = Delivery(arguments, target.producer(), "record")
+    source = _source(arguments, connection, arguments.topic)
+    delivery = Delivery(arguments, target.producer(), "record", total=source.total)
     line = 0
 
     def write(records: Sequence[ConsumerRecord]) -> None:
@@ -90,10 +79,9 @@ def _copy_records(arguments: Namespace, connection: Connection, target: Connecti
             stamp = r.timestamp if r.timestamp is not None and r.timestamp >= 0 else None
             delivery.send(arguments.to_topic, (r.key, r.value, list(r.headers) or None, partition, stamp), line)
 
-    progress = _read(arguments, connection, arguments.topic, write)
-    code = delivery.end(quiet=True)
-    progress.end()
-    print(f"{arguments.to_topic}: {counted(line - delivery.failures, 'record')} copied")
+    code = delivery.run(lambda: source.run(write))
+    where = f" from cluster {connection.cluster()} to cluster {target.cluster()}" if arguments.to_context else ""
+    print(f"{arguments.to_topic}: {counted(delivery.delivered, 'record')} copied{where}")
     return code
 
 
@@ -103,63 +91,84 @@ def _description(connection: Connection, topic: str) -> TopicDescription:
     return found
 
 
-@contextmanager
-def _open(path: str, mode: str) -> Iterator[Any]:
-    """Open a file, decompressed if its name ends in .gz; - is standard input or output, which stays open."""
-    if path == "-":
-        yield sys.stdout.buffer if "w" in mode else sys.stdin.buffer
-    elif path.endswith(".gz"):
-        import gzip
-
-        with gzip.open(path, mode) as compressed:
-            yield compressed
-    else:
-        with open(path, mode) as file:
-            yield file
-
-
 def _dump(arguments: Namespace) -> int:
     from kafka.cli.record_format import record_json
 
     show = record_json()
-    with Connection(arguments) as connection, _open(arguments.file, "wb") as file:
-        records = 0
+    with Connection(arguments) as connection:
+        source = _source(arguments, connection, arguments.topic)
+        progress = Progress(arguments, "read", source.total, alone=True)
+        with _to_write(arguments.file) as file:
 
-        def write(found: Sequence[ConsumerRecord]) -> None:
-            nonlocal records
-            records += len(found)
-            file.write(b"".join(map(show, found)))
+            def write(found: Sequence[ConsumerRecord]) -> None:
+                text = b"".join(map(show, found))
+                file.write(text)
+                progress.add(len(found), len(text))
 
-        progress = _read(arguments, connection, arguments.topic, write)
-        progress.end()
-        file.flush()
-        print(
-            f"{arguments.file}: {counted(records, 'record')}", file=sys.stderr if arguments.file == "-" else sys.stdout
-        )
+            source.run(write)
+    progress.end()
+    print(
+        f"{arguments.file}: {counted(progress.records, 'record')}",
+        file=sys.stderr if arguments.file == "-" else sys.stdout,
+    )
     return 0
 
 
+@contextmanager
+def _to_write(path: str) -> Iterator[Any]:
+    """Open the file of a dump, compressed if its name ends in .gz; - is standard output."""
+    if path == "-":
+        yield standard_output()
+        return
+    with whole_file(path) as file:
+        if path.endswith(".gz"):
+            import gzip
+
+            with gzip.open(file, "wb") as compressed:
+                yield compressed
+        else:
+            yield file
+
+
+@contextmanager
+def _to_read(path: str) -> Iterator[Any]:
+    """Open the file of a load, decompressed if its name ends in .gz; - is standard input, which stays open."""
+    if path == "-":
+        yield sys.stdin.buffer
+    elif path.endswith(".gz"):
+        import gzip
+
+        with gzip.open(path, "rb") as compressed:
+            yield compressed
+    else:
+        with open(path, "rb") as file:
+            yield file
+
+
 def _load(arguments: Namespace) -> int:
-    with Connection(arguments) as connection, _open(arguments.file, "rb") as file:
+    with _to_read(arguments.file) as file, Connection(arguments) as connection:
         delivery = Delivery(arguments, connection.producer())
-        line = 0
-        for pieces in pieces_of(file, b"\n"):
-            for piece in pieces:
-                line += 1
-                try:
-                    topic, record = record_of(piece, partitions=not arguments.repartition)
-                except (ValueError, TypeError) as error:
-                    delivery.fail(line, error)
-                    continue
-                chosen = arguments.topic or topic
-                if chosen is None:
-                    raise CommandError(f"line {line} has no topic: name one")
-                delivery.send(chosen, record, line)
-        code = delivery.end()
-    print(f"{counted(line - delivery.failures, 'record')} loaded")
+        code = delivery.run(lambda: _send_lines(arguments, file, delivery))
+    print(f"{counted(delivery.delivered, 'record')} loaded")
     if code:
         complain(arguments, f"{counted(delivery.failures, 'record')} failed")
     return code
+
+
+def _send_lines(arguments: Namespace, file: BinaryIO, delivery: Delivery) -> None:
+    line = 0
+    for pieces in pieces_of(file, b"\n"):
+        for piece in pieces:
+            line += 1
+            try:
+                topic, record = record_of(piece, partitions=not arguments.repartition)
+            except (ValueError, TypeError) as error:
+                delivery.fail(line, error)
+                continue
+            chosen = arguments.topic or topic
+            if chosen is None:
+                raise CommandError(f"line {line} has no topic: name one")
+            delivery.send(chosen, record, line)
 
 
 _RANGE: Final = (

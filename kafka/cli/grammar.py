@@ -79,11 +79,12 @@ COMMANDS: Final[dict[str, Command]] = {
 #: The meaning of the exit codes of all commands.
 EXIT_CODES: Final = {
     0: "all done; also if the reader of the output, such as head, has closed it",
-    1: "something failed: a broker cannot be reached or refuses, one of several items failed, a file cannot be used",
+    1: "something failed: a broker cannot be reached or refuses, one of several items failed, a file or the output "
+    "cannot be written, offsets of printed records cannot be committed",
     2: "the arguments are wrong: an unknown word or option, or a value that is malformed or out of range",
     3: "nothing was found, with --fail-if-empty; or the reply of purekafka request has an error code in it",
     124: "the time of --timeout was over",
-    130: "Ctrl-C ended it (143: SIGTERM)",
+    130: "Ctrl-C ended it (143: SIGTERM); records that were printed are committed, records that were sent are counted",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError
@@ -115,7 +116,7 @@ def _reset(arguments: Namespace) -> int:
         else:
             wanted = Places(arguments.to)
             places = {tp: place for tp in chosen if (place := wanted.of(tp.partition)) is not None}
-        new = resolve(AdminOffsets(admin), places, committed)
+        new = resolve(AdminOffsets(admin), places, committed, say=partial(complain, arguments))
         commits = {tp: OffsetAndMetadata(offset) for tp, offset in new.items()}
         return _apply(arguments, connection, arguments.group, commits, committed)
 

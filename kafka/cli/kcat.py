@@ -8,30 +8,38 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from kafka.cli.arguments import CommandError, UsageError, reason
 from kafka.cli.connection import Connection, Watchdog
-from kafka.cli.consume import Source, partitions_of
-from kafka.cli.produce import Delivery, pieces_of
+from kafka.cli.consume import Printer
+from kafka.cli.files import standard_output, whole_output
+from kafka.cli.produce import Delivery, in_transaction, pieces_of
 from kafka.cli.ranges import AdminOffsets, Place, resolve
 from kafka.cli.record_format import compile_format, token_starts, unescape_bytes
 from kafka.cli.record_types import Undecodable
+from kafka.cli.source import GroupSource, Source, partitions_of
+from kafka.errors import KafkaError
+from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.admin import ClusterDescription, TopicDescription
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord
-    from kafka.structs import TopicPartition
 
 __all__ = ["main"]
 
 _OPTIONS: Final = "PCG:LQt:p:b:z:o:eED:K:k:H:Od:qvF:X:c:Tuf:ZlVhs:Jm:r:M:U"
 _MODES: Final = "PCGLQ"
 _TIME: Final = ("s@", "e@")
+#: Seconds that kcat waits for a broker unless -m says otherwise.
+_METADATA_S: Final = 5
+#: The arguments of the commands whose parts this mode uses.
+_PLAIN: Final = Namespace(prog="%", progress=False)
 
 USAGE: Final = """\
 usage: python -m kafka.cli.kcat -C|-P|-L|-Q|-G GROUP -b BROKERS [options] [FILE... | TOPIC...]
@@ -80,21 +88,17 @@ class _Given:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run kcat's command line and return the exit code, which is 1 for every error, as kcat's is."""
     words = list(sys.argv[1:] if argv is None else argv)
-    with Watchdog(None) as watchdog:
+    with Watchdog(None) as watchdog, whole_output():
         try:
-            return _run(_Given(words))
+            code = _run(_Given(words))
+            sys.stdout.flush()
+            return code
         except BrokenPipeError:
             from kafka.cli import forget_output
 
             forget_output()
             return 0
-        except (OSError, ValueError) as error:
-            _error(error)
-        except Exception as error:
-            from kafka.errors import KafkaError
-
-            if not isinstance(error, KafkaError):
-                raise
+        except (OSError, ValueError, KafkaError) as error:
             _error(error)
         except KeyboardInterrupt:
             return 143 if watchdog.terminated else 130
@@ -122,7 +126,7 @@ def _run(given: _Given) -> int:
 
         print(f"kcat mode of purekafka {__version__}")
         return 0
-    for name in "pc":
+    for name in "pcm":
         given.number(name)  # raises what is not one before anything is connected
     if "M" in given.flags:
         raise UsageError("-M of kcat is not supported: purekafka broker starts a cluster")
@@ -141,6 +145,8 @@ def _run(given: _Given) -> int:
     with Connection(_connection(given)) as connection:
         if "bootstrap_servers" not in connection.options:
             _usage("-b <broker,..> missing")
+        seconds = given.number("m") or _METADATA_S
+        connection.options.setdefault("bootstrap_timeout_ms", str(seconds * 1000))
         return modes[given.mode](given, connection)
 
 
@@ -308,16 +314,15 @@ def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-class _Output:
+class _Output(Printer):
     """Prints records, and stops after -c of them."""
 
     def __init__(self, given: _Given, connection: Connection) -> None:
         types, avro = _types(given, connection)
         # -J prints keys and payloads as text, whatever pack string -s has.
         self._format = None if "J" in given.flags else _Format(given, types)
-        self._show = _json(avro) if self._format is None else self._format.print
-        self._left: float = given.number("c") or float("inf")
-        self._out = sys.stdout.buffer
+        show = _json(avro) if self._format is None else self._format.print
+        super().__init__(_PLAIN, show, limit=given.number("c") or None)
 
     def know_leaders(self, given: _Given, connection: Connection, topics: Sequence[str]) -> None:
         """Look the leaders of topics up, which -J prints."""
@@ -326,24 +331,22 @@ class _Output:
             for topic in connection.admin().describe_topics(topics):
                 brokers.update({(topic.name, each.partition_index): each.leader_id for each in topic.partitions})
 
-    def full(self) -> bool:
-        return self._left <= 0
-
-    def write(self, records: Sequence[ConsumerRecord]) -> int | None:
-        if len(records) > self._left:
-            records = records[: int(self._left)]
-        self._left -= len(records)
-        for record in records:
+    def write(self, records: Sequence[ConsumerRecord]) -> None:
+        """Print records of a partition; one that cannot be decoded ends it."""
+        taken = records if len(records) <= self._left else records[: int(self._left)]
+        self._left -= len(taken)
+        tp = TopicPartition(records[0].topic, records[0].partition)
+        texts: list[bytes] = []
+        for record in taken:
             try:
-                self._out.write(self._show(record))
+                texts.append(self._show(record))
             except Undecodable as error:  # noqa: PERF203 - free where nothing is raised
+                self._put(taken, texts, tp, record.offset)
                 begin = b"" if self._format is None else self._format.begin(record)
                 self._out.write(begin + error.args[1])  # kcat has written this before it finds the error
-                self._out.flush()
                 place = f"{record.topic} [{record.partition}] at offset {record.offset}"
                 raise CommandError(f"Failed to format message in {place}: {error.args[0]}: terminating") from None
-        self._out.flush()
-        return records[-1].offset + 1 if records else None
+        self._put(taken, texts, tp, taken[-1].offset + 1)
 
 
 def _consume(given: _Given, connection: Connection) -> int:
@@ -363,12 +366,7 @@ def _consume(given: _Given, connection: Connection) -> int:
     limits = {tp: min(stops.get(tp, ends[tp]), ends[tp]) for tp in partitions} if "e" in given.flags or stops else None
     output = _Output(given, connection)
     output.know_leaders(given, connection, [topic])
-    chosen = [tp for tp in partitions if limits is None or starts[tp] < limits[tp]]
-    if chosen:
-        consumer.assign(chosen)
-        for tp in chosen:
-            consumer.seek(tp, starts[tp])
-        Source(consumer, limits).run(output.write, output.full)
+    Source(consumer, starts, limits).run(output.write, output.full)
     if limits is not None and not output.full():
         _ends(given, limits, ends)
     return 0
@@ -394,17 +392,21 @@ def _range(
                 raise UsageError(f"-o {word}: a time in milliseconds must follow @")
             place = Place("time", int(word[2:]))
             if word.startswith("e@"):
-                stops = resolve(consumer, dict.fromkeys(partitions, place))
+                stops = resolve(consumer, dict.fromkeys(partitions, place), say=None)
                 continue
         else:
             place = Place.of(word)
         begin = place
-    return resolve(consumer, dict.fromkeys(partitions, begin)), stops
+    stored: dict[TopicPartition, int] = {}
+    if begin.kind == "stored":
+        if consumer.config["group_id"] is None:
+            raise CommandError("-o stored needs the group of -X group.id=GROUP, or -G GROUP")
+        ends = consumer.end_offsets(partitions)
+        stored = {tp: ends[tp] if (found := consumer.committed(tp)) is None else found for tp in partitions}
+    return resolve(consumer, dict.fromkeys(partitions, begin), stored, say=None), stops
 
 
 def _group(given: _Given, connection: Connection) -> int:
-    from kafka.consumer import ConsumerRebalanceListener
-
     topics = [*given.every("t"), *given.rest]
     if not topics:
         _usage("-G needs topics")
@@ -415,30 +417,22 @@ def _group(given: _Given, connection: Connection) -> int:
     limits = consumer.end_offsets(partitions_of(consumer, names, None)) if "e" in given.flags else None
     output = _Output(given, connection)
     output.know_leaders(given, connection, names)
-    source = Source(consumer, limits, in_group=True)
 
-    class Rebalances(ConsumerRebalanceListener):
-        def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-            self._tell("assigned", assigned)
-            if place.kind != "stored":  # -o overrides the committed offsets
-                for tp, offset in resolve(consumer, dict.fromkeys(assigned, place)).items():
-                    consumer.seek(tp, offset)
+    def start(new: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return where to begin, if -o overrides the committed offsets."""
+        return {} if place.kind == "stored" else resolve(consumer, dict.fromkeys(new, place), say=None)
 
-        def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-            source.before_loss(set(revoked))
-            self._tell("revoked", revoked)
-
-        def _tell(self, what: str, partitions: Iterable[TopicPartition]) -> None:
-            shown = ", ".join(f"{tp.topic} [{tp.partition}]" for tp in sorted(partitions))
-            member = consumer.group_metadata().member_id
-            _note(given, f"Group {group} rebalanced (memberid {member}): {what}: {shown}")
+    def tell(what: str, partitions: Collection[TopicPartition]) -> None:
+        shown = ", ".join(f"{tp.topic} [{tp.partition}]" for tp in sorted(partitions))
+        member = consumer.group_metadata().member_id
+        _note(given, f"Group {group} rebalanced (memberid {member}): {what}: {shown}")
 
     _note(given, "Waiting for group rebalance")
-    consumer.subscribe(names, listener=Rebalances())
+    source = GroupSource(_PLAIN, consumer, names, limits, output.printed, start, tell)
     source.run(output.write, output.full)
     if limits is not None and not output.full():
         _ends(given, {tp: end for tp, end in limits.items() if tp in consumer.assignment()})
-    return 0
+    return 1 if source.repeats else 0
 
 
 def _matching(consumer: KafkaConsumer, words: Sequence[str]) -> list[str]:
@@ -461,40 +455,29 @@ def _produce(given: _Given, connection: Connection) -> int:
     configs: dict[str, object] = {}
     if (codec := given.last("z")) is not None:
         configs["compression_type"] = codec
+    connection.options.setdefault("partitioner", "consistent_random")
     producer = connection.producer(**configs)
-    delivery = Delivery(Namespace(prog="%", progress=False), producer, "message")
+    delivery = Delivery(_PLAIN, producer, "message")
+    transactional = producer.config["transactional_id"] is not None
+
+    def send() -> None:
+        _send_all(given, topic, delivery)
+
+    return in_transaction(_PLAIN, producer, delivery, send) if transactional else delivery.run(send)
+
+
+def _send_all(given: _Given, topic: str, delivery: Delivery) -> None:
     headers = [_header(word) for word in given.every("H")] or None
     partition = given.number("p")
+    place = None if partition is None or partition < 0 else partition
     fixed = given.last("k")
-    left: float = given.number("c") or float("inf")
-    transactional = producer.config["transactional_id"] is not None
-    if transactional:
-        producer.init_transactions()
-        producer.begin_transaction()
-    try:
-        for line, (key, value) in enumerate(_messages(given), 1):
-            if left <= 0:
-                break
-            left -= 1
-            if "T" in given.flags:
-                sys.stdout.buffer.write(value)
-                sys.stdout.buffer.flush()
-            null = "Z" in given.flags
-            data = None if null and not value else value
-            chosen = key if key is not None else None if fixed is None else fixed.encode()
-            place = None if partition is None or partition < 0 else partition
-            delivery.send(topic, (None if null and not chosen else chosen, data, headers, place, None), line)
-        code = delivery.end()
-    except BaseException:
-        if transactional:
-            producer.abort_transaction()
-        raise
-    if transactional:
-        if code:
-            producer.abort_transaction()
-        else:
-            producer.commit_transaction()
-    return code
+    null = "Z" in given.flags
+    for line, (key, value) in enumerate(islice(_messages(given), given.number("c") or None), 1):
+        if "T" in given.flags:
+            standard_output().write(value)
+        # -Z makes a null of an empty key in a line; the key of -k stays as it is.
+        chosen = (key or None if null else key) if key is not None else None if fixed is None else fixed.encode()
+        delivery.send(topic, (chosen, value or None if null else value, headers, place, None), line)
 
 
 def _header(word: str) -> tuple[str, bytes | None]:
@@ -586,8 +569,6 @@ def _metadata_json(
 
 
 def _query(given: _Given, connection: Connection) -> int:
-    from kafka.structs import TopicPartition
-
     wanted: dict[TopicPartition, int] = {}
     for word in given.every("t"):
         parts = word.rsplit(":", 2)
@@ -601,7 +582,7 @@ def _query(given: _Given, connection: Connection) -> int:
     looked = AdminOffsets(connection.admin())
     times = {tp: place.number for tp, place in places.items() if place.kind == "time"}
     late = {tp for tp, found in looked.offsets_for_times(times).items() if found is None}
-    for tp, offset in sorted(resolve(looked, places).items()):
+    for tp, offset in sorted(resolve(looked, places, say=None).items()):
         print(f"{tp.topic} [{tp.partition}] offset {-1 if tp in late else offset}")
     return 0
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, UsageError, reason
 from kafka.cli.connection import Connection
 from kafka.cli.edges import Edges, edges, failures
 from kafka.cli.grammar import TABLE, Argument, Noun, Verb
-from kafka.cli.output import Column, agreed, counted, emit, json_text, print_table, report
+from kafka.cli.output import Column, agreed, complain, counted, emit, json_text, print_table, report
 from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
@@ -87,7 +88,8 @@ def _offsets(arguments: Namespace) -> int:
         if any(place.kind == "stored" for place in wanted.values()):
             raise UsageError("the place stored belongs to a group: see purekafka groups offsets")
         logs = edges(admin, wanted)
-        offsets = resolve(looked, {tp: place for tp, place in wanted.items() if logs[tp].error is None})
+        known = {tp: place for tp, place in wanted.items() if logs[tp].error is None}
+        offsets = resolve(looked, known, say=partial(complain, arguments))
         rows = [{**_row(tp), "offset": offset} for tp, offset in offsets.items()]
         code |= report(arguments, failures(logs))
         return emit(arguments, rows, Column.of("topic", "partition", "offset")) or code
@@ -115,7 +117,10 @@ def _delete_before(arguments: Namespace) -> int:
         }
         looked = AdminOffsets(admin)
         first = looked.beginning_offsets(wanted)
-        new = resolve(looked, wanted)
+        new = resolve(looked, wanted, say=partial(complain, arguments))
+        for tp, place in wanted.items():
+            if place.kind == "offset" and place.number > new[tp]:
+                raise UsageError(f"{tp.topic}-{tp.partition} ends at {new[tp]}: --place {place.number} is behind that")
         rows = [
             {**_row(tp), "start": first[tp], "new_start": offset, "records": offset - first[tp]}
             for tp, offset in new.items()
@@ -134,19 +139,12 @@ def _delete_before(arguments: Namespace) -> int:
 
 
 def _decode(arguments: Namespace) -> int:
-    from kafka.cli.consume import Source, bounds, partitions_of
     from kafka.cli.logs import internal_record
+    from kafka.cli.source import Source, bounds, partitions_of
 
     with Connection(arguments) as connection:
         consumer = connection.consumer(group_id=None, enable_auto_commit=False, auto_offset_reset="earliest")
         chosen = partitions_of(consumer, [arguments.topic], None)
-        starts, ends = bounds(arguments, consumer, chosen)
-        wanted = [tp for tp in starts if starts[tp] < ends[tp]]
-        if not wanted:
-            return 0
-        consumer.assign(wanted)
-        for tp in wanted:
-            consumer.seek(tp, starts[tp])
 
         def write(records: Sequence[ConsumerRecord]) -> None:
             for r in records:
@@ -157,7 +155,7 @@ def _decode(arguments: Namespace) -> int:
                 }
                 print(json_text({"partition": r.partition, "offset": r.offset, "timestamp": r.timestamp, **found}))
 
-        Source(consumer, ends).run(write)
+        Source(consumer, *bounds(arguments, consumer, chosen)).run(write)
     return 0
 
 

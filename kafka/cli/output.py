@@ -279,7 +279,7 @@ def _print_template(template: str, rows: Sequence[Mapping[str, object]]) -> None
     except (KeyError, IndexError, AttributeError) as error:
         name = error.args[0] if isinstance(error, KeyError) else "0"
         raise UsageError(f"--format: field {name!r} does not exist; the fields are {', '.join(rows[0])}") from None
-    except ValueError as error:
+    except (ValueError, TypeError) as error:  # such as {replicas:>10}, where replicas is a list
         raise UsageError(f"--format: {error}") from None
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, count
 from kafka.cli.connection import Connection
-from kafka.cli.consume import Source, partitions_of
 from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.source import Source, partitions_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -63,17 +63,17 @@ def _produce(arguments: Namespace) -> int:
                 if ahead > 0:
                     time.sleep(ahead)
             future = producer.send(arguments.topic, value)
+            future.add_errback(failures.append)
             if number % stride == 0:
                 now = time.perf_counter()
                 future.add_callback(sampled(now))
-                future.add_errback(failures.append)
                 if now - shown >= _WINDOW_S:
                     _line(number - window, arguments.size, now - shown, latencies, done=False)
                     window, shown = number, now
         producer.flush()
-        _line(arguments.records, arguments.size, time.perf_counter() - begun, latencies, done=True)
+        _line(arguments.records - len(failures), arguments.size, time.perf_counter() - begun, latencies, done=True)
     if failures:
-        raise CommandError(f"{len(failures)} of the sampled records failed: {failures[0]}")
+        raise CommandError(f"{len(failures):,} of {arguments.records:,} records failed: {failures[0]}")
     return 0
 
 
@@ -99,20 +99,16 @@ def _consume(arguments: Namespace) -> int:
         )
         partitions = partitions_of(consumer, [arguments.topic], None)
         starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
-        chosen = [tp for tp in partitions if starts[tp] < ends[tp]]
         records = 0
-        wanted = arguments.records or sum(ends[tp] - starts[tp] for tp in chosen)
         begun = time.time()
-        if chosen:
-            consumer.assign(chosen)
-            consumer.seek_to_beginning(*chosen)
 
-            def take(found: Sequence[ConsumerRecord]) -> None:
-                nonlocal size, records
-                records += len(found)
-                size += sum(len(record.value or b"") for record in found)
+        def take(found: Sequence[ConsumerRecord]) -> None:
+            nonlocal size, records
+            records += len(found)
+            size += sum(len(record.value or b"") for record in found)
 
-            Source(consumer, ends).run(take, lambda: records >= wanted)
+        wanted = arguments.records or sys.maxsize
+        Source(consumer, starts, ends).run(take, lambda: records >= wanted)
         ended = time.time()
     seconds = max(ended - begun, 1e-9)
     if not arguments.no_headers:
@@ -142,10 +138,7 @@ def _latency(arguments: Namespace) -> int:
             group_id=None, enable_auto_commit=False, auto_offset_reset="latest", fetch_max_wait_ms=5000
         )
         partitions = partitions_of(consumer, [arguments.topic], None)
-        consumer.assign(partitions)
-        consumer.seek_to_end(*partitions)
-        for tp in partitions:
-            consumer.position(tp)
+        Source(consumer, consumer.end_offsets(partitions))
         latencies = []
         for number in range(arguments.records):
             value = b"%d:" % number + os.urandom(max(0, arguments.size - 8))

@@ -7,9 +7,12 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from kafka.cli.arguments import CommandError, UsageError, count, pair
+from kafka.cli.arguments import CommandError, UsageError, count, pair, reason
+from kafka.cli.connection import HASTE, Connection
+from kafka.cli.files import standard_output
 from kafka.cli.grammar import Argument, Verb
 from kafka.cli.output import Progress, complain, counted
 from kafka.errors import IllegalArgumentError, KafkaError
@@ -18,16 +21,17 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
 
-    from kafka.cli.connection import Connection
     from kafka.producer import FutureRecordMetadata, KafkaProducer
     from kafka.schema_registry import SchemaSerializer
 
-__all__ = ["COMMAND", "Delivery", "pieces_of", "record_of"]
+__all__ = ["COMMAND", "Delivery", "in_transaction", "pieces_of", "record_of"]
 
 _CHUNK: Final = 256 * 1024
 _PENDING: Final = 64
 #: Failures that are shown each; the rest are counted.
 _SHOWN_FAILURES: Final = 20
+#: Seconds after which records of a slow input are counted.
+_SHOWN_EVERY: Final = 1.0
 #: Records that are settled together.
 _TOGETHER: Final = 1000
 #: A value of this size is sent alone, so that its error is its own.
@@ -66,7 +70,7 @@ class _Lines:
         self._null = None if arguments.null is None else arguments.null.encode()
         self._key = _encoder(arguments.topic, arguments.key_type, self.key_schema)
         self._value = _encoder(arguments.topic, arguments.value_type, self.value_schema)
-        self._fixed_key = None if arguments.key is None else self._key(arguments.key.encode())
+        self._fixed_key = None if arguments.key is None else self._encoded_key(arguments.key, arguments.key_type)
         headers = [pair(word, "--header") for word in arguments.header]
         self._headers = [(name, value.encode()) for name, value in headers] or None
         self._partition = arguments.partition
@@ -81,6 +85,12 @@ class _Lines:
             or arguments.value_type != "str"
         )
         """Whether records are values alone, as they are in the input."""
+
+    def _encoded_key(self, key: str, name: str) -> bytes:
+        try:
+            return self._key(key.encode())
+        except ValueError as error:
+            raise UsageError(f"--key {key!r} is not of the type {name}: {error}") from None
 
     def record(self, piece: bytes) -> Record:
         """Return the record of a piece; ValueError says what is wrong with it."""
@@ -170,17 +180,34 @@ def _bytes_of(
 
 
 class Delivery:
-    """Hands records to a producer, and reports the lines that failed; memory stays bounded."""
+    """Hands records to a producer, and reports the lines that failed; memory stays bounded.
 
-    def __init__(self, arguments: Namespace, producer: KafkaProducer, unit: str = "line") -> None:
+    After Ctrl-C the records that were sent have a second more; the rest is given up and counted.
+    """
+
+    def __init__(
+        self, arguments: Namespace, producer: KafkaProducer, unit: str = "line", total: int | None = None
+    ) -> None:
         self._arguments = arguments
         self._producer = producer
         self._unit = unit
-        self._pending: deque[tuple[int, Sequence[FutureRecordMetadata]]] = deque()
+        self._pending: deque[tuple[int, Sequence[FutureRecordMetadata], int]] = deque()
+        """The first line, the futures and the bytes of records whose outcome is not known yet."""
         self._single: list[FutureRecordMetadata] = []
-        self._single_first = 0
-        self.progress = Progress(arguments, "produced", alone=True)
+        self._single_first = self._single_size = 0
+        self._next_flush = 0.0
+        self._progress = Progress(arguments, "produced", total, alone=True)
         self.failures = 0
+
+    @property
+    def delivered(self) -> int:
+        """How many records the brokers have acknowledged."""
+        return self._progress.records
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return 1 if self.failures else 0
 
     def send_values(self, topic: str, values: list[bytes], first: int) -> None:
         """Send values without keys, the first of which is of the line `first`."""
@@ -189,9 +216,7 @@ class Delivery:
                 self.send(topic, (None, value, None, None, None), line)
             return
         self._flush()
-        sent = self._producer.send_many(topic, values)
-        self.progress.add(len(values), sum(map(len, values)))
-        self._wait_for(first, sent)
+        self._follow(first, self._producer.send_many(topic, values), sum(map(len, values)))
 
     def send(self, topic: str, record: Record, line: int) -> None:
         """Send a record."""
@@ -206,19 +231,22 @@ class Delivery:
         if not self._single:
             self._single_first = line
         self._single.append(future)
-        self.progress.add(1, len(value or b"") + len(key or b""))
-        if len(self._single) == _TOGETHER:
+        self._single_size += len(value or b"") + len(key or b"")
+        if len(self._single) == _TOGETHER or time.monotonic() > self._next_flush:
             self._flush()
 
     def _flush(self) -> None:
+        self._next_flush = time.monotonic() + _SHOWN_EVERY
         if self._single:
-            self._wait_for(self._single_first, self._single)
-            self._single = []
+            self._follow(self._single_first, self._single, self._single_size)
+            self._single, self._single_size = [], 0
 
-    def _wait_for(self, first: int, sent: Sequence[FutureRecordMetadata]) -> None:
-        self._pending.append((first, sent))
-        if len(self._pending) > _PENDING:
-            self._settle(*self._pending.popleft())
+    def _follow(self, first: int, sent: Sequence[FutureRecordMetadata], size: int) -> None:
+        self._pending.append((first, sent, size))
+        while self._pending and (
+            len(self._pending) > _PENDING or all(future.is_done for future in self._pending[0][1])
+        ):
+            self._settle()
 
     def fail(self, line: int, error: BaseException) -> None:
         """Report a record that was not written."""
@@ -226,33 +254,68 @@ class Delivery:
         if self.failures <= _SHOWN_FAILURES:
             complain(self._arguments, f"{self._unit} {line}: {error.args[0] if error.args else error}")
 
-    def _settle(self, first: int, sent: Sequence[FutureRecordMetadata]) -> None:
+    def _settle(self) -> None:
+        """Wait for the records that were sent first, and count them."""
+        first, sent, size = self._pending[0]
+        failed = []
         for line, future in enumerate(sent, first):
             with suppress(KafkaError):
                 if not future.is_done:
                     future.get()
             error = future.exception
             if error is not None:
-                self.fail(line, error)
-                self.progress.records -= 1
+                failed.append((line, error))
+        self._pending.popleft()
+        done = len(sent) - len(failed)
+        self._progress.add(done, size * done // len(sent))
+        for line, error in failed:
+            self.fail(line, error)
 
-    def end(self, *, quiet: bool = False) -> int:
-        """Wait for all records; return the exit code."""
+    def run(self, send: Callable[[], object]) -> int:
+        """Call the function that sends the records, wait for all of them, and return the exit code."""
+        try:
+            try:
+                send()
+            except Exception:
+                self._settle_all()
+                raise
+            self._settle_all()
+        except KeyboardInterrupt:
+            self._give_up()
+            raise
+        return self.code
+
+    def _settle_all(self) -> None:
         self._flush()
         while self._pending:
-            self._settle(*self._pending.popleft())
-        if not quiet:
-            self.progress.end()
+            self._settle()
+        self._progress.end()
         if self.failures > _SHOWN_FAILURES:
             complain(self._arguments, f"{counted(self.failures, 'record')} failed")
-        return 1 if self.failures else 0
+
+    def _give_up(self) -> None:
+        """After Ctrl-C: a second for the records that were sent, then count them."""
+        self._producer.close(timeout=HASTE)
+        errors = []
+        if self._single:
+            self._pending.append((self._single_first, self._single, self._single_size))
+        while self._pending:
+            _, sent, size = self._pending.popleft()
+            found = [future.exception for future in sent if not future.is_done or future.exception is not None]
+            errors += found
+            done = len(sent) - len(found)
+            self._progress.add(done, size * done // len(sent))
+        self._progress.end(always=True)
+        if errors:
+            lost = f"{counted(len(errors), 'record')} had no acknowledgement, and may not be written"
+            complain(self._arguments, f"{lost}: {reason(errors[0])}")
 
 
 def _run(arguments: Namespace) -> int:
-    from kafka.cli.connection import Connection
-
     if arguments.topic is None and arguments.format != "jsonl":
         raise UsageError("name a topic")
+    if arguments.files.count("-") > 1:
+        raise UsageError("standard input can be read once: give one -")
     configs: dict[str, object] = {}
     if arguments.compression:
         configs["compression_type"] = None if arguments.compression == "none" else arguments.compression
@@ -268,31 +331,47 @@ def _run(arguments: Namespace) -> int:
         lines = _Lines(arguments, connection)
         producer = connection.producer(**configs)
         delivery = Delivery(arguments, producer, "record" if arguments.value or arguments.files else "line")
-        try:
-            if not arguments.transactional_id:
-                _send_all(arguments, lines, delivery)
-                return delivery.end()
-            return _in_transaction(arguments, lines, producer, delivery)
-        except KeyboardInterrupt:
-            delivery.progress.end(always=True)
-            raise
+
+        def send() -> None:
+            _send_all(arguments, lines, delivery)
+
+        if arguments.transactional_id:
+            return in_transaction(arguments, producer, delivery, send)
+        return delivery.run(send)
 
 
-def _in_transaction(arguments: Namespace, lines: _Lines, producer: KafkaProducer, delivery: Delivery) -> int:
+def in_transaction(
+    arguments: Namespace, producer: KafkaProducer, delivery: Delivery, send: Callable[[], object]
+) -> int:
+    """Commit the records that a function sends together; an error of one of them, or Ctrl-C, aborts them all."""
     producer.init_transactions()
     producer.begin_transaction()
     try:
-        _send_all(arguments, lines, delivery)
-        code = delivery.end()
-    except BaseException:
-        producer.abort_transaction()
-        complain(arguments, "the transaction was aborted: no record is visible")
+        code = delivery.run(send)
+    except KeyboardInterrupt:  # the producer has been closed
+        complain(arguments, "the transaction is not committed: no record is visible to readers of committed records")
+        raise
+    except Exception:
+        _abort(arguments, producer)
         raise
     if code:
-        producer.abort_transaction()
-        raise CommandError("the transaction was aborted: no record is visible")
-    producer.commit_transaction()
+        _abort(arguments, producer)
+        raise CommandError("not all records of the transaction could be written")
+    try:
+        producer.commit_transaction()
+    except KeyboardInterrupt:
+        complain(arguments, "the commit of the transaction was interrupted: it may or may not be committed")
+        raise
     return 0
+
+
+def _abort(arguments: Namespace, producer: KafkaProducer) -> None:
+    try:
+        producer.abort_transaction()
+    except KafkaError as error:
+        complain(arguments, f"the transaction is not committed, and could not be aborted: {reason(error)}")
+    else:
+        complain(arguments, "the transaction was aborted: no record is visible to readers of committed records")
 
 
 def _send_all(arguments: Namespace, lines: _Lines, delivery: Delivery) -> None:
@@ -300,8 +379,7 @@ def _send_all(arguments: Namespace, lines: _Lines, delivery: Delivery) -> None:
     first = 1
     for pieces in _input(arguments):
         if arguments.tee:
-            sys.stdout.buffer.write(b"".join(piece + b"\n" for piece in pieces))
-            sys.stdout.buffer.flush()
+            standard_output().write(b"".join(piece + b"\n" for piece in pieces))
         if pace is None:
             _send(arguments, lines, delivery, pieces, first)
         else:
@@ -341,24 +419,30 @@ def _input(arguments: Namespace) -> Iterable[list[bytes]]:
     from kafka.cli.record_format import unescape_bytes
 
     if arguments.value or arguments.files:
-        pieces = [text.encode() for text in arguments.value]
-        for name in arguments.files:
-            with sys.stdin.buffer if name == "-" else open(name, "rb") as file:
-                pieces.append(file.read())
-        for number in range(arguments.repeat):
-            yield [piece.replace(b"{i}", b"%d" % number) for piece in pieces]
+        texts = [text.encode() for text in arguments.value]
+        contents = [_content(name) for name in arguments.files]
+        for number in range(arguments.repeat or 1):
+            # Files are written as they are, and so are values that are written once.
+            yield [*(text.replace(b"{i}", b"%d" % number) if arguments.repeat else text for text in texts), *contents]
         return
     delimiter = unescape_bytes(arguments.delimiter)
     if not delimiter:
         raise UsageError("--delimiter must not be empty")
     if arguments.lines:
-        for _ in range(arguments.repeat):
+        for _ in range(arguments.repeat or 1):
             with open(arguments.lines, "rb") as file:
                 yield from pieces_of(file, delimiter)
         return
     if sys.stdin.isatty():
         print("Type records, one per line; Ctrl-D ends.", file=sys.stderr)
     yield from pieces_of(sys.stdin.buffer, delimiter)
+
+
+def _content(name: str) -> bytes:
+    """Return what a file contains; - is standard input."""
+    if name == "-":
+        return sys.stdin.buffer.read()
+    return Path(name).read_bytes()
 
 
 class _Pace:
@@ -403,7 +487,7 @@ COMMAND = Verb(
             action="append",
             default=[],
             metavar="TEXT",
-            help="write this value; {i} stands for the number of the repetition; may be repeated",
+            help="write this value; with --repeat, {i} is the number of the repetition; may be given several times",
         ),
         Argument("-l", "--lines", metavar="FILE", complete="file", help="read lines from a file, not standard input"),
         Argument(
@@ -436,7 +520,7 @@ COMMAND = Verb(
             help="a schema to register for TOPIC-key, or the id of one (the newest of the subject)",
         ),
         Argument("--value-schema", metavar="FILE|ID", complete="file", help="the same for values and TOPIC-value"),
-        Argument("--repeat", type=count, default=1, metavar="N", help="write --value, --lines or files N times"),
+        Argument("--repeat", type=count, metavar="N", help="write --value, --lines or files N times (once)"),
         Argument("--rate", type=_rate, metavar="N", help="at most this number of records per second"),
         Argument(
             "-z",

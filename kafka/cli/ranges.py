@@ -7,7 +7,7 @@ commas: ``beginning,2=-100``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -51,7 +51,10 @@ _UNITS: Final = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400,
 _LONG_UNITS: Final = {"sec": "s", "second": "s", "minute": "m", "hour": "h", "day": "d", "week": "w"}
 _DURATION: Final = re.compile(r"(?:(\d+(?:\.\d+)?)\s*([a-z]+)\s*)+")
 _ISO_DURATION: Final = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+_SECONDS_FROM: Final = 1_000_000_000
 _MILLISECONDS_FROM: Final = 100_000_000_000
+#: Partitions that a sentence names.
+_NAMED: Final = 3
 
 
 class Place(NamedTuple):
@@ -215,16 +218,22 @@ def resolve(
     places: Mapping[TopicPartition, Place],
     stored: Mapping[TopicPartition, int] | None = None,
     base: Mapping[TopicPartition, int] | None = None,
+    *,
+    say: Callable[[str], object] | None,
 ) -> dict[TopicPartition, int]:
     """Return the offsets of places, which are never outside of their partition.
 
     `stored` has the committed offsets for the place of that name; a partition without one begins at its beginning. With
-    `base`, ``+N`` counts from there.
+    `base`, ``+N`` counts from there. `say` hears about offsets that are outside, and a number that must be a time is an
+    error; None takes the nearest offset without a word.
     """
+    if not places:
+        return {}
     first, last = consumer.beginning_offsets(places), consumer.end_offsets(places)
     times = {tp: place.number for tp, place in places.items() if place.kind == "time"}
     found: Mapping[TopicPartition, OffsetAndTimestamp | None] = consumer.offsets_for_times(times) if times else {}
     offsets = {}
+    outside: dict[int, list[TopicPartition]] = {}
     for tp, place in places.items():
         low, high = first[tp], last[tp]
         timed = found.get(tp)
@@ -238,4 +247,19 @@ def resolve(
             "time": high if timed is None else timed.offset,
         }[place.kind]
         offsets[tp] = min(max(offset, low), high)
+        if place.kind in {"offset", "stored"} and offset != offsets[tp]:
+            outside.setdefault(offset, []).append(tp)
+    if say is not None:
+        for offset, partitions in outside.items():
+            say(_outside(offset, partitions, offsets))
     return offsets
+
+
+def _outside(offset: int, partitions: list[TopicPartition], offsets: Mapping[TopicPartition, int]) -> str:
+    """Return the sentence about an offset that partitions do not have, or raise if it is the time of a record."""
+    if offset >= _SECONDS_FROM and all(offsets[tp] < offset for tp in partitions):
+        time = f"{offset}ms" if offset >= _MILLISECONDS_FROM else f"@{offset}"
+        raise UsageError(f"offset {offset} is behind the end of the partitions: the time is written {time}")
+    names = [f"{tp.topic}-{tp.partition} has {offsets[tp]}" for tp in partitions[:_NAMED]]
+    more = f" and {len(partitions) - _NAMED} more" if len(partitions) > _NAMED else ""
+    return f"offset {offset} does not exist: the nearest one is taken: {', '.join(names)}{more}"

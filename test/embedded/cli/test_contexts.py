@@ -75,6 +75,8 @@ def test_a_context_on_the_command_line_is_used_whatever_the_variables_say(
     broker.append("events", b"tea")
     copied = run("purekafka topics copy events events --to-context other")
     assert (copied.code, len(broker.records("events")), len(other.records("events"))) == (0, 1, 1)
+    here, there = (f"{each.cluster.cluster_id} at {each.bootstrap_servers}" for each in (broker, other))
+    assert copied.out == f"events: 1 record copied from cluster {here} to cluster {there}\n"
     deleted = run("purekafka --context other topics delete orders --yes")
     assert deleted.code == 0
     assert ("orders" in broker.cluster.topics, "orders" in other.cluster.topics) == (True, False)
@@ -334,3 +336,13 @@ def test_c19_the_words_of_kafka_python_3(capfd: pytest.CaptureFixture[str]) -> N
         assert "events" in python("kafka.admin", *servers, "partitions", "list-offsets", "-t", "events")
         python("kafka.admin", *servers, "topics", "delete", "-t", "events")
         assert broker.cluster.topics.get("events") is None
+
+
+def test_clusters_that_have_one_id_are_told_apart_by_the_ids_of_topics(
+    broker: Broker, other: Broker, shell: Shell
+) -> None:
+    """Files of docker-compose that were copied have the same CLUSTER_ID."""
+    other.run(lambda cluster: setattr(cluster, "cluster_id", broker.cluster.cluster_id))
+    broker.append("events", b"tea")
+    copied = shell("purekafka topics copy events events --to-context other")
+    assert (copied.code, len(broker.records("events")), len(other.records("events"))) == (0, 1, 1)

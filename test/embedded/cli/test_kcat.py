@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -142,3 +143,80 @@ def test_wrong_words_end_with_1_and_a_line(capsys: pytest.CaptureFixture[str]) -
         assert main(words) == 1
         assert capsys.readouterr().err.startswith("% ERROR: ")
     assert main([]) == 0
+
+
+# Producing…
+
+KEYS = b"".join(b"k%d:v%d\n" % (number, number) for number in range(200))
+
+
+@needs_kcat
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "-X partitioner=consistent",
+        "-X partitioner=consistent_random",
+        "-X partitioner=murmur2",
+        "-X topic.partitioner=murmur2_random",
+        "-X partitioner=fnv1a",
+        "-X partitioner=fnv1a_random",
+    ],
+)
+def test_keys_go_to_the_partitions_that_kcat_chooses(words: str) -> None:
+    with Broker(topics={"theirs": 7, "ours": 7}) as broker:
+        for program, topic in (([str(KCAT)], "theirs"), (OURS, "ours")):
+            assert ran(program, f"-P -t {topic} -K : {words}", broker, KEYS) == (0, b"", [])
+        theirs, ours = ({r.key: r.partition for r in broker.records(topic)} for topic in ("theirs", "ours"))
+        assert ours == theirs
+
+
+@needs_kcat
+@pytest.mark.parametrize("name", ["consistent", "murmur2", "fnv1a", "murmur2_random", "fnv1a_random"])
+def test_empty_keys_and_records_without_one_go_where_kcat_sends_them(name: str) -> None:
+    with Broker(topics={"theirs": 7, "ours": 7}) as broker:
+        for program, topic in (([str(KCAT)], "theirs"), (OURS, "ours")):
+            lines = b":empty\n:empty\n" if name.endswith("random") else b":empty\nwithout\n"
+            assert ran(program, f"-P -t {topic} -K : -X partitioner={name}", broker, lines) == (0, b"", [])
+        theirs, ours = ([(r.key, r.partition) for r in broker.records(topic)] for topic in ("theirs", "ours"))
+        assert ours == theirs
+
+
+def test_records_without_a_key_are_spread_over_partitions() -> None:
+    with Broker(topics={"t": 3}) as broker:
+        assert ran(OURS, "-P -t t", broker, b"x\n" * 200) == (0, b"", [])
+        assert {record.partition for record in broker.records("t")} == {0, 1, 2}
+        code, _, notes = ran(OURS, "-P -t t -X partitioner=nope", broker, b"x\n")
+        assert (code, "partitioner 'nope' does not exist" in notes[0]) == (1, True)
+
+
+@needs_kcat
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [("-Z -k ''", b"a\n\nb\n"), ("-k ''", b"a\n"), ("-Z -K :", b":v\nk:\n:\nx\n"), ("-K :", b":v\nk:\n:\n")],
+)
+def test_empty_keys_and_values_are_those_of_kcat(words: str, lines: bytes) -> None:
+    with Broker(topics=["theirs", "ours"]) as broker:
+        for program, topic in (([str(KCAT)], "theirs"), (OURS, "ours")):
+            assert ran(program, f"-P -t {topic} {words}", broker, lines) == (0, b"", [])
+        theirs, ours = ([(r.key, r.value) for r in broker.records(topic)] for topic in ("theirs", "ours"))
+        assert ours == theirs
+
+
+@needs_kcat
+def test_stored_offsets_need_a_group() -> None:
+    with Broker(topics=["t"]) as broker:
+        broker.append("t", b"x")
+        for program in ([str(KCAT)], OURS):
+            code, out, notes = ran(program, "-C -t t -o stored -e", broker)
+            assert (code, out, len(notes)) == (1, b"", 1)
+
+
+@pytest.mark.parametrize("words", ["-L -m 1", "-C -t t -e -m 1", "-P -t t -m 1", "-Q -t t:0:5 -m 1"])
+def test_m_limits_the_wait_for_brokers(words: str) -> None:
+    command = [*OURS, "-b", "127.0.0.1:1", *shlex.split(words)]
+    begun = time.monotonic()
+    done = subprocess.run(command, input=b"x\n", capture_output=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"% ERROR: ")
+    assert time.monotonic() - begun < 7  # it would be 10 seconds without -m, on a machine that is not busy

@@ -338,3 +338,87 @@ def test_records_are_printed_as_they_are_json_by_json(shell: Shell, broker: Brok
         "key": None,
         "value": "a",
     }
+
+
+# Words that mean something else…
+
+
+def test_files_are_written_as_they_are(shell: Shell, broker: Broker, tmp_path: Path) -> None:
+    (tmp_path / "script.js").write_bytes(b"for (;;) `${i}`\n")
+    for words in ("", "--repeat 2"):
+        assert shell(f"purekafka produce orders {tmp_path / 'script.js'} {words}").code == 0
+    assert {record.value for record in broker.records("orders")} == {b"for (;;) `${i}`\n"}
+    assert shell("purekafka produce events -p 0 -V '${i}'").code == 0
+    assert shell("purekafka produce events -p 0 -V '{i}' --repeat 2").code == 0
+    assert [record.value for record in broker.records("events", 0)] == [b"${i}", b"0", b"1"]
+    assert shell("purekafka produce events -p 1 -", stdin=b"all\nof it").code == 0
+    assert [record.value for record in broker.records("events", 1)] == [b"all\nof it"]
+
+
+@pytest.mark.parametrize("line", ["consume orders --from 1767225660000", "consume orders --to 1767225660000"])
+def test_an_epoch_without_its_unit_is_refused(line: str, shell: Shell, broker: Broker) -> None:
+    for number in range(3):
+        broker.append("orders", str(number), timestamp_ms=1_767_225_600_000 + number * 60_000)
+    refused = shell(f"purekafka {line}")
+    assert (refused.code, refused.out) == (2, "")
+    assert "the time is written 1767225660000ms" in refused.err
+    assert shell(f"purekafka {line}ms").code == 0
+    assert shell("purekafka consume orders --from @1767225660").lines == ["1", "2"]
+    assert "the time is written @1767225660" in shell("purekafka consume orders --from 1767225660").err
+
+
+def test_nothing_is_deleted_or_reset_by_an_epoch_without_its_unit(shell: Shell, broker: Broker) -> None:
+    for number in range(3):
+        broker.append("orders", str(number), timestamp_ms=1_767_225_600_000 + number * 60_000)
+    for line in (
+        "records delete-before orders --place 1767225660000 --yes",
+        "groups reset-offsets readers --topic orders --to 1767225660000 --yes",
+        "offsets list orders --at 1767225660000",
+    ):
+        refused = shell(f"purekafka {line}")
+        assert (refused.code, refused.out) == (2, "")
+        assert "the time is written 1767225660000ms" in refused.err
+    refused = shell("purekafka records delete-before orders --place 99 --yes")
+    assert (refused.code, "orders-0 ends at 3: --place 99 is behind that" in refused.err) == (2, True)
+    assert broker.offsets("orders")[0] == 0
+
+
+def test_an_offset_that_does_not_exist_is_said(shell: Shell, broker: Broker) -> None:
+    for number in range(10):
+        broker.append("orders", str(number))
+    assert shell("purekafka records delete-before orders --place 4 --yes").code == 0
+    outcome = shell("purekafka consume orders --from 2 --to 99 -n 2")
+    assert (outcome.code, outcome.lines) == (0, ["4", "5"])
+    assert outcome.err.splitlines() == [
+        "purekafka consume: --from: offset 2 does not exist: the nearest one is taken: orders-0 has 4",
+        "purekafka consume: --to: offset 99 does not exist: the nearest one is taken: orders-0 has 10",
+    ]
+    assert shell("purekafka consume orders --from -99 --to +99").err == ""
+
+
+def test_a_delimiter_of_keys_may_be_any_text(shell: Shell, broker: Broker) -> None:
+    broker.append("orders", "v", key="k")
+    assert shell("purekafka consume orders -K %").out == "k%v\n"
+    assert shell("purekafka consume orders -K '%s\\t'").out == "k%s\tv\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("produce orders -k abc --key-type long -V x", "--key 'abc' is not of the type long: "),
+        ("produce orders - -", "standard input can be read once"),
+        ("brokers list -f '{features:>10}'", "--format: "),
+    ],
+)
+def test_values_that_do_not_fit_are_errors_of_the_command_line(line: str, complaint: str, shell: Shell) -> None:
+    outcome = shell(f"purekafka {line}", stdin=b"x")
+    assert outcome.code == 2
+    assert complaint in outcome.err
+
+
+def test_perf_counts_every_record_that_failed(shell: Shell, broker: Broker) -> None:
+    broker.create_topic("small", configs={"max.message.bytes": "500"})
+    outcome = shell("purekafka perf produce small -n 30 --size 1000")
+    assert outcome.code == 1
+    assert "30 of 30 records failed" in outcome.err
+    assert outcome.out.startswith("0 records sent")
