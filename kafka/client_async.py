@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar
 
 from kafka._arguments import check_callable, check_node, check_request, check_time, checked_topics
-from kafka._core.client import Client, NodeId
+from kafka._core.client import Client, NodeId, face_environment
 from kafka._core.offset_lookup import OffsetLookup
 from kafka._runtime.network_thread import run_here
 from kafka._runtime.signals import SignalsDeferred
@@ -85,6 +85,9 @@ class KafkaClient:
     ) -> None:
         if config is None:
             config = resolve("client", configs, self.DEFAULT_CONFIG)
+        face = face_environment.get()
+        if face is not None:  # made by the option `kafka_client`, which is called with options alone
+            (environment,), bootstrap = face, False
         self.core = Client(config, environment)
         """The client core: connections, metadata and routing."""
         self.config = self.core.config

@@ -1,7 +1,7 @@
 """The client's metadata of the cluster, and when it must be refreshed. Does no I/O.
 
 Responses go in (`update_metadata`, `add_group_coordinator`); lookups read an immutable snapshot
-(`kafka._core.topology`) that any thread may read. `KafkaClient` sends the requests.
+(`kafka._core.topology`) that any thread may read. `kafka._core.metadata` sends the requests.
 
 The wanted topics may change while a request is in flight. So changes are counted, a request covers the topics wanted at
 some count (`wanted_version`), and a response that is older than the last change does not complete the update that the

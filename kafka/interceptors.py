@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 if TYPE_CHECKING:
     from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -111,10 +111,13 @@ class Interceptors:
             except Exception:
                 log.exception("The interceptor %r failed", hook)
                 continue
-            if not isinstance(changed, type(thing)):
-                log.error("The interceptor %r returned %r, which is no %s", hook, changed, type(thing).__name__)
-            else:
+            if isinstance(thing, dict) and isinstance(changed, Mapping):
+                thing = cast("T", changed if isinstance(changed, dict) else dict(changed))
+            elif isinstance(changed, type(thing)):
                 thing = changed
+            else:
+                expected = "mapping" if isinstance(thing, dict) else type(thing).__name__
+                log.error("The interceptor %r returned %r, which is not a %s", hook, changed, expected)
         return thing
 
     def tell(self, name: str, *facts: object) -> None:

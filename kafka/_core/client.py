@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._core.attempts import Attempts
@@ -567,6 +568,10 @@ def core_of(client: Any) -> Client:
     return core
 
 
+# Where `kafka_client` makes the client of a face: the face's environment. The face looks for the brokers itself.
+face_environment: Final[ContextVar[tuple[Environment | None] | None]] = ContextVar("face_environment", default=None)
+
+
 def make_client(config: Config, environment: Environment | None = None) -> Client:
     """Return the client core for a face with this configuration; it has not looked for a broker yet.
 
@@ -578,7 +583,11 @@ def make_client(config: Config, environment: Environment | None = None) -> Clien
         return Client(config, environment)
     options = {name: config[name] for name in config.given if "client" in OPTIONS[name].kinds}
     options.setdefault("client_id", config["client_id"])
-    made = factory(**options, environment=environment, bootstrap=False)
+    token = face_environment.set((environment,))
+    try:
+        made = factory(**options)
+    finally:
+        face_environment.reset(token)
     core = core_of(made)
     if not isinstance(core, Client):
         raise KafkaConfigurationError(

@@ -305,7 +305,7 @@ class Loop:
     def run_until(self, future: Future[T], deadline: float | None = None) -> T:
         """Turn the loop in this thread until `future` is done or the deadline is reached.
 
-        For loops without a driver: tests, and `KafkaClient.poll`.
+        For loops without a driver, as in tests and examples.
         """
         while not future.is_done:
             remaining = None if deadline is None else deadline - self.clock.monotonic()

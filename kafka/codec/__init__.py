@@ -4,10 +4,10 @@ Two faces. :func:`compressor` and :func:`decompressor` hand out functions by the
 low bits of a batch's attributes); the record layer uses these. The named pairs (``gzip_encode``,
 ``lz4_decode_old_kafka``, ...) are the historic ones and call the same code.
 
-Decompression is bounded: a few hundred bytes must not be able to fill the memory. The bound is the caller's
-the smaller of ``limit`` and the most that the format can make out of the bytes given (a deflate stream grows
-1032-fold, and so on); beyond it :class:`~kafka.errors.CorruptRecordError` is raised. Every error of a codec's
-package is translated to it here; nothing above this module knows the packages.
+Decompression is bounded: a few hundred bytes must not be able to fill the memory. The bound is the smaller of the
+caller's ``limit`` and the most that the format can make out of the bytes given (a deflate stream grows 1032-fold, and
+so on); beyond it :class:`~kafka.errors.CorruptRecordError` is raised. Every error of a codec's package is translated
+to it here; nothing above this module knows the packages.
 
 No thread, no I/O. All functions may be called from several threads at once.
 """

@@ -308,7 +308,7 @@ SASL_OPTIONS: Final = (
         "sasl_login_refresh_window_factor",
         LINKS,
         0.8,
-        Number(least=0.5),
+        Number(least=0.5, most=1.0, finite=True),
         "Fetch a new token when this share of the old one's life has passed.",
     ),
     Option(

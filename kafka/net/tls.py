@@ -182,7 +182,7 @@ def _as_file(text: str) -> Iterator[str]:
 
 
 class TlsStream:
-    """An encrypted stream with a socket's methods. Call `handshake` until it returns True."""
+    """An encrypted stream with a socket's methods. Call `handshake` until it raises no BlockingIOError."""
 
     def __init__(self, sock: RawSocket, context: ssl.SSLContext, hostname: str) -> None:
         self._sock = sock
@@ -199,8 +199,8 @@ class TlsStream:
         """Return the socket's descriptor."""
         return self._sock.fileno()
 
-    def handshake(self) -> bool:
-        """Continue the handshake as far as the socket allows; True when it is complete."""
+    def handshake(self) -> None:
+        """Continue the handshake to its end; BlockingIOError while the socket is not ready."""
         while True:
             try:
                 self._tls.do_handshake()
@@ -219,7 +219,7 @@ class TlsStream:
                 raise
             else:
                 self._flush()
-                return True
+                return
 
     def recv_into(self, buffer: bytearray | memoryview, nbytes: int = 0) -> int:
         """Receive as much as there is, up to the size of `buffer`; 0 at the end of the stream."""

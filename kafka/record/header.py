@@ -53,7 +53,7 @@ _OFFSET_AND_SIZE = struct.Struct(">qi")
 
 
 def corrupt(reason: str, offset: int | None = None) -> CorruptRecordError:
-    """Return, the error for damage in the batch or record at this offset.
+    """Return the error for damage in the batch or record at this offset.
 
     >>> str(corrupt("wrong checksum", 17)).partition("(")[2]
     'offset=17, reason=wrong checksum)'

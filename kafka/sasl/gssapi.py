@@ -18,8 +18,9 @@ _NO_PROTECTION: Final = 0x01
 class SaslMechanismGSSAPI(ExchangeMechanism):
     """A Kerberos ticket for `sasl_kerberos_service_name` at the broker's host.
 
-    `sasl_kerberos_name` gives the broker's principal in full, as text or as a `gssapi.Name`;
-    `sasl_kerberos_domain_name` gives the host to use in it in place of the one connected to.
+    `sasl_kerberos_name` names the broker: a principal in full (``kafka/b1.example@EXAMPLE.COM``), a service at a host
+    (``kafka@b1.example``), or a `gssapi.Name`; `sasl_kerberos_domain_name` gives the host to use in place of the one
+    connected to.
     """
 
     name: ClassVar[str] = "GSSAPI"
@@ -56,7 +57,9 @@ class SaslMechanismGSSAPI(ExchangeMechanism):
         try:
             name = self._target
             if isinstance(name, str):
-                name = gssapi.Name(name, name_type=gssapi.NameType.hostbased_service)
+                # A slash would become a part of the service's name.
+                kind = gssapi.NameType.kerberos_principal if "/" in name else gssapi.NameType.hostbased_service
+                name = gssapi.Name(name, name_type=kind)
             name = name.canonicalize(gssapi.MechType.kerberos)
             context = gssapi.SecurityContext(name=name, usage="initiate")
             offer: bytes | None = None

@@ -523,3 +523,11 @@ def the_application_s_own_client_is_used(subject: Subject) -> None:
 
     subject.use(subject.broker(), kafka_client=Mine, client_id="somebody")
     assert made == ["somebody"]
+
+    def factory(bootstrap_servers: Any, client_id: str) -> KafkaClient:
+        """Take the options that are given, and nothing else."""
+        made.append(client_id)
+        return KafkaClient(bootstrap_servers=bootstrap_servers, client_id=client_id)
+
+    subject.use(subject.broker(), kafka_client=factory, client_id="other")
+    assert made == ["somebody", "other"]

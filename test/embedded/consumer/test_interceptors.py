@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -92,6 +93,25 @@ def test_they_hear_of_commits_in_the_application_s_thread(
     offsets, thread = witness.commits[-1]
     assert offsets[tp()] == OffsetAndMetadata(10, "", 0)
     assert thread == threading.current_thread().name
+
+
+def test_on_consume_may_return_any_mapping(
+    broker: Broker, make_consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Frozen(ConsumerInterceptor):
+        def on_consume(self, records: Any) -> Any:
+            return MappingProxyType({partition: tuple(rows[1:]) for partition, rows in records.items()})
+
+    class Wrong(ConsumerInterceptor):
+        def on_consume(self, records: Any) -> Any:
+            return list(records)
+
+    for value in (b"a", b"b", b"c"):
+        broker.append("events", value)
+    consumer = make_consumer("events", interceptors=[Frozen, Wrong])
+    assert [record.value for record in read(consumer, 2)] == [b"b", b"c"]
+    assert caplog.text.count("is not a mapping") == 1
+    consumer.close()
 
 
 def test_what_an_iteration_gives_back_passes_once(broker: Broker, make_consumer: MakeConsumer) -> None:

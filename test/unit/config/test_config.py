@@ -469,6 +469,8 @@ def test_defaults_give_way_to_what_contradicts_them():
         ),
         ("client", "socks5_proxy", {"proxy_url": "socks5://p:1", "socks5_proxy": "socks5://p:1"}),
         ("client", "proxy_url", {"proxy_url": "ftp://p:1"}),
+        ("client", "sasl_login_refresh_window_factor", {"sasl_login_refresh_window_factor": 1.1}),
+        ("client", "sasl_login_refresh_window_factor", {"sasl_login_refresh_window_factor": math.inf}),
     ],
 )
 def test_contradictions_are_refused(kind, option, given):

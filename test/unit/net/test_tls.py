@@ -77,7 +77,8 @@ def connect(hostname="broker", config=None, network=None, **server):
 def shake(stream):
     for _ in range(1000):
         with contextlib.suppress(BlockingIOError):
-            return stream.handshake()
+            stream.handshake()
+            return
     raise AssertionError("the handshake does not end")
 
 
@@ -95,7 +96,7 @@ def fails(stream, host="broker"):
 def test_bytes_go_both_ways_however_they_are_split(limit, maximum):
     stream, server = connect(maximum=maximum)
     stream._sock.recv_limit = limit
-    assert shake(stream)
+    shake(stream)
     assert server.names == ["broker"]
     parts = [b"hel", b"", memoryview(b"lo")]
     assert stream.sendmsg(parts) == 5
@@ -178,16 +179,16 @@ def test_a_wrong_name_is_an_error_of_its_own():
 
 
 def test_an_address_is_checked_against_addresses():
-    assert shake(connect("127.0.0.1")[0])
+    shake(connect("127.0.0.1")[0])
     assert isinstance(fails(connect("127.0.0.2")[0]), HostnameMismatchError)
 
 
 def test_a_name_with_a_trailing_dot_is_the_name():
-    assert shake(connect("broker.")[0])
+    shake(connect("broker.")[0])
 
 
 def test_without_the_name_check_the_authority_still_counts():
-    assert shake(connect("other", {"ssl_check_hostname": False})[0])
+    shake(connect("other", {"ssl_check_hostname": False})[0])
     assert "ssl_cafile" in str(
         fails(connect("other", {"ssl_check_hostname": False, "ssl_cafile": cert("other-ca.pem")})[0])
     )
@@ -201,7 +202,7 @@ def test_an_unknown_authority_is_named_as_that():
 
 def test_a_revoked_certificate_is_refused():
     crl = {"ssl_crlfile": cert("crl.pem")}
-    assert shake(connect(config=crl)[0])
+    shake(connect(config=crl)[0])
     assert "revoked" in str(fails(connect(config=crl, certificate="revoked")[0]))
 
 
@@ -267,7 +268,7 @@ def test_a_missing_client_certificate_is_refused_in_words(maximum):
 )
 def test_the_client_can_prove_itself(config):
     stream, server = connect(config=config, client_ca="ca.pem")
-    assert shake(stream)
+    shake(stream)
     stream.sendmsg([b"hi"])
     assert server.got == b"hi"
     assert server.tls.getpeercert()["subjectAltName"] == (("DNS", "client"),)

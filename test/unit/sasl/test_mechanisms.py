@@ -681,7 +681,8 @@ def fake_gssapi(replies, offer=b"\x01\0\0\0"):
     class Context:
         complete = False
 
-        def __init__(self, **_):
+        def __init__(self, name, **_):
+            module.asked_for = (name.text, name.name_type)
             self.steps = iter(replies)
             self.given = []
 
@@ -701,14 +702,14 @@ def fake_gssapi(replies, offer=b"\x01\0\0\0"):
 
     class Name:
         def __init__(self, text, name_type=None):
-            self.text = text
+            self.text, self.name_type = text, name_type
 
         def canonicalize(self, _mechanism):
             return self
 
     module = types.ModuleType("gssapi")
     module.Name, module.SecurityContext = Name, Context
-    module.NameType = types.SimpleNamespace(hostbased_service=1)
+    module.NameType = types.SimpleNamespace(hostbased_service="host", kerberos_principal="principal")
     module.MechType = types.SimpleNamespace(kerberos=1)
     module.exceptions = types.SimpleNamespace(GSSError=FakeGssError)
     return module
@@ -727,6 +728,16 @@ def test_gssapi_establishes_the_context_and_declines_protection(monkeypatch, ste
     ]
     assert mechanism.is_authenticated()
     assert "kafka@b1" in mechanism.auth_details()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("kafka/b1.example@EXAMPLE.COM", "principal"), ("kafka@b1.example", "host"), ("kafka", "host")]
+)
+def test_the_name_of_the_broker_is_a_principal_or_a_service_at_a_host(monkeypatch, name, kind):
+    module = fake_gssapi([(True, b"one")])
+    monkeypatch.setitem(sys.modules, "gssapi", module)
+    sasl_mechanism("GSSAPI", host="b1", sasl_kerberos_name=name).auth_bytes()
+    assert module.asked_for == (name, kind)
 
 
 @pytest.mark.parametrize("offer", [b"", b"\x01", b"\x06\0\0\0"])
