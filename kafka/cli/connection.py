@@ -102,7 +102,10 @@ def read_options(path: str) -> OptionsFile:
     try:
         data = Path(path).expanduser().read_bytes()
     except OSError as error:
-        raise UsageError(f"--config: cannot read {path}: {error.strerror}") from None
+        setting = (
+            "; a setting of a topic is --set NAME=VALUE, an option of the client -X NAME=VALUE" if "=" in path else ""
+        )
+        raise UsageError(f"--config: cannot read {path}: {error.strerror}{setting}") from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
