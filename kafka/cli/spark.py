@@ -59,7 +59,8 @@ def _job(name: str) -> Callable[[argparse.Namespace], int]:
 
 def _connect(arguments: argparse.Namespace) -> None:
     """Put the options of the cluster, from flags, variables, a context and a file, under the ones of -O."""
-    from kafka.cli.connection import DEFAULT_SERVERS, settings
+    from kafka.cli.connection import DEFAULT_SERVERS
+    from kafka.cli.options import settings
     from kafka.config import OPTIONS
 
     given = pairs(arguments.source_options, "-O")  # once: a value may come from standard input
