@@ -83,6 +83,7 @@ EXIT_CODES: Final = {
     "cannot be written, offsets of printed records cannot be committed",
     2: "the arguments are wrong: an unknown word or option, or a value that is malformed or out of range",
     3: "nothing was found, with --fail-if-empty; or the reply of purekafka request has an error code in it",
+    4: "a lag is larger than --fail-above",
     124: "the time of --timeout was over",
     130: "Ctrl-C ended it (143: SIGTERM); records that were printed are committed, records that were sent are counted",
 }

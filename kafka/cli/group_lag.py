@@ -130,7 +130,9 @@ def _lag(arguments: Namespace) -> int:
     for line in trouble:
         complain(arguments, line)
     rows, columns = _summed(rows, arguments.by)
-    return emit(arguments, rows, columns) or (1 if trouble else 0)
+    code = emit(arguments, rows, columns) or (1 if trouble else 0)
+    limit = arguments.fail_above
+    return 4 if limit is not None and any((row["lag"] or 0) > limit for row in rows) else code
 
 
 def _watch(arguments: Namespace, admin: KafkaAdminClient) -> int:
@@ -189,6 +191,7 @@ LAG: Final = Verb(
             default="partition",
             help="a row for each (partition)",
         ),
+        Argument("--fail-above", type=int, metavar="N", help="end with exit code 4 if a row has a larger lag"),
         Argument("-w", "--watch", action="store_true", help="redraw it each second, with rates, until Ctrl-C"),
         Argument("--interval", type=float, default=1.0, metavar="SECONDS", help="the time between redraws (1)"),
     ],

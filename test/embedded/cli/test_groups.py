@@ -155,6 +155,12 @@ def test_a_copy_of_offsets_keeps_their_metadata(shell: Shell, broker: Broker) ->
         assert offsets["copied"] == offsets["noted"]
 
 
+def test_a_lag_above_a_limit_has_an_exit_code(shell: Shell, group: str) -> None:
+    for words, code in (("", 0), ("--fail-above 6", 0), ("--fail-above 5", 4), ("--fail-above 5 --by group -q", 4)):
+        assert shell(f"purekafka groups lag {group} {words}").code == code, words
+    assert shell(f"purekafka groups lag {group} nosuch --fail-above 6").code == 1
+
+
 def test_patterns_choose_groups(shell: Shell, broker: Broker) -> None:
     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
         for name in ("bill-1", "bill-2", "other"):
