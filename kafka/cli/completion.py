@@ -108,7 +108,7 @@ def _values(argument: Argument, rest: list[str]) -> list[str]:
         return [str(choice) for choice in argument.settings["choices"]]
     kind = argument.complete
     if kind == "context":
-        from kafka.cli.connection import Contexts
+        from kafka.cli.options import Contexts
 
         return sorted(Contexts().contexts)
     if kind == "option":
@@ -129,7 +129,7 @@ def _names(kind: str, rest: list[str]) -> list[str]:
     """Return the topics or groups of the cluster that the words choose; none if it does not answer at once."""
     import json
 
-    from kafka.cli.connection import settings, write_private
+    from kafka.cli.options import settings, write_private
 
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "purekafka" / "names.json"
     # An error is silent here, and an option of the line must not ask for a password or read what is typed.
@@ -153,7 +153,7 @@ def _key(kind: str, options: dict[str, str]) -> str:
     """Return what identifies a cluster and its user, without a secret."""
     import hashlib
 
-    from kafka.cli.connection import option_named
+    from kafka.cli.options import option_named
 
     known = {name: None if name == "sandbox" else option_named(name) for name in options}
     public = {name: text for name, text in sorted(options.items()) if not getattr(known[name], "secret", False)}

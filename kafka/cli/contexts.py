@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from kafka.cli.arguments import UsageError, no_value
-from kafka.cli.connection import Contexts, option_named, read_options
 from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.options import Contexts, option_named, read_options
 from kafka.cli.output import Column, complain, emit
 
 if TYPE_CHECKING:

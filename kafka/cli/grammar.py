@@ -83,6 +83,7 @@ EXIT_CODES: Final = {
     "cannot be written, offsets of printed records cannot be committed",
     2: "the arguments are wrong: an unknown word or option, or a value that is malformed or out of range",
     3: "nothing was found, with --fail-if-empty; or the reply of purekafka request has an error code in it",
+    4: "a lag is larger than --fail-above",
     124: "the time of --timeout was over",
     130: "Ctrl-C ended it (143: SIGTERM); records that were printed are committed, records that were sent are counted",
 }
@@ -303,7 +304,7 @@ def load(name: str) -> Noun | Verb:
     return found[name] if isinstance(found, dict) else found
 
 
-def nearest(word: str, words: Iterable[str]) -> str:
+def nearest(word: str, words: Iterable[str], cutoff: float = 0.5) -> str:
     """Return a hint at the word that was probably meant, or an empty text.
 
     >>> nearest("lsit", ["list", "delete"])
@@ -311,8 +312,48 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(words), n=1, cutoff=0.5)
+    near = get_close_matches(word, list(words), n=1, cutoff=cutoff)
     return f": did you mean {near[0]}?" if near else ""
+
+
+#: Options of Kafka's scripts, of kcat and of other tools for the names of things, which are arguments here.
+_ARGUMENTS: Final = {"-t": "TOPIC", "--topic": "TOPIC", "-g": "GROUP", "--group": "GROUP", "--group-id": "GROUP"}
+#: Other options of these tools -> the option here that does it, and how it is written.
+_ELSEWHERE: Final = {
+    "--add-config": ("--set", "--set NAME=VALUE"),
+    "--all-groups": ("--by", "leave the names of groups out"),
+    "--all-topics": ("--shift-by", "leave --topic out"),
+    "--by-duration": ("--to", '--to "2h ago"'),
+    "--command-config": ("--config", "--config FILE"),
+    "--consumer.config": ("--config", "--config FILE"),
+    "--delete-config": ("--unset", "--unset NAME"),
+    "--execute": ("--yes", "--yes"),
+    "--from-beginning": ("--from", "--from beginning"),
+    "--if-empty": ("--fail-if-empty", "--fail-if-empty"),
+    "--json": ("--format", "--format json"),
+    "--max-messages": ("--count", "--count N"),
+    "--offset": ("--from", "--from PLACE"),
+    "--producer.config": ("--config", "--config FILE"),
+    "--property": ("-X", "-X NAME=VALUE"),
+    "--reassignment-json-file": ("--rollback", "the FILE is an argument"),
+    "--to-current": ("--to", "--to stored"),
+    "--to-datetime": ("--to", "--to TIME"),
+    "--to-earliest": ("--to", "--to beginning"),
+    "--to-latest": ("--to", "--to end"),
+    "--to-offset": ("--to", "--to OFFSET"),
+}
+
+
+def _hint(word: str, verb: Verb) -> str:
+    """Return what an unknown option is called here: its place, its name, or the nearest name."""
+    for argument in verb.own:
+        if argument.positional and argument.settings.get("metavar") == _ARGUMENTS.get(word, word):
+            return f": write {argument.shown} without an option"
+    options = [name for argument in verb.arguments for name in argument.names if name.startswith("-")]
+    needed, written = _ELSEWHERE.get(word, ("", ""))
+    if needed in options:
+        return f": write {written}" if written.startswith("-") else f": {written}"
+    return nearest(word, options, cutoff=0.7)
 
 
 def parse(words: Sequence[str]) -> tuple[Verb, argparse.Namespace] | None:
@@ -402,12 +443,14 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 class _Parser(argparse.ArgumentParser):
     """A parser that explains an error in one line, with the option that was probably meant."""
 
+    verb: Verb
+
     def error(self, message: str) -> NoReturn:
         word = message.removeprefix("unrecognized arguments: ")
         if word != message:
             first = word.split()[0]
             if first.startswith("-"):
-                message = f"unknown option {first}{nearest(first.partition('=')[0], self._option_string_actions)}"
+                message = f"unknown option {first}{_hint(first.partition('=')[0], self.verb)}"
             else:
                 message = f"unexpected argument {first!r}"
         _refuse(self.prog, message)
@@ -439,6 +482,7 @@ def _parser(verb: Verb, prog: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
         add_help=False,
     )
+    parser.verb = verb
     sections: dict[str, Any] = {}
     for argument in (*verb.arguments, _HELP):
         title = argument.section or ("Arguments" if argument.positional else "Options")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.cli.arguments import reason
+from kafka.cli.arguments import UsageError, reason
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Argument, Verb
 from kafka.cli.output import Column, complain, emit
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
     from kafka.admin import KafkaAdminClient
 
-__all__ = ["LAG", "NOT_FOUND", "TOPIC", "lag_rows"]
+__all__ = ["LAG", "NOT_FOUND", "TOPIC", "chosen_groups", "lag_rows"]
 
 #: The states of a group that does not exist.
 NOT_FOUND: Final = {"", "Dead"}
+#: The names of Spark's tasks: prefix, query and number.
+_TASK: Final = r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+$"
 _LAG_COLUMNS: Final = [
     Column("group_id", "GROUP"),
     *Column.of("topic", "partition", "offset", "end", "lag"),
@@ -36,18 +38,60 @@ TOPIC: Final = Argument(
 )
 
 
+def chosen_groups(admin: KafkaAdminClient, words: Sequence[str]) -> list[str]:
+    """Return the groups that names and patterns choose, each once; a pattern that matches none is an error."""
+    from fnmatch import filter as matching
+
+    found: list[str] = []
+    known: list[str] | None = None
+    for word in words:
+        if not set(word) & set("*?["):
+            found.append(word)
+            continue
+        if known is None:
+            known = sorted(str(group.group_id) for group in admin.list_groups())
+        chosen = matching(known, word)
+        if not chosen:
+            raise UsageError(f"no group matches {word!r}")
+        found += chosen
+    return list(dict.fromkeys(found))
+
+
+def _markers(admin: KafkaAdminClient, names: Iterable[str]) -> set[str]:
+    """Return the groups that are no readers: tasks of Spark's queries mark there what they wrote exactly once."""
+    import json
+    import re
+
+    likely = [name for name in names if re.search(_TASK, name)]
+    if not likely:
+        return set()
+
+    def is_marker(metadata: str | None) -> bool:
+        try:
+            return set(json.loads(metadata or "")) == {"rows", "run"}
+        except (TypeError, ValueError):
+            return False
+
+    offsets = admin.list_group_offsets(likely)
+    return {name for name, some in offsets.items() if some and all(is_marker(at.metadata) for at in some.values())}
+
+
 def lag_rows(
-    admin: KafkaAdminClient, groups: Sequence[str] | None, topics: Sequence[str] = ()
+    admin: KafkaAdminClient, groups: Sequence[str] | None, topics: Sequence[str] = (), *, markers: bool = False
 ) -> tuple[list[dict[str, object]], list[str]]:
     """Return a row for each partition of the groups, of all groups for None; and lines about what is unknown.
 
-    `topics` are words such as ``events`` and ``orders:0,2-3``.
+    `topics` are words such as ``events`` and ``orders:0,2-3``. Without `markers` all groups are without the ones in
+    which Spark's queries keep marks: their offsets are not positions in a topic.
     """
     wanted = parse_topic_partitions(topics)
     lags = admin.group_lag(groups, list(wanted) or None)
     trouble = [f"broker {broker}: {reason(error)}" for broker, error in lags.failed_brokers.items()]
     rows = []
+    hidden = _markers(admin, lags) if groups is None and not markers else set()
     for name, lag in sorted(lags.items()):
+        if name in hidden:
+            continue
         described = lag.description
         if lag.error is not None:
             trouble.append(f"group {name!r}: {reason(lag.error)}")
@@ -86,7 +130,9 @@ def _lag(arguments: Namespace) -> int:
     for line in trouble:
         complain(arguments, line)
     rows, columns = _summed(rows, arguments.by)
-    return emit(arguments, rows, columns) or (1 if trouble else 0)
+    code = emit(arguments, rows, columns) or (1 if trouble else 0)
+    limit = arguments.fail_above
+    return 4 if limit is not None and any((row["lag"] or 0) > limit for row in rows) else code
 
 
 def _watch(arguments: Namespace, admin: KafkaAdminClient) -> int:
@@ -104,7 +150,8 @@ def _watch(arguments: Namespace, admin: KafkaAdminClient) -> int:
 
 
 def _rows(arguments: Namespace, admin: KafkaAdminClient) -> tuple[list[dict[str, Any]], list[str]]:
-    return lag_rows(admin, arguments.groups or None, arguments.topic)
+    groups = chosen_groups(admin, arguments.groups) or None
+    return lag_rows(admin, groups, arguments.topic, markers=arguments.all)
 
 
 def _summed(rows: list[dict[str, Any]], by: str) -> tuple[list[dict[str, Any]], list[Column]]:
@@ -130,7 +177,13 @@ LAG: Final = Verb(
     "show how far groups are behind the ends of their partitions",
     _lag,
     [
-        Argument("groups", metavar="GROUP", nargs="*", complete="group", help="names of groups; all if none"),
+        Argument("groups", metavar="GROUP", nargs="*", complete="group", help="names or patterns; all if none"),
+        Argument(
+            "-a",
+            "--all",
+            action="store_true",
+            help="include the groups in which Spark marks what it wrote exactly once; they read nothing",
+        ),
         TOPIC,
         Argument(
             "--by",
@@ -138,6 +191,7 @@ LAG: Final = Verb(
             default="partition",
             help="a row for each (partition)",
         ),
+        Argument("--fail-above", type=int, metavar="N", help="end with exit code 4 if a row has a larger lag"),
         Argument("-w", "--watch", action="store_true", help="redraw it each second, with rates, until Ctrl-C"),
         Argument("--interval", type=float, default=1.0, metavar="SECONDS", help="the time between redraws (1)"),
     ],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Argument, Noun, Verb
-from kafka.cli.group_lag import LAG
+from kafka.cli.group_lag import LAG, chosen_groups
 from kafka.cli.group_offsets import GROUP, VERBS, known_groups
 from kafka.cli.output import Column, agreed, counted, emit, print_table, report, report_brokers
 
@@ -46,7 +46,8 @@ def _list(arguments: Namespace) -> int:
 
 def _describe(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
-        known = known_groups(arguments, connection.admin(), arguments.groups)
+        names = chosen_groups(connection.admin(), arguments.groups)
+        known = known_groups(arguments, connection.admin(), names)
     items = [
         {
             "group_id": group.group_id,
@@ -62,7 +63,7 @@ def _describe(arguments: Namespace) -> int:
     rows = [{"group_id": group.group_id, **_member(member)} for group in known.values() for member in group.members]
     columns = [Column("group_id", "GROUP"), *_MEMBER_COLUMNS]
     code = emit(arguments, rows, columns, items=items, table=lambda: _print_groups(arguments, items))
-    return 1 if len(known) < len(set(arguments.groups)) else code
+    return 1 if len(known) < len(names) else code
 
 
 _MEMBER_COLUMNS: Final = [
@@ -112,8 +113,9 @@ def _assigned(member: dict[str, Any]) -> str:
 def _delete(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
-        known = known_groups(arguments, admin, arguments.groups)
-        code = 1 if len(known) < len(set(arguments.groups)) else 0
+        names = chosen_groups(admin, arguments.groups)
+        known = known_groups(arguments, admin, names)
+        code = 1 if len(known) < len(names) else 0
         if not known:
             return code
         rows = [
@@ -148,7 +150,9 @@ def _remove_members(arguments: Namespace) -> int:
         return report(arguments, ((f"member {member}", error, "") for member, error in answers.items()))
 
 
-_GROUPS: Final = Argument("groups", metavar="GROUP", nargs="+", complete="group", help="names of the groups")
+_GROUPS: Final = Argument(
+    "groups", metavar="GROUP", nargs="+", complete="group", help="names of groups, or patterns with *"
+)
 
 COMMAND = Noun(
     "groups",

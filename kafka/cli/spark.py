@@ -19,7 +19,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.cli.arguments import VALUES, pairs
-from kafka.cli.grammar import CONNECTION, Argument, Noun, Verb
+from kafka.cli.grammar import CONNECTION, LISTING, Argument, Noun, Verb
+from kafka.cli.output import Column, emit
 from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import concise
 
@@ -37,6 +38,7 @@ T = TypeVar("T")
 
 _STARTS = {"startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp"}
 _CLIENTS = {"producer", "consumer", "admin"}
+_LAG_COLUMNS = Column.of("topic", "partition", "processed", "latest", "lag")
 _RATE_COLUMNS = "{:<30} {:>14} {:>14} {:>10}"
 
 
@@ -57,7 +59,8 @@ def _job(name: str) -> Callable[[argparse.Namespace], int]:
 
 def _connect(arguments: argparse.Namespace) -> None:
     """Put the options of the cluster, from flags, variables, a context and a file, under the ones of -O."""
-    from kafka.cli.connection import DEFAULT_SERVERS, settings
+    from kafka.cli.connection import DEFAULT_SERVERS
+    from kafka.cli.options import settings
     from kafka.config import OPTIONS
 
     given = pairs(arguments.source_options, "-O")  # once: a value may come from standard input
@@ -90,28 +93,34 @@ def _names_of(given: dict[str, str]) -> set[str]:
 
 def _lag(arguments: argparse.Namespace) -> int:
     from kafka.spark.offset_reader import KafkaOffsetReader
-    from kafka.spark.offsets import EARLIEST, LATEST, format_partitions, lowest
+    from kafka.spark.offsets import EARLIEST, LATEST, lowest
     from kafka.spark.progress import committed_offsets, local_path
 
     done = lowest(committed_offsets(each) for each in _checkpoints(local_path(arguments.checkpoint)))
     topics = ",".join(sorted({tp.topic for tp in done}))
     if not topics:
-        print("no batch is done yet")
-        return 0
+        print("no batch is done yet", file=sys.stderr if arguments.format != "table" else sys.stdout)
+        return emit(arguments, [], _LAG_COLUMNS, table=lambda: None)
     offsets = KafkaOffsetReader(_source(arguments, topics, streaming=True))
     try:
         latest = offsets.edges(dict.fromkeys(offsets.partitions(), LATEST))
         earliest = offsets.edges(dict.fromkeys(set(latest) - set(done), EARLIEST))
     finally:
         offsets.close()
-    print(_RATE_COLUMNS.format("partition", "processed", "latest", "lag"))
-    total = 0
-    for tp, offset in sorted(latest.items()):
-        at = done.get(tp, earliest.get(tp, 0))
-        total += max(0, offset - at)
-        print(_RATE_COLUMNS.format(format_partitions([tp]), f"{at:,}", f"{offset:,}", f"{max(0, offset - at):,}"))
-    print(_RATE_COLUMNS.format("all", "", "", f"{total:,}"))
-    return 0
+    rows: list[dict[str, Any]] = [
+        {"topic": tp.topic, "partition": tp.partition, "processed": at, "latest": offset, "lag": max(0, offset - at)}
+        for tp, offset in sorted(latest.items())
+        for at in [done.get(tp, earliest.get(tp, 0))]
+    ]
+
+    def table() -> None:
+        print(_RATE_COLUMNS.format("partition", "processed", "latest", "lag"))
+        for row in rows:
+            counts = [f"{row[name]:,}" for name in ("processed", "latest", "lag")]
+            print(_RATE_COLUMNS.format(f"{row['topic']}-{row['partition']}", *counts))
+        print(_RATE_COLUMNS.format("all", "", "", f"{sum(row['lag'] for row in rows):,}"))
+
+    return emit(arguments, rows, _LAG_COLUMNS, table=table)
 
 
 def _checkpoints(root: Path) -> list[Path]:
@@ -451,8 +460,11 @@ COMMAND = Noun(
         _verb(
             "lag",
             "show how far a query is behind, from its checkpoint",
-            [_CHECKPOINT],
-            ["purekafka spark lag -b b1:9092 --checkpoint /data/copy"],
+            [_CHECKPOINT, *LISTING],
+            [
+                "purekafka spark lag -b b1:9092 --checkpoint /data/copy",
+                "purekafka spark lag --context prod --checkpoint /data/copy --format json",
+            ],
         ),
         _verb(
             "plan",

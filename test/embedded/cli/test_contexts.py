@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kafka.broker import Broker
-from kafka.cli.connection import settings
+from kafka.cli.options import settings
 
 from .conftest import Shell
 from .shell import run

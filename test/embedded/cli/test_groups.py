@@ -155,6 +155,47 @@ def test_a_copy_of_offsets_keeps_their_metadata(shell: Shell, broker: Broker) ->
         assert offsets["copied"] == offsets["noted"]
 
 
+def test_a_lag_above_a_limit_has_an_exit_code(shell: Shell, group: str) -> None:
+    for words, code in (("", 0), ("--fail-above 6", 0), ("--fail-above 5", 4), ("--fail-above 5 --by group -q", 4)):
+        assert shell(f"purekafka groups lag {group} {words}").code == code, words
+    assert shell(f"purekafka groups lag {group} nosuch --fail-above 6").code == 1
+
+
+def test_patterns_choose_groups(shell: Shell, broker: Broker) -> None:
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        for name in ("bill-1", "bill-2", "other"):
+            admin.alter_group_offsets(name, {("events", 0): 0})
+    assert shell("purekafka groups lag 'bill-*' -q").lines == ["bill-1", "bill-2"]
+    assert [row["group_id"] for row in shell("purekafka groups describe 'bill-?' bill-1 -f json").json] == [
+        "bill-1",
+        "bill-2",
+    ]
+    for line in ("lag 'nosuch-*'", "describe 'nosuch-*'", "delete 'nosuch-*' --yes"):
+        refused = shell(f"purekafka groups {line}")
+        assert (refused.code, "no group matches 'nosuch-*'" in refused.err) == (2, True)
+    assert shell("purekafka groups delete 'bill-*' --yes").code == 0
+    assert shell("purekafka groups list -q").lines == ["other"]
+
+
+def test_the_marks_of_sparks_queries_are_not_lag(shell: Shell, broker: Broker) -> None:
+    from kafka import OffsetAndMetadata
+    from kafka.spark.exactly_once import Marker
+
+    query = "07447e02-1111-2222-3333-0123456789ab"
+    marks = [f"spark-{query}-0", f"mine-{query}-17"]
+    readers = [f"spark-{query}-9", "readers"]
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        for name in marks:
+            admin.alter_group_offsets(name, {("events", 0): Marker(1, rows=5, run="r").offset()})
+        for name in readers:
+            admin.alter_group_offsets(name, {("events", 0): OffsetAndMetadata(0, "note")})
+    assert shell("purekafka groups lag -q").lines == sorted(readers)
+    assert shell("purekafka groups lag --all -q").lines == sorted([*marks, *readers])
+    assert shell(f"purekafka groups lag {marks[0]} -q").lines == marks[:1]
+    seen = shell("purekafka top --count 1").out
+    assert [name in seen for name in (*marks, *readers)] == [False, False, True, True]
+
+
 def test_the_lag_of_some_partitions(shell: Shell, group: str) -> None:
     rows = shell(f"purekafka groups lag {group} --topic events:0,2 -f json").json
     assert {(row["topic"], row["partition"]) for row in rows} <= {("events", 0), ("events", 2)}

@@ -142,6 +142,12 @@ def test_lag_is_what_the_checkpoints_have_not_reached(
         ["events-1", "30", "50", "20"],
         ["all", "50"],
     ]
+    words = ["spark", "lag", "-b", broker.bootstrap_servers, "--checkpoint", str(tmp_path), "-f", "json"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out) == [
+        {"topic": "events", "partition": 0, "processed": 20, "latest": 50, "lag": 30},
+        {"topic": "events", "partition": 1, "processed": 30, "latest": 50, "lag": 20},
+    ]
     assert lag(f"file:{tmp_path}") == lag(f"file://{tmp_path}") == lag(tmp_path)
     for place, said in ((str(tmp_path / "no"), "is not a checkpoint"), ("hdfs://n/c", "commitOffsetsToGroup")):
         assert main(["spark", "lag", "-b", broker.bootstrap_servers, "--checkpoint", place]) == 2

@@ -188,3 +188,34 @@ def test_the_help_of_commands_that_take_secrets_says_how(capsys: pytest.CaptureF
             main([*command, "--help"])
         shown = " ".join(capsys.readouterr().out.split())
         assert VALUES in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("topics create --topic events", "unknown option --topic: write TOPIC... without an option"),
+        ("topics create -t events", "unknown option -t: write TOPIC... without an option"),
+        ("topics describe --topic=events", "unknown option --topic=events: write [TOPIC...] without an option"),
+        ("groups describe --group billing", "unknown option --group: write GROUP... without an option"),
+        ("groups reset-offsets g --to-datetime 2026-01-01", "unknown option --to-datetime: write --to TIME"),
+        ("groups reset-offsets g --to-earliest --execute", "unknown option --to-earliest: write --to beginning"),
+        ("groups reset-offsets g --to end --execute", "unknown option --execute: write --yes"),
+        ("groups lag --all-groups", "unknown option --all-groups: leave the names of groups out"),
+        ("topics list --json", "unknown option --json: write --format json"),
+        ("topics list --command-config f", "unknown option --command-config: write --config FILE"),
+        ("topics alter events --delete-config retention.ms", "unknown option --delete-config: write --unset NAME"),
+        ("consume events --from-beginning", "unknown option --from-beginning: write --from beginning"),
+        ("consume events --offset 3", "unknown option --offset: write --from PLACE"),
+        ("topics list --formt json", "unknown option --formt: did you mean --format?"),
+        ("topics list --frobnicate", "unknown option --frobnicate\n"),
+        ("topics create x --config retention.ms=1", "a setting of a topic is --set NAME=VALUE"),
+    ],
+)
+def test_a_word_of_another_tool_is_answered_with_the_word_here(
+    line: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(line.split())
+    except SystemExit as ended:
+        code = ended.code
+    assert (code, hint in capsys.readouterr().err) == (2, True)
