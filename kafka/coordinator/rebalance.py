@@ -224,9 +224,10 @@ class Assignments:
         self.ownership.replace(self.held() - set(partitions), "the group rebalanced")
 
     async def begin_eager_round(self) -> None:
-        """Revoke everything before the member joins. The listener is called also if that is nothing, as in Java.
+        """Revoke everything before the member joins. The listener is called also if that is nothing.
 
-        Not again when a join is repeated, and not after partitions were lost.
+        So kafka-python and aiokafka do it (Java does not), and applications prepare themselves there. Not again when a
+        join is repeated, and not after partitions were lost.
         """
         held = self.held()
         if held:
