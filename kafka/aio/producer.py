@@ -1,7 +1,6 @@
 """`AIOKafkaProducer`: publishes records, from tasks of asyncio.
 
-The work is that of `kafka.producer.calls`, and the calls that have the same form on both faces are those of
-`kafka.producer.common_calls`.
+The work is that of `kafka.producer.calls`; `kafka.producer.common_calls` has the calls of the same form on both faces.
 """
 
 # ruff: noqa: SLF001 - a producer, its calls and its futures are one thing in three modules

@@ -11,6 +11,7 @@ import asyncio
 from asyncio import CancelledError, InvalidStateError
 from collections.abc import Callable, Generator
 from contextvars import Context, copy_context
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from kafka._runtime.asyncio_driver import as_asyncio, call_on
@@ -130,7 +131,7 @@ class AsyncRecordFuture(RecordFuture):
             return
         state.callbacks.append((fn, context))
         if len(state.callbacks) == 1:
-            self._batch.follow(self, self._settled, self._settled)
+            self._batch.follow(self, self._settled, self._failed)
 
     def remove_done_callback(self, fn: Callback, /) -> int:
         """Remove all instances of a callback; return how many there were."""
@@ -139,8 +140,16 @@ class AsyncRecordFuture(RecordFuture):
         removed, callbacks[:] = len(callbacks) - len(kept), kept
         return removed
 
-    def _settled(self, _outcome: object) -> object:
-        call_on(self._batch.partition.owner.event_thread, self.get_loop(), self._call_back)
+    def _settled(self, _outcome: object) -> None:
+        # Hot: each record that is awaited.
+        owner = self._batch.partition.owner
+        if owner.event_thread == get_ident():
+            self._call_back()
+        else:
+            call_on(owner.event_thread, self.get_loop(), self._call_back)
+
+    def _failed(self, outcome: object) -> object:
+        self._settled(outcome)
         return UNSEEN if self._is_cancelled else None
 
     def _call_back(self) -> None:

@@ -370,7 +370,7 @@ class RecordFutures(Sequence[FutureT]):
         """Return what `result` gets from each future; if one of them raises, the program has seen all failures."""
         try:
             return [result(future) for future in self]
-        except BaseException:
+        except Exception:
             for future in self:
                 future._error()
             raise
