@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.broker import batches
-from kafka.broker.cluster.creation import create_on_demand
+from kafka.broker.cluster.creation import MOST_PARTITIONS, create_on_demand
 from kafka.broker.cluster.thread import ClusterOptions, ClusterThread, Snapshot
 from kafka.broker.cluster.topics import Partition, Topic, is_valid_topic_name, move_leader
 from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_codes
@@ -576,6 +576,8 @@ def check_topic(name: str, partitions: int) -> None:
         raise IllegalArgumentError(f"topic {name!r}: the number of partitions must be an int, not {partitions!r}")
     if partitions < 1:
         raise IllegalArgumentError(f"a topic has at least one partition, not {partitions}")
+    if partitions > MOST_PARTITIONS:
+        raise IllegalArgumentError(f"topic {name!r}: at most {MOST_PARTITIONS:,} partitions, not {partitions:,}")
 
 
 def text_of(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka.broker.cluster.coordinators import PARTITIONS
 from kafka.broker.cluster.topics import INTERNAL_TOPICS, name_problem, place_replicas
@@ -17,6 +17,7 @@ from kafka.errors import (
     InvalidRequestError,
     InvalidTopicError,
     TopicAlreadyExistsError,
+    UnknownError,
 )
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.topics import Topic
 
 __all__ = [
+    "MOST_PARTITIONS",
     "TopicPlan",
     "check_assignment",
     "check_topic_configs",
@@ -34,8 +36,8 @@ __all__ = [
 ]
 
 _DEFAULT = -1
-#: Kafka's MAX_PARTITIONS_PER_BATCH.
-_MOST_PARTITIONS = 10_000
+#: The most partitions that one request makes: Kafka's MAX_PARTITIONS_PER_BATCH.
+MOST_PARTITIONS: Final = 10_000
 
 
 class TopicPlan(NamedTuple):
@@ -81,7 +83,7 @@ def plan_topic(
 
 def create_on_demand(cluster: Cluster, name: str) -> Topic | None:
     """Create the topic that a client names which does not exist; None where the broker's configuration forbids it."""
-    if not cluster.configs.broker_bool("auto.create.topics.enable"):
+    if not cluster.configs.broker_bool("auto.create.topics.enable") or is_too_much(cluster, [_DEFAULT]):
         return None
     problem = name_problem(name)
     if problem:
@@ -103,7 +105,7 @@ def twin_of(cluster: Cluster, name: str) -> str | None:
 def is_too_much(cluster: Cluster, counts: Iterable[int]) -> bool:
     """Whether these are more partitions than Kafka makes for one request; -1 takes the default."""
     default = cluster.configs.broker_int("num.partitions")
-    return sum(default if count == _DEFAULT else count for count in counts) > _MOST_PARTITIONS
+    return sum(default if count == _DEFAULT else count for count in counts) > MOST_PARTITIONS
 
 
 def _check_copies(copies: int, nodes: int) -> None:
@@ -185,6 +187,8 @@ def plan_partitions(
             f"The topic {topic.name} currently has {have} partition(s); {count} would not be an increase."
         )
     more = count - have
+    if more > MOST_PARTITIONS:
+        raise UnknownError(None)  # Kafka has no better word for it here
     copies = len(topic.partitions[0].replicas)
     if assignments is None:
         nodes = sorted(cluster.nodes)

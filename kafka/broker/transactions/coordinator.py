@@ -144,7 +144,6 @@ class TransactionCoordinator:
             raise ConcurrentTransactionsError
         if record.state is State.ONGOING:
             # No producer has the epoch of the fence; the next attempt gets the one after it.
-            self._check_expected(record, expected)
             # But a producer that aborts its own transaction so is not fenced: its next attempt gets that epoch.
             is_own = expected.epoch != NO_EPOCH and expected.epoch == record.epoch
             self._abort_fenced(record, last_epoch=expected.epoch if is_own else NO_EPOCH)
@@ -155,10 +154,6 @@ class TransactionCoordinator:
         record.start_ms = -1
         self._save(record)
         return granted
-
-    def _check_expected(self, record: TransactionRecord, expected: Granted) -> None:
-        if expected.epoch not in (NO_EPOCH, record.epoch, record.last_epoch):
-            raise ProducerFencedError
 
     def _bump(self, record: TransactionRecord, expected: Granted) -> Granted:
         is_repeated = expected.epoch != NO_EPOCH and record.epoch not in (NO_EPOCH, expected.epoch)
@@ -355,5 +350,5 @@ def _is_known(record: TransactionRecord, expected: Granted) -> bool:
 def _is_repeated_end(record: TransactionRecord, producer: Granted) -> bool:
     """Whether this end was carried out already, and its answer got lost (KIP-890)."""
     if record.producer_id == producer.producer_id:
-        return record.epoch == producer.epoch + 1 and record.state is not State.ONGOING
+        return record.epoch == producer.epoch + 1 and record.state not in (State.ONGOING, State.EMPTY)
     return record.previous_producer_id == producer.producer_id and producer.epoch == LAST_EPOCH and record.epoch == 0

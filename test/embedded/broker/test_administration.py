@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafka.broker import Broker
-from kafka.errors import RecordListTooLargeError
-from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, ElectLeadersRequest
+from kafka.errors import IllegalArgumentError, RecordListTooLargeError, UnknownTopicOrPartitionError
+from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, ElectLeadersRequest
 from kafka.protocol.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from kafka.protocol.fields import ZERO_UUID
 from kafka.protocol.metadata import MetadataRequest
@@ -175,3 +175,22 @@ def test_a_resource_is_changed_once_in_a_request_or_not_at_all(shared: Broker, c
     assert shared.run(lambda cluster: cluster.topics["altered"].configs) == {}
     absent = (2, "altered", [("no.such.option", 1, None)])
     assert client.ask(IncrementalAlterConfigsRequest[1](resources=[absent])).responses[0].error_code == 0
+
+
+def test_more_partitions_than_kafka_makes_at_once_are_refused() -> None:
+    much = 1_000_000_000
+    with Broker(topics=["t"], configs={"num.partitions": much}) as broker, wire(broker) as client:
+        made = client.ask(
+            CreateTopicsRequest[7](topics=[("u", much, 1, [], []), ("v", -1, 1, [], [])], timeout_ms=1000)
+        )
+        assert [one.error_code for one in made.topics] == [44, 44]
+        grown = client.ask(CreatePartitionsRequest[3]([("t", much, None)], 1000, False))
+        assert [(one.error_code, one.error_message) for one in grown.results] == [(-1, None)]
+        assert client.ask(MetadataRequest[4](["w"], True)).topics[0].error_code == 3
+        with pytest.raises(UnknownTopicOrPartitionError):
+            broker.append("w", "")
+        with pytest.raises(IllegalArgumentError, match=r"topic 'x': at most 10,000 partitions, not 1,000,000,000"):
+            broker.create_topic("x", much)
+        assert client.ask(CreatePartitionsRequest[3]([("t", 10_001, None)], 1000, False)).results[0].error_code == 0
+    with pytest.raises(IllegalArgumentError, match="at most 10,000 partitions"):
+        Broker(topics={"t": much})

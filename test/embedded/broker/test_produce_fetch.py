@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import select
 import struct
 import threading
 import time
@@ -504,6 +505,32 @@ def test_read_committed_stops_at_open_transactions_and_lists_aborted_ones(
     assert [(one.producer_id, one.first_offset) for one in part.aborted_transactions] == [(5, 0)]
     assert [record.value for record in shared.records(topic, committed=True)] == [b"plain"]
     assert only(client.ask(fetch(topic, offset=3, isolation_level=1))).aborted_transactions == []
+
+
+def test_a_read_committed_fetch_waits_for_the_end_of_the_transaction_and_not_for_its_records(
+    shared: Broker, client: Wire, topic: str
+) -> None:
+    def write(cluster: Any, sequence: int) -> None:
+        data = batch(b"t" * 1000, producer_id=5, producer_epoch=0, base_sequence=sequence, transactional=True)
+        cluster.append(cluster.partition(topic, 0), data)
+
+    def is_answered() -> bool:
+        for _ in range(3):  # passes of the loop: what it had to answer is sent
+            shared.run(lambda _: None)
+        return bool(select.select([client.socket], [], [], 0)[0])
+
+    shared.run(lambda cluster: write(cluster, 0))
+    shared.forget_requests()
+    client.send(fetch(topic, isolation_level=1, max_wait_ms=60_000))
+    deadline = time.monotonic() + 30
+    while not any(seen.name == "Fetch" for seen in shared.requests):
+        assert time.monotonic() < deadline
+    assert not is_answered()
+    shared.run(lambda cluster: write(cluster, 1))
+    assert not is_answered()
+    shared.run(lambda cluster: cluster.append_marker(cluster.partition(topic, 0), 5, 0, committed=True))
+    _, reply = client.receive(FetchRequest[12].RESPONSE_TYPE)
+    assert values(only(reply).records) == [b"t" * 1000] * 2
 
 
 def test_interceptors_see_messages_within_replies(shared: Broker, client: Wire, topic: str) -> None:

@@ -39,7 +39,8 @@ def _create(
     try:
         replicas = plan_partitions(call.cluster, topic, asked.count, assignments)
     except BrokerResponseError as error:
-        return asked.name, error.code, str(error.args[0])
+        reason = error.args[0] if error.args else None
+        return asked.name, error.code, None if reason is None else str(reason)
     if not request.validate_only:
         call.cluster.add_partitions(topic, replicas)
     return asked.name, 0, None

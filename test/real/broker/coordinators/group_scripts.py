@@ -483,23 +483,6 @@ def getting_back_what_is_revoked(script: Script) -> None:
     script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
 
 
-def narrowing_while_revoking(script: Script) -> None:
-    ids = prepare(script, ("u8", 2), ("v8", 2))
-    here = script.connect()
-    group = "c8"
-    everything = [(ids["u8"], [0, 1]), (ids["v8"], [0, 1])]
-    first = script.ask(here, enter(group, "a", ["u8", "v8"]))
-    script.ask(here, beat(group, "a", first.member_epoch, owned=everything))
-    script.ask(here, enter(group, "b", ["u8", "v8"]))
-    script.ask(here, beat(group, "a", first.member_epoch))
-    script.ask(here, beat(group, "a", first.member_epoch, topics=["u8"], owned=everything, rebalance=5000))
-    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
-    less = script.ask(here, beat(group, "a", first.member_epoch, topics=["v8"], owned=everything, rebalance=5000))
-    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
-    script.ask(here, beat(group, "a", first.member_epoch, owned=told(less)))
-    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
-
-
 def commits_of_earlier_epochs(script: Script) -> None:
     ids = prepare(script, ("u9", 4))
     here = script.connect()
@@ -579,7 +562,6 @@ CONSUMER_SCRIPTS: list[Callable[[Script], None]] = [
     handing_over,
     revoking_twice,
     getting_back_what_is_revoked,
-    narrowing_while_revoking,
     commits_of_earlier_epochs,
     static_consumers,
     going_over,

@@ -131,3 +131,27 @@ def test_the_file_does_not_grow_without_end(tmp_path: Path) -> None:
     assert len(path.read_bytes().splitlines()) < 2000
     store.close()
     assert len(path.read_bytes().splitlines()) == 1
+
+
+def test_a_rewritten_file_is_on_the_disk_before_it_takes_the_old_one_s_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tables"
+    store = Store(path)
+    store.table("t")["k"] = 1
+    done: list[tuple[str, int]] = []
+    fsync, rename = os.fsync, Path.replace
+
+    def note_fsync(fd: int) -> None:
+        done.append(("fsync", os.fstat(fd).st_ino))
+        fsync(fd)
+
+    def note_rename(source: Path, target: Path) -> Path:
+        done.append(("rename", source.stat().st_ino))
+        return rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", note_fsync)
+    monkeypatch.setattr(Path, "replace", note_rename)
+    store.close()
+    inode = path.stat().st_ino
+    assert done.index(("fsync", inode)) < done.index(("rename", inode))

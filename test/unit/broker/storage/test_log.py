@@ -14,7 +14,7 @@ from kafka.broker.storage.times import Reader, first_at_or_after, greatest_times
 from kafka.errors import InvalidProducerEpochError, OutOfOrderSequenceNumberError, TransactionCoordinatorFencedError
 from kafka.record.batch import decode_batch
 from kafka.record.batch_builder import BatchBuilder
-from kafka.record.header import read_header, scan
+from kafka.record.header import BatchHeader, read_header, scan
 
 NOW = 1_700_000_000_000
 
@@ -269,6 +269,22 @@ def test_late_markers_are_fenced(make: Callable[..., Log]) -> None:
         log.append_marker(1, 3, 0, committed=True, coordinator_epoch=4)
     with pytest.raises(InvalidProducerEpochError):
         check(log, sent(0, epoch=2))
+
+
+def test_a_batch_is_a_duplicate_only_with_the_same_first_and_last_sequence(make: Callable[..., Log]) -> None:
+    log = make()
+    log.append(batch(b"a", b"b", b"c", producer_id=1, producer_epoch=0, base_sequence=0), 0)
+
+    def again(*values: bytes, sequence: int = 0) -> BatchHeader:
+        header = read_header(batch(*values, producer_id=1, producer_epoch=0, base_sequence=sequence))
+        assert header is not None
+        return header
+
+    assert log.producers.find_duplicate(again(b"a", b"b", b"c")) is not None
+    for other in (again(b"a", b"b"), again(b"a", b"b", b"c", b"d"), again(b"b", b"c", sequence=1)):
+        assert log.producers.find_duplicate(other) is None
+        with pytest.raises(OutOfOrderSequenceNumberError):
+            log.producers.check(other, begins_at_zero=False)
 
 
 def test_idle_producers_are_forgotten_but_not_their_transactions(make: Callable[..., Log], clock: Clock) -> None:

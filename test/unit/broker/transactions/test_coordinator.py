@@ -222,6 +222,30 @@ def test_a_producer_whose_transaction_another_one_has_aborted_stays_fenced() -> 
         bench.coordinator.init_producer("x", 60.0, who)
 
 
+def test_a_producer_of_an_earlier_epoch_aborts_the_open_transaction_and_is_fenced_itself() -> None:
+    bench = Bench()
+    earliest = bench.start()
+    bench.start()
+    current = bench.start()
+    bench.coordinator.add("x", current, [A])
+    with pytest.raises(ConcurrentTransactionsError):  # the epoch is looked at when there is one to be given out
+        bench.coordinator.init_producer("x", 60.0, earliest)
+    assert bench.state() is State.COMPLETE_ABORT
+    assert bench.log.markers == [(A, current.producer_id, current.epoch + 1, False)]
+    for fenced in (earliest, current):
+        with pytest.raises(ProducerFencedError):
+            bench.coordinator.init_producer("x", 60.0, fenced)
+
+
+def test_an_end_from_before_the_producer_s_last_start_is_fenced() -> None:
+    bench = Bench()
+    who = bench.start()
+    again = bench.end(who, committed=False)
+    assert bench.coordinator.init_producer("x", 60.0, who) == again
+    with pytest.raises(ProducerFencedError):
+        bench.end(who, committed=False)
+
+
 def test_when_the_epochs_are_used_up_the_next_producer_id_comes() -> None:
     bench = Bench()
     who = bench.start()
