@@ -346,14 +346,19 @@ class RecordFutures(Sequence[FutureT]):
             raise IndexError(f"there is no record {position} among {self._count}")
         span = bisect_right(self._firsts, at) - 1
         batch, begin = self._spans[span]
-        return self.record_future(batch, begin + at - self._firsts[span], *self._facts(at))
+        future = object.__new__(self.record_future)
+        RecordFuture.__init__(future, batch, begin + at - self._firsts[span], *self._facts(at))
+        return future
 
     def __iter__(self) -> Iterator[FutureT]:
-        facts = self._facts
+        # Past the constructor of FutureRecordMetadata, which also takes the arguments of older releases.
+        facts, kind, new, fill = self._facts, self.record_future, object.__new__, RecordFuture.__init__
         ends = [*self._firsts, self._count][1:]
         for (batch, begin), first, end in zip(self._spans, self._firsts, ends, strict=True):
             for at in range(first, end):
-                yield self.record_future(batch, begin + at - first, *facts(at))
+                future = new(kind)
+                fill(future, batch, begin + at - first, *facts(at))
+                yield future
 
     def batches(self) -> list[ProducerBatch]:
         """Return the batches that the records are in, each once: to follow many records through a few objects."""

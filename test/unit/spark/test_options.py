@@ -213,8 +213,8 @@ def test_options_that_contradict_each_other_are_called_what_the_program_calls_th
     with pytest.raises(KafkaSparkOptionError) as caught:
         parsed(kafka__default__api__timeout__ms="15000", kafka__request__timeout__ms="20000")
     assert str(caught.value) == (
-        "Options do not go together: kafka.default.api.timeout.ms must be at least kafka.request.timeout.ms, which is "
-        "20000, not 15000"
+        "Options do not go together: kafka.default.api.timeout.ms must be at least kafka.request.timeout.ms (20000), "
+        "not 15000: lower kafka.request.timeout.ms too"
     )
     with pytest.raises(KafkaSparkOptionError, match=r"needs kafka\.sasl\.jaas\.config with username and password"):
         parsed(kafka__security__protocol="SASL_SSL", kafka__sasl__mechanism="PLAIN")
