@@ -2,7 +2,7 @@
 
 The faces (`KafkaConsumer`, and the one of asyncio) check arguments; the parts below exchange requests with the brokers.
 The ``async def`` methods here are application-side coroutines (`kafka._runtime.application`): they wait through the
-`Application` that the engine was made with, in the application's thread or task, and call user code there. A call that
+`Application` that the core was made with, in the application's thread or task, and call user code there. A call that
 is cancelled while it waits has taken no records.
 """
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from kafka.metrics import Metrics
     from kafka.record.columns import Columns
 
-__all__ = ["Engine", "Only"]
+__all__ = ["ConsumerCore", "Only"]
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ Only: TypeAlias = Collection[TopicPartition] | None
 _CLOSE_TIMEOUT: Final = 30.0  # seconds
 
 
-class Engine:
+class ConsumerCore:
     """A consumer without the checks of its arguments."""
 
     record_type: ClassVar[type[ConsumerRecord]] = ConsumerRecord
