@@ -198,17 +198,17 @@ class AIOConsumerCore(ConsumerCore):
             self.rows = iter(cast("list[ConsumerRecord]", chunk.records))  # of `record_type`
         return chunk
 
-    async def _ready(self) -> bool:
+    def _is_held(self) -> bool:
+        return bool(self.stopping or self.errors or self.serving or self._is_due())
+
+    async def _serve_first(self) -> bool:
         if self.stopping:
             raise ConsumerStoppedError("The consumer was stopped")
         if self.errors:
             raise self.errors.popleft()
-        if self.serving:
-            return False
-        if self._is_due():
+        if not self.serving:
             self.waiting.notify()  # `attend` serves
-            return False
-        return True
+        return False
 
     def _taken(self) -> None:
         self._uncommitted = True

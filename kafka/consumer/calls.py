@@ -209,9 +209,9 @@ class ImmediateCalls:
         """Return the deadline of a call that looks offsets up."""
         return self._until(timeout_ms)
 
-    def _poll_until(self, timeout_ms: float) -> float:
+    def _poll_until(self, core: ConsumerCore, timeout_ms: float) -> float:
         """Return the deadline of a call that takes records."""
-        return self._usable().deadline(checked_timeout(timeout_ms))
+        return core.deadline(checked_timeout(timeout_ms))
 
     async def _taking(self, what: str) -> ConsumerCore:  # noqa: ARG002
         """Return the core for a call that takes records."""
@@ -244,7 +244,7 @@ class ConsumerCalls(ImmediateCalls):
                 "poll(), or make a consumer without them"
             )
         at_least = _COLUMN_RECORDS if max_records is None else checked_limit(max_records)
-        return await core.poll_columns(at_least, self._poll_until(timeout_ms))
+        return await core.poll_columns(at_least, self._poll_until(core, timeout_ms))
 
     # Positions…
 

@@ -265,13 +265,13 @@ class ConsumerCore:
     ) -> T:
         # Records are taken right before the return: nothing is awaited after that, so no cancellation can lose them.
         collector, membership = self.collector, self.membership
+        future: Future[None] | None = None
         taking = False
         try:
             while True:
-                future = self.waiting.armed()
                 if membership is not None:
                     membership.polled()
-                if not await self._ready():
+                if self._is_held() and not await self._serve_first():
                     future = self.waiting.armed()
                 else:
                     if collector.may_have_data:
@@ -282,20 +282,21 @@ class ConsumerCore:
                             self._taken()
                             return found
                         taking = False
-                    if self._is_due():
+                    if future is None or self._is_due():
+                        future = self.waiting.armed()  # then look again: what comes from now on completes it
                         continue
                 if not await self._wait(future, deadline, only):
                     return nothing
+                future = self.waiting.armed()
         except BaseException as error:
             if taking and not isinstance(error, KafkaError):  # Ctrl-C: the records do not reach the application
                 with SignalsDeferred(self.loop):
                     collector.take_back()
             raise
 
-    async def _ready(self) -> bool:
-        """Do what is due before records are returned; return whether they may be returned now."""
-        if self._is_due():
-            await self._serve()
+    async def _serve_first(self) -> bool:
+        """Do what comes before records are returned; return whether they may be returned now."""
+        await self._serve()
         return True
 
     def _taken(self) -> None:
@@ -311,6 +312,9 @@ class ConsumerCore:
             or self.client.cluster.topology is not self._seen_topology
             or (membership is not None and membership.due)
         )
+
+    _is_held = _is_due
+    """Whether something comes before records are returned. An attribute, as each poll() asks."""
 
     async def _serve(self) -> None:
         """Do what only the application can do: raise, reassign, let the group work."""

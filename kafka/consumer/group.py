@@ -167,17 +167,17 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         """Do what `poll` does; the method that some tracers replace."""
         core = self._usable()
         limit = int(self.config["max_poll_records"]) if max_records is None else checked_limit(max_records)
-        deadline = self._poll_until(timeout_ms, stacklevel=4)  # below poll()
+        deadline = self._poll_until(core, timeout_ms, stacklevel=4)  # below poll()
         return self._complete(core.poll(limit, deadline, move_on=update_offsets))
 
-    def _poll_until(self, timeout_ms: float, stacklevel: int = 6) -> float:
+    def _poll_until(self, core: ConsumerCore, timeout_ms: float, stacklevel: int = 6) -> float:
         if type(timeout_ms) is float and 0 < timeout_ms <= _LIKELY_SECONDS:
             warnings.warn(
                 f"poll({timeout_ms}) waits for {timeout_ms:g} milliseconds: timeouts of a KafkaConsumer are in "
                 f"milliseconds, as in poll({timeout_ms * 1000:.0f}) for {timeout_ms:g} seconds",
                 stacklevel=stacklevel,
             )
-        return super()._poll_until(timeout_ms)
+        return core.deadline(checked_timeout(timeout_ms))
 
     poll_batches = blocking(ConsumerCalls.poll_batches)
 
