@@ -283,7 +283,7 @@ class ConsumerCore:
                             return found
                         taking = False
                     if future is None or self._is_due():
-                        future = self.waiting.armed()  # then look again: what comes from now on completes it
+                        future = self.waiting.armed()  # then look again: data from now on completes it
                         continue
                 if not await self._wait(future, deadline, only):
                     return nothing
