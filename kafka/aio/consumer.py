@@ -1,6 +1,6 @@
 """`AIOKafkaConsumer`: reads records from a cluster, in tasks of asyncio: arguments, units, names."""
 
-# ruff: noqa: SLF001 - a consumer, its face and its engine are one thing in three modules
+# ruff: noqa: SLF001 - a consumer and its core are one thing in two modules
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, Type
 
 from kafka._core.client import Client, make_client
 from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
-from kafka.aio.consumer_engine import AIOEngine, ListenerTask
+from kafka.aio.consumer_core import AIOConsumerCore, ListenerTask
 from kafka.aio.consumer_offsets import ConsumerOffsets
 from kafka.aio.lifecycle import Phase
 from kafka.config import Config, defaults, name_client
@@ -88,7 +88,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         "rebalance_timeout_ms": None,
     }
 
-    _engine: AIOEngine
+    _core: AIOConsumerCore
     _kind = "consumer"
     _stopped_error = ConsumerStoppedError
 
@@ -149,7 +149,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         self._subscription = SubscriptionState()
         self._listener_context: contextvars.Context | None = None
         self._token = object()  # stands for this consumer in the context of its listener, which must not keep it alive
-        self._core: Client
+        self._client: Client
         self._attending: asyncio.Task[None] | None = None
         self._client_view: AIOKafkaClient | None = None
         self._commits_at_end = True
@@ -161,38 +161,38 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
     def _open(self) -> Loop:
         self._subscription.forget_positions()  # of an earlier start() that failed
-        self._core = make_client(self.config, self._world(self.config))
-        return self._core.loop
+        self._client = make_client(self.config, self._world(self.config))
+        return self._client.loop
 
     async def _begin(self) -> None:
         application = ListenerTask(self._driver, _inside_listener, self._token)
         application.context, application.timeout = self._listener_context, self._rebalance_timeout
         self._application = application
-        engine = self._engine = AIOEngine(self.config, self._core, application, self._subscription)
-        if engine.membership is not None:
-            engine.membership.rebalance_timeout = self._rebalance_timeout
-        self._core.cluster.set_topics(self._subscription.wanted_topics)
-        await self._application.run(self._core.bootstrap(), what="looking for a broker")
+        core = self._core = AIOConsumerCore(self.config, self._client, application, self._subscription)
+        if core.membership is not None:
+            core.membership.rebalance_timeout = self._rebalance_timeout
+        self._client.cluster.set_topics(self._subscription.wanted_topics)
+        await self._application.run(self._client.bootstrap(), what="looking for a broker")
         assert self._aio is not None
         # An empty context: the task lives as long as the consumer, and would keep what the caller has in its own.
-        self._attending = contextvars.Context().run(self._aio.create_task, engine.attend())
+        self._attending = contextvars.Context().run(self._aio.create_task, core.attend())
         if self._subscription.is_automatic:
-            await self._wait_for_assignment(engine)
+            await self._wait_for_assignment(core)
 
-    async def _wait_for_assignment(self, engine: AIOEngine) -> None:
+    async def _wait_for_assignment(self, core: AIOConsumerCore) -> None:
         """Wait for the first assignment of a group, or for the topology; raise what stands in the way of it."""
         seconds = self.config.seconds("default_api_timeout_ms")
         deadline = self._deadline(seconds)
-        member = engine.membership
+        member = core.membership
         while True:
-            future = engine.waiting.armed()
+            future = core.waiting.armed()
             if member is not None:
                 member.heartbeat.poll()  # an application that waits in start() is not stuck
-            if engine.stopping:
+            if core.stopping:
                 raise ConsumerStoppedError("The consumer was stopped while it was starting")
-            if engine.errors:
-                raise engine.errors.popleft()
-            if not engine.serving and not engine._is_due() and (member is None or self._subscription.had_assignment):
+            if core.errors:
+                raise core.errors.popleft()
+            if not core.serving and not core._is_due() and (member is None or self._subscription.had_assignment):
                 return
             if await self._application.wait(future, deadline) or member is None:
                 continue
@@ -224,61 +224,61 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         await self.stop(None if timeout_ms is None else checked_timeout(timeout_ms), commit=autocommit)
 
     async def _finish(self, deadline: float) -> None:
-        engine = self._engine
+        core = self._core
         self._subscription.listener = None  # it is for rebalances; the application knows that it stops
         try:
-            await self._end_attending(engine, deadline)
-            await engine.close(max(0.0, deadline - engine.loop.time()), commit=self._commits_at_end)
+            await self._end_attending(core, deadline)
+            await core.close(max(0.0, deadline - core.loop.time()), commit=self._commits_at_end)
         finally:
             if self._attending is not None:
                 self._attending.cancel()
 
-    async def _end_attending(self, engine: AIOEngine, deadline: float) -> None:
+    async def _end_attending(self, core: AIOConsumerCore, deadline: float) -> None:
         """End the calls that wait, and the task that serves the group, in half of the time."""
-        engine.stop_waiting()
+        core.stop_waiting()
         attending = self._attending
         if attending is None:
             return
-        half = (deadline + engine.loop.time()) / 2
-        while engine.departing and not attending.done():  # what unsubscribe() has begun comes to its end
-            if not await self._application.wait(engine.waiting.armed(), half):
+        half = (deadline + core.loop.time()) / 2
+        while core.departing and not attending.done():  # what unsubscribe() has begun comes to its end
+            if not await self._application.wait(core.waiting.armed(), half):
                 break
         attending.cancel()
-        await asyncio.wait({attending}, timeout=max(0.0, half - engine.loop.time()))
+        await asyncio.wait({attending}, timeout=max(0.0, half - core.loop.time()))
 
     async def _give_up(self) -> None:
         """Leave the group, which start() may have joined: its members would wait for the end of the session."""
-        engine, subscription = self._begun, self._subscription
-        if engine is None or engine.membership is None:
+        core, subscription = self._begun, self._subscription
+        if core is None or core.membership is None:
             return
-        deadline = engine.deadline(_GIVE_UP)
+        deadline = core.deadline(_GIVE_UP)
         listener, subscription.listener = subscription.listener, None  # the next start() has it again
         try:
-            await self._end_attending(engine, deadline)
-            await engine.membership.finish(deadline, commit=False, patient=True)
+            await self._end_attending(core, deadline)
+            await core.membership.finish(deadline, commit=False, patient=True)
         finally:
             subscription.listener = listener
 
     def _release(self) -> None:
-        engine = self._begun
+        core = self._begun
         attending, self._attending = self._attending, None
         if attending is not None:
             attending.cancel()
-        if engine is not None:
-            engine.stop_waiting()
-            engine.closed = True
-            engine.fetcher.stop()
-        self._core.shut_down()
+        if core is not None:
+            core.stop_waiting()
+            core.closed = True
+            core.fetcher.stop()
+        self._client.shut_down()
 
     @property
-    def _begun(self) -> AIOEngine | None:
-        """The engine, once `start` has made it."""
-        return self._engine
+    def _begun(self) -> AIOConsumerCore | None:
+        """The core, once `start` has made it."""
+        return self._core
 
-    def _usable(self, *, any_thread: bool = False) -> AIOEngine:
+    def _usable(self, *, any_thread: bool = False) -> AIOConsumerCore:
         if not any_thread:
             self._check_usable()
-        return self._engine
+        return self._core
 
     def _check_usable(self) -> None:
         if self._phase is Phase.STARTING and self._begun is not None:
@@ -288,7 +288,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         super()._check_usable()
 
     def _free(self) -> None:
-        if hasattr(self, "_core"):
+        if hasattr(self, "_client"):
             super()._free()
 
     @property
@@ -299,7 +299,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         if self._phase is not Phase.STARTED:
             self._refuse()
         if self._client_view is None:
-            self._client_view = AIOKafkaClient.of(self, self._core)
+            self._client_view = AIOKafkaClient.of(self, self._client)
         return self._client_view
 
     # Reading…
@@ -315,7 +315,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         only = frozenset(checked_partitions(partitions))
         await self._yield()
         while True:
-            found = await self._engine.poll(1, math.inf, only=only)
+            found = await self._core.poll(1, math.inf, only=only)
             for records in found.values():
                 for record in records:  # none if an interceptor left it out
                     return cast("ConsumerRecord[K, V]", record)
@@ -331,10 +331,10 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         self._check_get("getmany()")
         limit = self._limit(max_records)
         only = frozenset(checked_partitions(partitions)) if partitions else None
-        deadline = self._engine.deadline(checked_timeout(timeout_ms))
+        deadline = self._core.deadline(checked_timeout(timeout_ms))
         await self._yield()
         try:
-            return cast("Records[K, V]", await self._engine.poll(limit, deadline, only=only))
+            return cast("Records[K, V]", await self._core.poll(limit, deadline, only=only))
         except ConsumerStoppedError:
             return {}
 
@@ -344,19 +344,19 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         """Return records by partition, as `getmany`. With ``update_offsets=False`` the same records come again."""
         self._check_get("poll()")
         limit = self._limit(max_records)
-        deadline = self._engine.deadline(checked_timeout(timeout_ms))
+        deadline = self._core.deadline(checked_timeout(timeout_ms))
         await self._yield()
-        return cast("Records[K, V]", await self._engine.poll(limit, deadline, move_on=update_offsets))
+        return cast("Records[K, V]", await self._core.poll(limit, deadline, move_on=update_offsets))
 
     def _limit(self, max_records: int | None) -> int:
         if max_records is not None:
             return checked_limit(max_records)
         return self._most_records or _MOST_RECORDS
 
-    async def _taking(self, what: str) -> AIOEngine:
+    async def _taking(self, what: str) -> AIOConsumerCore:
         self._check_get(what)
         await self._yield()
-        return self._engine
+        return self._core
 
     def __aiter__(self) -> Self:
         if self._phase is not Phase.STARTED:
@@ -366,10 +366,10 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
     async def __anext__(self) -> ConsumerRecord[K, V]:
         # Hot: `_next` once more, with the look at the phase.
         if self._phase is Phase.STARTED and get_ident() == self._thread and self._aio_runs():
-            engine = self._engine
+            core = self._core
             chunk = self._subscription.chunk
             if chunk is not None and not chunk.interrupted and _clock() < self._yield_at:
-                for record in engine.rows:
+                for record in core.rows:
                     chunk.cursor.returned = record
                     return record
         try:
@@ -384,15 +384,15 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
     async def _next(self) -> ConsumerRecord[K, V]:
         """Return the next record of any partition. Nothing is awaited between taking it and returning it."""
-        engine, subscription = self._engine, self._subscription
+        core, subscription = self._core, self._subscription
         if subscription.mode is Mode.NONE:
             raise IllegalStateError("There is nothing to read: call subscribe() or assign() first")
         while True:
             await self._yield()
             chunk = subscription.chunk
             if chunk is None or chunk.interrupted:
-                chunk = await engine.shared_chunk()
-            for record in engine.rows:
+                chunk = await core.shared_chunk()
+            for record in core.rows:
                 chunk.cursor.returned = record
                 return record
             subscription.end_iteration()
@@ -424,7 +424,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         rebalanced since, a transaction with the offsets of these records fails, and can be aborted: another member may
         read them.
         """
-        member, identity = self._member(), self._engine.identity
+        member, identity = self._member(), self._core.identity
         if identity is None or _inside_listener.get() is self._token:
             return member.group_metadata()
         return identity
@@ -456,8 +456,8 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         self._listener_context = None if listener is None else contextvars.copy_context()
         if self._phase is not Phase.NEW:
             self._listening.context = self._listener_context
-            self._engine.look_at_subscription()
-            self._engine.waiting.notify()
+            self._core.look_at_subscription()
+            self._core.waiting.notify()
 
     @property
     def _listening(self) -> ListenerTask:
@@ -471,7 +471,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         if self._phase is Phase.NEW:
             self._subscription.unsubscribe()
             return
-        self._engine.depart()
+        self._core.depart()
 
     def subscription(self) -> set[str]:
         """The topics subscribed to; with a pattern the topics that it matches now."""
@@ -482,7 +482,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         self._check_not_stopped()
         self._subscription.assign_by_user(partitions)
         if self._phase is not Phase.NEW:
-            self._engine.waiting.notify()
+            self._core.waiting.notify()
 
     def _check_not_stopped(self) -> None:
         if self._phase in {Phase.STOPPING, Phase.STOPPED}:
@@ -511,19 +511,19 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
     @property
     def member_id(self) -> str | None:
         """The name that the coordinator gave to this member; None without a group, empty while it is out of it."""
-        engine = self._begun
-        if engine is None or engine.membership is None:
+        core = self._begun
+        if core is None or core.membership is None:
             return None
-        return engine.membership.generation.member_id
+        return core.membership.generation.member_id
 
     def bootstrap_connected(self) -> bool:
         """Whether there is a connection to a broker."""
-        return self._phase is Phase.STARTED and any(link.ready for link in self._core.links())
+        return self._phase is Phase.STARTED and any(link.ready for link in self._client.links())
 
     def metrics(self, raw: bool = False) -> Any:
         """The metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
-        engine = self._begun
-        metrics = None if engine is None else engine.metrics
+        core = self._begun
+        metrics = None if core is None else core.metrics
         if metrics is None:
             return None
         return dict(metrics.metrics if raw else metrics.snapshot())
@@ -533,10 +533,10 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
 
         In the form of all clients (``docs/operations.rst``); see `KafkaConsumer.health`.
         """
-        engine = self._begun
-        if engine is None:
+        core = self._begun
+        if core is None:
             return {"ok": False, "closed": self.closed, "problems": [f"the consumer is {self._phase.value}"]}
-        return engine.health()
+        return core.health()
 
     def __repr__(self) -> str:
         names = f"client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}"

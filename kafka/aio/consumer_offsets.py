@@ -26,7 +26,7 @@ __all__ = ["ConsumerOffsets"]
 class ConsumerOffsets(ConsumerCalls, Lifecycle):
     """The calls of `AIOKafkaConsumer` that concern offsets and have the form of aiokafka's. They return no records."""
 
-    _core: Client
+    _client: Client
 
     # Positions…
 
@@ -97,7 +97,7 @@ class ConsumerOffsets(ConsumerCalls, Lifecycle):
         fetched_at = self._subscription.get(checked_partition(partition)).fetched_at
         if fetched_at is None:
             return None
-        clock = self._core.environment.clock
+        clock = self._client.environment.clock
         return int((clock.time() - (clock.monotonic() - fetched_at)) * 1000)
 
     # The group…
@@ -141,4 +141,4 @@ class ConsumerOffsets(ConsumerCalls, Lifecycle):
         """The partitions of a topic as far as it is known: one that is read, or after `topics`. Else None."""
         if self._phase is Phase.NEW:
             return None
-        return self._core.cluster.partitions_for_topic(topic)
+        return self._client.cluster.partitions_for_topic(topic)

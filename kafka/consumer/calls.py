@@ -2,7 +2,7 @@
 
 A call that waits is an application-side coroutine of `ConsumerCalls`: `KafkaConsumer` has a method that `blocking`
 makes of it, `kafka.aio.AIOKafkaConsumer` inherits it. Both inherit the calls that do not wait, `ImmediateCalls`. A
-consumer brings `_usable`, which returns the engine for a call or says why there is none. A call whose form is
+consumer brings `_usable`, which returns the core for a call or says why there is none. A call whose form is
 aiokafka's in asyncio is overridden there.
 """
 
@@ -37,7 +37,7 @@ from kafka.structs import (
 
 if TYPE_CHECKING:
     from kafka.config import Config
-    from kafka.consumer.engine import Engine
+    from kafka.consumer.core import ConsumerCore
     from kafka.coordinator.consumer import ConsumerCoordinator
     from kafka.future import Future
     from kafka.protocol.commit import OffsetCommitResponse
@@ -54,7 +54,7 @@ class ImmediateCalls:
 
     config: Config
     _subscription: SubscriptionState
-    _engine: Engine | None = None
+    _core: ConsumerCore | None = None
     """Made with `_subscription`, and with the application that waits."""
 
     # Subscription and assignment…
@@ -66,7 +66,7 @@ class ImmediateCalls:
         is a str or the result of `re.compile`, which the consumer matches from the start of the names; or a
         `SubscriptionPattern`, which the brokers match (``group_protocol='consumer'``).
         """
-        engine = self._usable()
+        core = self._usable()
         if isinstance(pattern, SubscriptionPattern) and (
             self.config["group_id"] is None or self.config["group_protocol"] == "classic"
         ):
@@ -74,8 +74,8 @@ class ImmediateCalls:
                 "The group's coordinator matches a SubscriptionPattern, so it needs a group_id and "
                 "group_protocol='consumer'. With subscribe(pattern='...') the consumer matches the pattern itself."
             )
-        engine.subscription.subscribe(topics, pattern, listener)
-        engine.look_again()
+        core.subscription.subscribe(topics, pattern, listener)
+        core.look_again()
 
     def _subscribed(self) -> set[str]:
         subscription = self._subscription
@@ -184,16 +184,16 @@ class ImmediateCalls:
 
         Other calls, `position` and `commit` for instance, take their time; Java's client ends these too.
         """
-        if self._engine is not None:
-            self._engine.wakeup()
+        if self._core is not None:
+            self._core.wakeup()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
 
     # For the consumers…
 
-    def _usable(self, *, any_thread: bool = False) -> Engine:
-        """Return the engine for a call."""
+    def _usable(self, *, any_thread: bool = False) -> ConsumerCore:
+        """Return the core for a call."""
         raise NotImplementedError
 
     def _member(self) -> ConsumerCoordinator:
@@ -209,12 +209,12 @@ class ImmediateCalls:
         """Return the deadline of a call that looks offsets up."""
         return self._until(timeout_ms)
 
-    def _poll_until(self, timeout_ms: float) -> float:
+    def _poll_until(self, core: ConsumerCore, timeout_ms: float) -> float:
         """Return the deadline of a call that takes records."""
-        return self._usable().deadline(checked_timeout(timeout_ms))
+        return core.deadline(checked_timeout(timeout_ms))
 
-    async def _taking(self, what: str) -> Engine:  # noqa: ARG002
-        """Return the engine for a call that takes records."""
+    async def _taking(self, what: str) -> ConsumerCore:  # noqa: ARG002
+        """Return the core for a call that takes records."""
         return self._usable()
 
     async def _edge(
@@ -237,14 +237,14 @@ class ConsumerCalls(ImmediateCalls):
         Keys and values are bytes; deserializers are not applied. ``columns.to_arrow()`` gives a
         ``pyarrow.RecordBatch``. An interceptor cannot see columns: IllegalStateError with one that has on_consume().
         """
-        engine = await self._taking("poll_batches()")
-        if engine.interceptors is not None and engine.interceptors.has("on_consume"):
+        core = await self._taking("poll_batches()")
+        if core.interceptors is not None and core.interceptors.has("on_consume"):
             raise IllegalStateError(
                 "poll_batches() returns columns, which on_consume() of this consumer's interceptors cannot see: use "
                 "poll(), or make a consumer without them"
             )
         at_least = _COLUMN_RECORDS if max_records is None else checked_limit(max_records)
-        return await engine.poll_columns(at_least, self._poll_until(timeout_ms))
+        return await core.poll_columns(at_least, self._poll_until(core, timeout_ms))
 
     # Positions…
 
@@ -331,6 +331,6 @@ class ConsumerCalls(ImmediateCalls):
         >>> with Broker() as broker, KafkaConsumer(bootstrap_servers=broker.bootstrap_servers) as consumer:
         ...     consumer.bootstrap(timeout_ms=5000, refresh=True)
         """
-        engine = self._usable()
+        core = self._usable()
         if refresh:
-            await engine.refresh_metadata(self._until(timeout_ms))
+            await core.refresh_metadata(self._until(timeout_ms))

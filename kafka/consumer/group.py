@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka._runtime.tasks import Coro
-    from kafka.consumer.engine import Engine
+    from kafka.consumer.core import ConsumerCore
     from kafka.future import Future
     from kafka.protocol.commit import OffsetCommitResponse
     from kafka.serializer.abstract import Deserializes
@@ -116,25 +116,25 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         self._subscription = SubscriptionState()
         timeout = self.config["consumer_timeout_ms"]
         self._iteration_timeout = math.inf if timeout < 0 or timeout == math.inf else timeout / 1000
-        engine = self._engine = self._make_engine()
+        core = self._core = self._make_core()
         try:
             if topics:
                 self.subscribe(topics)
-                engine.client.cluster.set_topics(topics)
+                core.client.cluster.set_topics(topics)
         except BaseException:
-            complete(engine.close(0.0))
+            complete(core.close(0.0))
             raise
-        complete(engine.start())
+        complete(core.start())
 
-    def _make_engine(self) -> Engine:
+    def _make_core(self) -> ConsumerCore:
         # Imported with the first consumer: it is most of what importing KafkaConsumer would take.
         from kafka._core.client import make_client
         from kafka._runtime.network_thread import ThreadDriver
-        from kafka.consumer.engine import Engine
+        from kafka.consumer.core import ConsumerCore
 
         client = make_client(self.config)
         driver = ThreadDriver(client.loop, name=f"kafka-consumer-{self.config['client_id']}")
-        return Engine(self.config, client, ApplicationThread(driver), self._subscription)
+        return ConsumerCore(self.config, client, ApplicationThread(driver), self._subscription)
 
     # Subscription and assignment…
 
@@ -165,19 +165,19 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         self, timeout_ms: float, max_records: int | None, update_offsets: bool = True
     ) -> dict[TopicPartition, list[ConsumerRecord[K, V]]]:
         """Do what `poll` does; the method that some tracers replace."""
-        engine = self._usable()
+        core = self._usable()
         limit = int(self.config["max_poll_records"]) if max_records is None else checked_limit(max_records)
-        deadline = self._poll_until(timeout_ms, stacklevel=4)  # below poll()
-        return self._complete(engine.poll(limit, deadline, move_on=update_offsets))
+        deadline = self._poll_until(core, timeout_ms, stacklevel=4)  # below poll()
+        return self._complete(core.poll(limit, deadline, move_on=update_offsets))
 
-    def _poll_until(self, timeout_ms: float, stacklevel: int = 6) -> float:
+    def _poll_until(self, core: ConsumerCore, timeout_ms: float, stacklevel: int = 6) -> float:
         if type(timeout_ms) is float and 0 < timeout_ms <= _LIKELY_SECONDS:
             warnings.warn(
                 f"poll({timeout_ms}) waits for {timeout_ms:g} milliseconds: timeouts of a KafkaConsumer are in "
                 f"milliseconds, as in poll({timeout_ms * 1000:.0f}) for {timeout_ms:g} seconds",
                 stacklevel=stacklevel,
             )
-        return super()._poll_until(timeout_ms)
+        return core.deadline(checked_timeout(timeout_ms))
 
     poll_batches = blocking(ConsumerCalls.poll_batches)
 
@@ -220,10 +220,10 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         limit = self.config["max_poll_records"]
         try:
             while True:
-                engine = self._usable()
+                core = self._usable()
                 if subscription.mode is Mode.NONE:
                     raise IllegalStateError("There is nothing to read: call subscribe() or assign() first")
-                chunk = self._complete(engine.poll_chunk(limit, engine.deadline(timeout)))
+                chunk = self._complete(core.poll_chunk(limit, core.deadline(timeout)))
                 if chunk is None:
                     return
                 cursor = chunk.cursor
@@ -287,8 +287,8 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
     def partitions_for_topic(self, topic: str, timeout_ms: float | None = None) -> set[int] | None:
         """The partitions of a topic; None if the topic does not exist, and it is not created then."""
         check_topic(topic)
-        engine = self._usable()
-        return self._complete(engine.partitions_for_topic(topic, self._until(timeout_ms)))
+        core = self._usable()
+        return self._complete(core.partitions_for_topic(topic, self._until(timeout_ms)))
 
     def bootstrap_connected(self) -> bool:
         """Whether there is a connection to a broker."""
@@ -307,9 +307,9 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         It has the form of all clients (``docs/operations.rst``). ``partitions`` has each assigned partition with its
         position and the problem that keeps records from coming, ``group`` the member's state and what it waits for.
         """
-        if self._engine is None:
+        if self._core is None:
             raise ClientClosedError("KafkaConsumer() raised an error, so this consumer cannot be used.")
-        return self._engine.health()
+        return self._core.health()
 
     # Closing…
 
@@ -319,10 +319,10 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         It takes `timeout_ms` at most, also when brokers do not answer. By default that is 30 seconds (or
         default_api_timeout_ms, if that is less), and 5 while no broker can be reached.
         """
-        engine = self._engine
-        if engine is not None:
+        core = self._core
+        if core is not None:
             seconds = None if timeout_ms is None else checked_timeout(timeout_ms)
-            self._complete(engine.close(seconds, commit=autocommit))
+            self._complete(core.close(seconds, commit=autocommit))
 
     def __enter__(self) -> Self:
         return self
@@ -333,12 +333,12 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         self.close()
 
     def __del__(self) -> None:
-        engine = getattr(self, "_engine", None)
-        if engine is not None and not engine.closed:
+        core = getattr(self, "_core", None)
+        if core is not None and not core.closed:
             try:
                 warnings.warn(f"{self!r} was not closed: use `with` or call close()", ResourceWarning, 2, self)
             finally:  # warnings may be errors
-                self._complete(engine.close(0.0, commit=False))
+                self._complete(core.close(0.0, commit=False))
 
     # One thread at a time…
 
@@ -365,16 +365,16 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
                 "end the other's poll() call wakeup(); to read in several threads make a consumer for each"
             )
 
-    def _usable(self, *, any_thread: bool = False) -> Engine:
-        """Return the engine for a call, which one thread at a time may make; ClientClosedError without one."""
-        engine = self._engine
-        if engine is None or engine.closed:
+    def _usable(self, *, any_thread: bool = False) -> ConsumerCore:
+        """Return the core for a call, which one thread at a time may make; ClientClosedError without one."""
+        core = self._core
+        if core is None or core.closed:
             raise ClientClosedError("This consumer is closed.")
-        if engine.loop.forked:  # the records that were fetched before belong to the parent
-            engine.loop.check_usable()
+        if core.loop.forked:  # the records that were fetched before belong to the parent
+            core.loop.check_usable()
         if self._busy_thread and not any_thread:
             self._check_thread()
-        return engine
+        return core
 
     @property
     def _calls(self) -> Any:
@@ -389,7 +389,7 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
     def __repr__(self) -> str:
-        closed = " closed" if self._engine is None or self._engine.closed else ""
+        closed = " closed" if self._core is None or self._core.closed else ""
         names = f"client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}"
         return f"<{type(self).__name__} {names}{closed}>"
 

@@ -1,6 +1,6 @@
 """A consumer's side of its group: committed offsets, automatic commits, the group's work in poll(), leaving.
 
-The consumer's engine knows its group as a `ConsumerCoordinator`, in either protocol: the classic one (`ClassicMember`,
+The consumer's core knows its group as a `ConsumerCoordinator`, in either protocol: the classic one (`ClassicMember`,
 its base) or that of KIP-848 (`ConsumerGroupMember`, which it holds). Application-side coroutines (`serve`,
 `unsubscribed`, `finish`) change the subscription and call the application; the rest runs on the loop.
 """

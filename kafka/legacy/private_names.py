@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         def partitions_for(self, topic: str, timeout: float | None = ...) -> set[int]: ...
 
     class _Consumer(Protocol):
-        _engine: Any
+        _core: Any
 
     class _Generation(Protocol):
         @property
@@ -153,20 +153,20 @@ class ConsumerNames:
 
     @property
     def _client(self: _Consumer) -> Any:
-        return self._engine.client
+        return self._core.client
 
     @property
     def _fetcher(self: _Consumer) -> Any:
-        return self._engine.fetcher
+        return self._core.fetcher
 
     @property
     def _coordinator(self: _Consumer) -> Any:
         """The member of the group; None without a group."""
-        return self._engine.membership
+        return self._core.membership
 
     @property
     def _closed(self: _Consumer) -> bool:
-        return self._engine is None or bool(self._engine.closed)
+        return self._core is None or bool(self._core.closed)
 
 
 class CoordinatorNames:

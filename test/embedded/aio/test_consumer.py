@@ -444,7 +444,7 @@ def test_ten_thousand_cancelled_reads_lose_and_repeat_nothing(run_once, way):  #
                 for records in (await reader.getmany(timeout_ms=1000)).values():
                     for record in records:
                         note(record)
-            assert reader._engine._getters == 0
+            assert reader._core._getters == 0
         for offsets in seen.values():
             assert offsets == list(range(len(offsets)))
         for partition in (T0, T1):
@@ -1029,7 +1029,7 @@ def test_a_start_that_does_not_succeed_leaves_the_group(run_once, broker, protoc
         assert not broker.group_members("g")
 
     run_once(main())
-    internal = [record for record in caplog.records if record.exc_info and record.name != "kafka.aio.consumer_engine"]
+    internal = [record for record in caplog.records if record.exc_info and record.name != "kafka.aio.consumer_core"]
     assert not internal, "only the error of the listener is logged with a traceback"
 
 
@@ -1228,7 +1228,7 @@ def test_a_hundred_thousand_idle_or_cancelled_calls_leave_memory_as_it_was(run_o
             gc.collect()
             grown = tracemalloc.get_traced_memory()[0] - before
             tracemalloc.stop()
-            assert reader._engine._getters == 0
+            assert reader._core._getters == 0
             return grown
 
     assert run_once(main()) < 100_000

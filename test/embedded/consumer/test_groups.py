@@ -117,9 +117,9 @@ def test_a_notification_that_comes_while_the_last_one_is_served_is_not_lost(
 ) -> None:
     consumer = make_consumer("events", **GROUP)
     settle(consumer)
-    engine = consumer._engine
-    assert engine is not None
-    membership: Any = engine.membership
+    core = consumer._core
+    assert core is not None
+    membership: Any = core.membership
 
     async def nothing() -> None:
         pass

@@ -208,12 +208,12 @@ def test_errors_of_the_application_s_own_code_change_no_positions(broker: Broker
     def broken() -> bool:
         raise RuntimeError("no")
 
-    engine = consumer._engine
-    assert engine is not None
-    engine._is_due = broken  # type: ignore[method-assign]
+    core = consumer._core
+    assert core is not None
+    core._is_due = broken  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
         consumer.poll(timeout_ms=30_000)
-    del engine._is_due
+    del core._is_due
     assert consumer.position(tp()) == 20
 
 
@@ -224,9 +224,9 @@ def test_a_wakeup_that_comes_while_records_are_taken_interrupts_the_iteration(
     consumer = make_consumer()
     consumer.assign([tp()])
     consumer.seek(tp(), 0)
-    engine = consumer._engine
-    assert engine is not None
-    take = engine.collector.take_chunk
+    core = consumer._core
+    assert core is not None
+    take = core.collector.take_chunk
 
     def take_chunk(limit: int) -> Any:
         chunk = take(limit)
@@ -234,8 +234,8 @@ def test_a_wakeup_that_comes_while_records_are_taken_interrupts_the_iteration(
             consumer.wakeup()  # from another thread, at this moment
         return chunk
 
-    engine.collector.take_chunk = take_chunk  # type: ignore[method-assign]
+    core.collector.take_chunk = take_chunk  # type: ignore[method-assign]
     with pytest.raises(WakeupError):
         next(iter(consumer))
-    engine.collector.take_chunk = take  # type: ignore[method-assign]
+    core.collector.take_chunk = take  # type: ignore[method-assign]
     assert [record.offset for record in read(consumer, 20)] == list(range(20))

@@ -57,9 +57,9 @@ def test_a_leader_that_hangs_holds_up_its_own_partitions_alone(
 
     # It is found out from the next leader, though the last one has still not answered.
     broker.move_leader(ILL, 1)
-    engine = consumer._engine
-    assert engine is not None
-    engine.client.cluster.request_update()
+    core = consumer._core
+    assert core is not None
+    core.client.cluster.request_update()
     assert values(consumer) == records_of(1)
     assert lookups(broker, 2) == 1
     began = time.monotonic()

@@ -92,8 +92,8 @@ def test_an_idle_consumer_of_500_partitions_does_next_to_nothing() -> None:
             "wide", bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest", fetch_max_wait_ms=500
         ) as consumer,
     ):
-        engine = consumer._engine
-        assert engine is not None
+        core = consumer._core
+        assert core is not None
         deadline = time.monotonic() + TIMEOUT
         fetches: list[Any] = []
         while not fetches or fetches[-1].topics:  # all have their positions, and the broker has heard of them
@@ -101,12 +101,12 @@ def test_an_idle_consumer_of_500_partitions_does_next_to_nothing() -> None:
             fetches = [seen.request for seen in broker.requests if seen.name == "Fetch"]
             assert time.monotonic() < deadline
         broker.forget_requests()
-        turns = engine.loop.turns
+        turns = core.loop.turns
         consumer.poll(timeout_ms=3000)
         fetches = [seen.request for seen in broker.requests if seen.name == "Fetch"]
         assert 1 <= len(fetches) <= 8  # two a second, fewer on a busy machine
         assert all(not request.topics for request in fetches[1:])  # nothing has changed, nothing is named
-        assert engine.loop.turns - turns <= 4 * len(fetches) + 10
+        assert core.loop.turns - turns <= 4 * len(fetches) + 10
 
 
 def test_paused_partitions_keep_what_was_fetched_and_are_not_asked_for(
@@ -243,13 +243,13 @@ def test_a_cluster_that_is_away_is_waited_for_and_named(
     for node in (1, 2):
         broker.stop_node(node, crash=True)
     until = time.monotonic() + seconds
-    turns = consumer._engine.loop.turns  # type: ignore[union-attr]
+    turns = consumer._core.loop.turns  # type: ignore[union-attr]
     while time.monotonic() < until:
         assert consumer.poll(timeout_ms=500) == {}
     health = consumer.health()
     assert not health["ok"]
     assert health["problems"]
-    assert consumer._engine.loop.turns - turns < 300 * seconds  # type: ignore[union-attr]
+    assert consumer._core.loop.turns - turns < 300 * seconds  # type: ignore[union-attr]
     for node in (1, 2):
         broker.start_node(node)
     fill(broker, 10)

@@ -124,8 +124,8 @@ def test_a_seek_while_a_fetch_is_put_together_is_not_answered_by_that(
     consumer = make_consumer()
     consumer.assign([tp()])
     consumer.seek(tp(), 10)
-    assert consumer._engine is not None
-    cluster, looked_up = consumer._engine.client.cluster, threading.Event()
+    assert consumer._core is not None
+    cluster, looked_up = consumer._core.client.cluster, threading.Event()
     real = cluster.leader_epoch_for_partition
 
     def meanwhile(partition: TopicPartition) -> int:

@@ -117,7 +117,7 @@ def test_the_new_leader_is_asked_once_the_old_one_has_answered_a_fetch_from_befo
     consumer = make_consumer(fetch_max_wait_ms=50)
     consumer.assign([tp()])
     read(consumer, 10)
-    client, old = consumer._engine.client, broker.leader("events")  # type: ignore[union-attr]
+    client, old = consumer._core.client, broker.leader("events")  # type: ignore[union-attr]
 
     def find_nothing_wrong(exchange: Exchange) -> None:
         for topic in exchange.reply.responses:
@@ -191,7 +191,7 @@ def test_a_topic_that_is_made_anew_between_two_fetches_is_read_from_its_beginnin
     consumer.assign([tp()])
     consumer.seek(tp(), 0)
     read(consumer, 10)
-    client = consumer._engine.client  # type: ignore[union-attr]
+    client = consumer._core.client  # type: ignore[union-attr]
     before = client.cluster.topic_id("events")
     with held_up(broker, "Fetch"):
         broker.delete_topic("events")
@@ -505,9 +505,9 @@ def test_a_broker_that_left_the_cluster_is_forgotten_and_read_from_when_it_is_ba
     consumer = make_consumer(metadata_max_age_ms=100)
     consumer.assign([tp(number) for number in range(4)])
     read(consumer, 40)
-    engine = consumer._engine
-    assert engine is not None
-    connections = engine.fetcher._connections
+    core = consumer._core
+    assert core is not None
+    connections = core.fetcher._connections
     assert set(connections) == {1, 2}
     deadline = time.monotonic() + TIMEOUT
     broker.stop_node(2)
@@ -586,13 +586,13 @@ def test_a_consumer_cannot_be_copied_or_pickled(make_consumer: MakeConsumer) -> 
 def test_a_consumer_that_is_dropped_ends_though_warnings_are_errors(broker: Broker) -> None:
     consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap_servers)
     consumer.topics()
-    engine = consumer._engine
-    assert engine is not None
+    core = consumer._core
+    assert core is not None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         del consumer
         gc.collect()
-    assert engine.closed
+    assert core.closed
 
 
 def test_partitions_that_nobody_leads_are_told_once(
@@ -619,9 +619,9 @@ def test_a_connection_that_is_not_needed_any_more_is_no_trouble(broker: Broker, 
     consumer.seek(tp(), 0)
     fill(broker, 1)
     assert len(read(consumer, 1)) == 1
-    engine = consumer._engine
-    assert engine is not None
-    lost = engine.client.link(broker.leader("events", 0), "unused")
+    core = consumer._core
+    assert core is not None
+    lost = core.client.link(broker.leader("events", 0), "unused")
     lost.error = KafkaConnectionError("the broker was away")
     assert consumer.health()["ok"]
     assert consumer.health()["problems"] == []
@@ -683,13 +683,13 @@ def test_an_idle_consumer_makes_no_turns_but_for_its_fetches(broker: Broker, mak
         consumer.poll(timeout_ms=500)
         assert time.monotonic() < deadline, consumer.health()
     broker.forget_requests()
-    engine = consumer._engine
-    assert engine is not None
-    turns = engine.loop.turns
+    core = consumer._core
+    assert core is not None
+    turns = core.loop.turns
     consumer.poll(timeout_ms=2000)
     fetches = sum(seen.name == "Fetch" for seen in broker.requests)
     assert fetches <= 10  # two brokers, two a second
-    assert engine.loop.turns - turns <= 6 * fetches + 10
+    assert core.loop.turns - turns <= 6 * fetches + 10
 
 
 def test_replies_cut_in_the_middle_are_asked_for_again(broker: Broker, make_consumer: MakeConsumer) -> None:

@@ -21,9 +21,9 @@ from .reading import TIMEOUT, fill, read, tp
 
 
 def cluster_of(consumer: KafkaConsumer) -> ClusterMetadata:
-    engine = consumer._engine
-    assert engine is not None
-    return engine.client.cluster
+    core = consumer._core
+    assert core is not None
+    return core.client.cluster
 
 
 def poll_until(consumer: KafkaConsumer, condition: Callable[[], object]) -> None:

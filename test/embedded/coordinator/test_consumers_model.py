@@ -68,9 +68,9 @@ class Application:
 
     @property
     def coordinator(self) -> ConsumerCoordinator:
-        engine = self.consumer._engine
-        assert engine is not None
-        return engine.check_group()
+        core = self.consumer._core
+        assert core is not None
+        return core.check_group()
 
     def poll(self) -> None:
         for partition, records in self.consumer.poll(timeout_ms=0).items():
@@ -86,18 +86,18 @@ class Application:
 
     def crash(self) -> None:
         """Be gone without a word."""
-        engine = self.consumer._engine
-        assert engine is not None
-        if not engine.closed:
-            engine.closed = True
+        core = self.consumer._core
+        assert core is not None
+        if not core.closed:
+            core.closed = True
 
             async def end() -> None:
-                engine.client.shut_down()
+                core.client.shut_down()
 
-            complete(engine.application.run(end()))
-            complete(engine.application.close(1.0))
-            if engine.metrics is not None:
-                engine.metrics.close()
+            complete(core.application.run(end()))
+            complete(core.application.close(1.0))
+            if core.metrics is not None:
+                core.metrics.close()
 
 
 class World:

@@ -153,7 +153,7 @@ class World:
 
     def counted(self, member: Member) -> bool:
         """Whether the coordinator counts it as a member, and it knows of nothing else."""
-        generation = member.consumer._engine.check_group().generation
+        generation = member.consumer._core.check_group().generation
         return generation.is_member and generation.member_id in self.broker.group_members("g")
 
     def check_owners(self, member: Member, assigned: set[TopicPartition]) -> None:

@@ -42,10 +42,10 @@ def test_a_consumer_whose_partitions_are_paused_asks_for_nothing(broker: Broker)
             assert time.monotonic() < deadline
             broker.forget_requests()
             consumer.poll(timeout_ms=500)
-        turns = consumer._engine.loop.turns
+        turns = consumer._core.loop.turns
         assert not consumer.poll(timeout_ms=SPAN * 1000)
         assert names(broker) == []
-        assert consumer._engine.loop.turns - turns <= 4
+        assert consumer._core.loop.turns - turns <= 4
         consumer.resume(*partitions)
         broker.append("t", b"x", partition=7)
         deadline = time.monotonic() + 60

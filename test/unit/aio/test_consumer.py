@@ -44,7 +44,7 @@ def live(cluster: Cluster, story: Story, **options: Any) -> None:
 
 
 def state(consumer: AIOKafkaConsumer) -> MemberState:
-    return consumer._engine.check_group().state
+    return consumer._core.check_group().state
 
 
 POLLED = {"max_poll_interval_ms": 5000, "session_timeout_ms": 4000, "heartbeat_interval_ms": 1000}

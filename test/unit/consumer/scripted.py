@@ -308,9 +308,9 @@ def read(consumer: KafkaConsumer, count: int) -> list[Any]:
 
 def rest(consumer: KafkaConsumer, seconds: float) -> None:
     """Let time pass in which the application does not call the consumer, and the network goes on."""
-    engine = consumer._engine
-    assert engine is not None
-    complete(engine.application.run(engine.loop.sleep(seconds)))
+    core = consumer._core
+    assert core is not None
+    complete(core.application.run(core.loop.sleep(seconds)))
 
 
 class InTaskDriver:

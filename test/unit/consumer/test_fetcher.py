@@ -65,9 +65,9 @@ def test_a_reply_that_is_drained_while_memory_is_counted_frees_its_memory_once(
     consumer.assign([T0])
     consumer.seek(T0, 0)
     read(consumer, 100)
-    engine = consumer._engine
-    assert engine is not None
-    fetcher, cursor = engine.fetcher, engine.subscription.get(T0).cursor
+    core = consumer._core
+    assert core is not None
+    fetcher, cursor = core.fetcher, core.subscription.get(T0).cursor
 
     class Reply:
         count = 1
@@ -83,5 +83,5 @@ def test_a_reply_that_is_drained_while_memory_is_counted_frees_its_memory_once(
     reply = cast("CompletedFetch", Reply())
     cursor.current = reply
     fetcher._received += 2 * memory
-    engine.collector._drained(cursor, reply)
+    core.collector._drained(cursor, reply)
     assert fetcher._room() == memory

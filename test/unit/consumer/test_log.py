@@ -61,7 +61,7 @@ def test_a_busy_application_does_not_find_a_call_for_each_answer_about_metadata(
     cluster.topics["t2"] = 1
     rest(consumer, 60)
     assert len(cluster.asked("Metadata")) > 100
-    assert consumer._engine is not None
-    membership = consumer._engine.membership
+    assert consumer._core is not None
+    membership = consumer._core.membership
     assert membership is not None
     assert len(membership.rendezvous._waiting) == 1

@@ -18,7 +18,7 @@ UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION, FENCED, DENIED = 25, 27, 22, 82, 
 
 
 def state(consumer: object) -> MemberState:
-    return consumer._engine.check_group().state  # type: ignore[attr-defined,no-any-return]
+    return consumer._core.check_group().state  # type: ignore[attr-defined,no-any-return]
 
 
 def test_a_member_joins_syncs_and_sends_heartbeats(cluster: Cluster, make: MakeConsumer) -> None:

@@ -175,7 +175,7 @@ def test_an_own_assignor_runs_in_the_application(cluster: Cluster, make: MakeCon
 
 
 def test_brokers_without_groups_are_named(cluster: Cluster, make: MakeConsumer) -> None:
-    membership: Any = make(group_id="g")._engine.check_group()  # type: ignore[union-attr]
+    membership: Any = make(group_id="g")._core.check_group()  # type: ignore[union-attr]
     membership.client.versions = SimpleNamespace(release=(0, 8, 2))
     with pytest.raises(UnsupportedVersionError, match=r"brokers of 0\.8\.2 have no consumer groups"):
         membership._check_groups_exist()
@@ -188,7 +188,7 @@ def test_the_application_may_unsubscribe_while_metadata_comes(
     consumer = make(group_id="g")
     consumer.subscribe(pattern="t.*")
     consumer.poll(timeout_ms=1000)
-    member = consumer._engine.check_group()
+    member = consumer._core.check_group()
     looks: deque[re.Pattern[str] | None] = deque([re.compile("t.*"), None])
 
     class Leaving(type(member.subscription)):

@@ -14,7 +14,7 @@ from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, res
 
 
 def member(consumer: Any) -> Any:
-    return consumer._engine.check_group()
+    return consumer._core.check_group()
 
 
 class Listener:
@@ -247,7 +247,7 @@ def test_a_group_that_was_left_does_not_take_an_assignment(cluster: Cluster, mak
     consumer.poll(timeout_ms=1000)
     consumer.unsubscribe()
     with pytest.raises(IllegalStateError):
-        consumer._engine.subscription.assign_from_group([T0])  # type: ignore[union-attr]
+        consumer._core.subscription.assign_from_group([T0])  # type: ignore[union-attr]
     assert consumer.assignment() == set()
 
 

@@ -74,7 +74,7 @@ def consumer(group: Group, make: MakeConsumer) -> KafkaConsumer:
 
 
 def state(consumer: KafkaConsumer) -> MemberState:
-    return consumer._engine.check_group().state  # type: ignore[union-attr,no-any-return]
+    return consumer._core.check_group().state  # type: ignore[union-attr,no-any-return]
 
 
 def test_a_member_joins_with_a_heartbeat_and_reports_what_it_owns(group: Group, consumer: KafkaConsumer) -> None:

@@ -36,7 +36,7 @@ def test_without_the_right_poll_raises(cluster: Cluster, make: MakeConsumer) -> 
 def test_the_coordinator_is_asked_for_once_and_again_after_it_moved(cluster: Cluster, make: MakeConsumer) -> None:
     consumer = make("t", group_id="g", heartbeat_interval_ms=500)
     consumer.poll(timeout_ms=1000)
-    membership = consumer._engine.check_group()  # type: ignore[union-attr]
+    membership = consumer._core.check_group()  # type: ignore[union-attr]
     assert membership.coordinator_id == 0
     assert not membership.coordinator_unknown()
     assert len(cluster.asked("FindCoordinator")) == 1
@@ -49,7 +49,7 @@ def test_the_coordinator_is_asked_for_once_and_again_after_it_moved(cluster: Clu
 def test_joins_have_a_separate_connection(cluster: Cluster, make: MakeConsumer) -> None:
     consumer = make("t", group_id="g")
     consumer.poll(timeout_ms=1000)
-    client = consumer._engine.client  # type: ignore[union-attr]
+    client = consumer._core.client  # type: ignore[union-attr]
     assert client.link(0, JOINS) is not client.link(0, COMMITS)
     assert client.link(0, JOINS).ready
 
@@ -57,7 +57,7 @@ def test_joins_have_a_separate_connection(cluster: Cluster, make: MakeConsumer) 
 def test_the_historic_call_waits_for_the_coordinator(cluster: Cluster, make: MakeConsumer) -> None:
     cluster.script["FindCoordinator"] = deque([15] * 1000)
     consumer = make(group_id="g")
-    membership = consumer._engine.check_group()  # type: ignore[union-attr]
+    membership = consumer._core.check_group()  # type: ignore[union-attr]
     assert not membership.ensure_coordinator_known(timeout_ms=2000)
     cluster.script["FindCoordinator"].clear()
     assert membership.ensure_coordinator_known(timeout_ms=2000)
@@ -71,7 +71,7 @@ def test_a_failed_connection_has_its_own_backoff() -> None:
 
 def test_requests_to_a_silent_coordinator_time_out(cluster: Cluster, make: MakeConsumer) -> None:
     consumer = make(group_id="g", request_timeout_ms=5000)
-    membership = consumer._engine.check_group()  # type: ignore[union-attr]
+    membership = consumer._core.check_group()  # type: ignore[union-attr]
     consumer.assign([T0])
     consumer.poll(timeout_ms=1000)
     cluster.go_silent()

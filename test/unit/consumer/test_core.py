@@ -14,43 +14,43 @@ from kafka._core.client import make_client
 from kafka._runtime.application import Application, ApplicationTask, ApplicationThread, complete
 from kafka._runtime.loop import Loop
 from kafka.config import resolve
-from kafka.consumer.engine import Engine
+from kafka.consumer.core import ConsumerCore
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import CoordinatorLoadInProgressError, KafkaTimeoutError, WakeupError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.unit.consumer.scripted import SILENCE, T0, T1, Cluster, HereDriver, InTaskDriver
 
 FOREVER = float("inf")
-Story = Callable[[Engine], Coroutine[Any, Any, Any]]
+Story = Callable[[ConsumerCore], Coroutine[Any, Any, Any]]
 
 
-def make_engine(cluster: Cluster, application: Callable[[Loop], Application], **configs: Any) -> Engine:
+def make_core(cluster: Cluster, application: Callable[[Loop], Application], **configs: Any) -> ConsumerCore:
     config = resolve(
         "consumer", {"bootstrap_servers": "b0", "auto_offset_reset": "earliest", "client_id": "c", **configs}
     )
     client = make_client(config, cluster.network.environment())
     cluster.loop = client.loop
-    return Engine(config, client, application(client.loop), SubscriptionState())
+    return ConsumerCore(config, client, application(client.loop), SubscriptionState())
 
 
-async def lived(engine: Engine, story: Story) -> Any:
+async def lived(core: ConsumerCore, story: Story) -> Any:
     """Start a consumer, live through a story, close the consumer."""
-    await engine.start()
+    await core.start()
     try:
-        return await story(engine)
+        return await story(core)
     finally:
-        await engine.close(5.0)
+        await core.close(5.0)
 
 
 def in_a_thread(cluster: Cluster, story: Story, **configs: Any) -> Any:
-    engine = make_engine(cluster, lambda loop: ApplicationThread(HereDriver(loop)), **configs)  # type: ignore[arg-type]
-    return complete(lived(engine, story))
+    core = make_core(cluster, lambda loop: ApplicationThread(HereDriver(loop)), **configs)  # type: ignore[arg-type]
+    return complete(lived(core, story))
 
 
 def in_a_task(cluster: Cluster, story: Story, **configs: Any) -> Any:
     async def main() -> Any:
-        engine = make_engine(cluster, lambda loop: ApplicationTask(InTaskDriver(loop)), **configs)  # type: ignore[arg-type]
-        outcome = await lived(engine, story)
+        core = make_core(cluster, lambda loop: ApplicationTask(InTaskDriver(loop)), **configs)  # type: ignore[arg-type]
+        outcome = await lived(core, story)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome
 
@@ -68,11 +68,11 @@ def all_is_closed(cluster: Cluster) -> Any:
     assert not cluster.network.open_sockets
 
 
-async def taken(engine: Engine, count: int) -> list[int]:
+async def taken(core: ConsumerCore, count: int) -> list[int]:
     """Poll until there are `count` records; return their offsets."""
     found: list[int] = []
     while len(found) < count:
-        for records in (await engine.poll(500, engine.deadline(1.0))).values():
+        for records in (await core.poll(500, core.deadline(1.0))).values():
             found += [record.offset for record in records]
     return found
 
@@ -92,16 +92,16 @@ def test_the_same_calls_run_in_a_thread_and_in_a_task(cluster: Cluster, live: An
         def on_partitions_revoked(self, revoked: Any) -> None:
             heard.append(("revoked", sorted(revoked)))
 
-    async def story(engine: Engine) -> list[object]:
-        engine.subscription.subscribe(["t"], listener=Listener())
-        seen: list[object] = [sorted(await taken(engine, 15))]
-        seen.append(await engine.position(T0, engine.deadline(5)))
-        await engine.commit({T0: OffsetAndMetadata(7)}, engine.deadline(5))
-        seen.append((await engine.committed([T0, T1], engine.deadline(5)))[T0])
-        seen.append({tp: at.offset for tp, at in (await engine.find_offsets({T0: -1}, engine.deadline(5))).items()})
-        seen.append(await engine.topics(engine.deadline(5)))
-        seen.append(await engine.partitions_for_topic("t", engine.deadline(5)))
-        seen.append(await engine.poll(1, engine.deadline(0)))
+    async def story(core: ConsumerCore) -> list[object]:
+        core.subscription.subscribe(["t"], listener=Listener())
+        seen: list[object] = [sorted(await taken(core, 15))]
+        seen.append(await core.position(T0, core.deadline(5)))
+        await core.commit({T0: OffsetAndMetadata(7)}, core.deadline(5))
+        seen.append((await core.committed([T0, T1], core.deadline(5)))[T0])
+        seen.append({tp: at.offset for tp, at in (await core.find_offsets({T0: -1}, core.deadline(5))).items()})
+        seen.append(await core.topics(core.deadline(5)))
+        seen.append(await core.partitions_for_topic("t", core.deadline(5)))
+        seen.append(await core.poll(1, core.deadline(0)))
         return seen
 
     seen = live(cluster, story, group_id="g", enable_auto_commit=False)
@@ -122,11 +122,11 @@ def test_the_same_calls_run_in_a_thread_and_in_a_task(cluster: Cluster, live: An
 def test_columns_and_chunks_come_in_both(cluster: Cluster, live: Any) -> None:
     cluster.fill(10)
 
-    async def story(engine: Engine) -> tuple[int, list[int]]:
-        engine.subscription.assign_by_user([T0])
-        columns = await engine.poll_columns(10, engine.deadline(5))
-        engine.subscription.seek(T0, 4)
-        chunk = await engine.poll_chunk(100, engine.deadline(5))
+    async def story(core: ConsumerCore) -> tuple[int, list[int]]:
+        core.subscription.assign_by_user([T0])
+        columns = await core.poll_columns(10, core.deadline(5))
+        core.subscription.seek(T0, 4)
+        chunk = await core.poll_chunk(100, core.deadline(5))
         assert chunk is not None
         return len(columns[T0]), [record.offset for record in chunk.records]
 
@@ -136,34 +136,34 @@ def test_columns_and_chunks_come_in_both(cluster: Cluster, live: Any) -> None:
 def test_a_deadline_ends_a_wait_in_both(cluster: Cluster, live: Any) -> None:
     cluster.script["ListOffsets"] = deque([SILENCE] * 100)
 
-    async def story(engine: Engine) -> str:
-        engine.subscription.assign_by_user([T0])
-        assert await engine.poll(1, engine.deadline(0.1)) == {}
+    async def story(core: ConsumerCore) -> str:
+        core.subscription.assign_by_user([T0])
+        assert await core.poll(1, core.deadline(0.1)) == {}
         with pytest.raises(KafkaTimeoutError) as caught:
-            await engine.position(T0, engine.deadline(3))
+            await core.position(T0, core.deadline(3))
         return str(caught.value)
 
     assert live(cluster, story) == "finding the position of t-0 took too long"
 
 
 def test_wakeup_ends_a_wait_in_both(cluster: Cluster, live: Any) -> None:
-    async def story(engine: Engine) -> None:
-        engine.subscription.assign_by_user([T0])
-        engine.loop.call_later(1.0, engine.wakeup)
+    async def story(core: ConsumerCore) -> None:
+        core.subscription.assign_by_user([T0])
+        core.loop.call_later(1.0, core.wakeup)
         with pytest.raises(WakeupError):
-            await engine.poll(1, FOREVER)
+            await core.poll(1, FOREVER)
 
     live(cluster, story)
 
 
 def test_position_neither_ends_with_a_wakeup_nor_uses_it_up_in_both(cluster: Cluster, live: Any) -> None:
-    async def story(engine: Engine) -> None:
-        engine.subscription.assign_by_user([T0])
-        engine.wakeup()
-        assert await engine.position(T0, engine.deadline(5)) == 0  # it is looked up
-        assert await engine.position(T0, engine.deadline(5)) == 0
+    async def story(core: ConsumerCore) -> None:
+        core.subscription.assign_by_user([T0])
+        core.wakeup()
+        assert await core.position(T0, core.deadline(5)) == 0  # it is looked up
+        assert await core.position(T0, core.deadline(5)) == 0
         with pytest.raises(WakeupError):
-            await engine.poll(1, FOREVER)
+            await core.poll(1, FOREVER)
 
     live(cluster, story)
 
@@ -171,10 +171,10 @@ def test_position_neither_ends_with_a_wakeup_nor_uses_it_up_in_both(cluster: Clu
 def test_partitions_are_assigned_without_a_group_in_both(cluster: Cluster, live: Any) -> None:
     cluster.fill(3)
 
-    async def story(engine: Engine) -> set[TopicPartition]:
-        engine.subscription.subscribe(["t"])
-        await taken(engine, 3)
-        return engine.subscription.assigned()
+    async def story(core: ConsumerCore) -> set[TopicPartition]:
+        core.subscription.subscribe(["t"])
+        await taken(core, 3)
+        return core.subscription.assigned()
 
     assert live(cluster, story) == {T0, T1}
 
@@ -188,12 +188,12 @@ async def steps(count: int) -> None:
 
 
 def test_a_poll_that_is_cancelled_at_any_step_loses_and_repeats_nothing(cluster: Cluster) -> None:
-    async def story(engine: Engine) -> list[int]:
-        engine.subscription.assign_by_user([T0])
+    async def story(core: ConsumerCore) -> list[int]:
+        core.subscription.assign_by_user([T0])
         found: list[int] = []
         for at in range(60):
             cluster.fill(3)
-            polling = asyncio.ensure_future(engine.poll(2, engine.deadline(0.2)))
+            polling = asyncio.ensure_future(core.poll(2, core.deadline(0.2)))
             await steps(at % 20)
             polling.cancel()
             try:
@@ -201,7 +201,7 @@ def test_a_poll_that_is_cancelled_at_any_step_loses_and_repeats_nothing(cluster:
             except asyncio.CancelledError:
                 continue
             found += [record.offset for record in records.get(T0, ())]
-        return found + await taken(engine, 180 - len(found))
+        return found + await taken(core, 180 - len(found))
 
     assert in_a_task(cluster, story) == list(range(180))
 
@@ -209,17 +209,17 @@ def test_a_poll_that_is_cancelled_at_any_step_loses_and_repeats_nothing(cluster:
 def test_a_commit_whose_wait_is_cancelled_is_retried(cluster: Cluster) -> None:
     cluster.script["OffsetCommit"] = deque([CoordinatorLoadInProgressError.errno])
 
-    async def story(engine: Engine) -> None:
-        engine.subscription.assign_by_user([T0])
-        await engine.position(T0, engine.deadline(5))
-        committing = asyncio.ensure_future(engine.commit({T0: OffsetAndMetadata(5)}, engine.deadline(5)))
+    async def story(core: ConsumerCore) -> None:
+        core.subscription.assign_by_user([T0])
+        await core.position(T0, core.deadline(5))
+        committing = asyncio.ensure_future(core.commit({T0: OffsetAndMetadata(5)}, core.deadline(5)))
         while not cluster.asked("OffsetCommit"):
             await asyncio.sleep(0)
         committing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await committing
         assert T0 not in cluster.committed
-        await engine.poll(1, engine.deadline(1.0))
+        await core.poll(1, core.deadline(1.0))
         assert cluster.committed == {T0: 5}
 
     in_a_task(cluster, story, group_id="g", enable_auto_commit=False)
@@ -248,9 +248,9 @@ def test_a_listener_of_coroutine_functions_is_awaited(cluster: Cluster) -> None:
     cluster.fill(3)
     listener = SlowListener()
 
-    async def story(engine: Engine) -> None:
-        engine.subscription.subscribe(["t"], listener=listener)
-        await taken(engine, 3)
+    async def story(core: ConsumerCore) -> None:
+        core.subscription.subscribe(["t"], listener=listener)
+        await taken(core, 3)
         assert listener.ended == ["revoked", "assigned"]
 
     in_a_task(cluster, story, group_id="g")
@@ -261,16 +261,16 @@ def test_a_cancelled_poll_lets_the_listener_end_first(cluster: Cluster) -> None:
     cluster.fill(3)
     listener = SlowListener()
 
-    async def story(engine: Engine) -> None:
-        engine.subscription.subscribe(["t"], listener=listener)
-        polling = asyncio.ensure_future(engine.poll(500, engine.deadline(5)))
+    async def story(core: ConsumerCore) -> None:
+        core.subscription.subscribe(["t"], listener=listener)
+        polling = asyncio.ensure_future(core.poll(500, core.deadline(5)))
         while "assigned" not in listener.begun:
             await asyncio.sleep(0)
         polling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await polling
         assert listener.ended == ["revoked", "assigned"]
-        assert await taken(engine, 3) == [0, 1, 2]
+        assert await taken(core, 3) == [0, 1, 2]
 
     in_a_task(cluster, story, group_id="g")
 
@@ -278,11 +278,11 @@ def test_a_cancelled_poll_lets_the_listener_end_first(cluster: Cluster) -> None:
 def test_calls_of_several_tasks_may_wait_at_the_same_time(cluster: Cluster) -> None:
     cluster.fill(3)
 
-    async def story(engine: Engine) -> tuple[int, int, list[int]]:
-        engine.subscription.assign_by_user([T0, T1])
-        deadline = engine.deadline(5)
+    async def story(core: ConsumerCore) -> tuple[int, int, list[int]]:
+        core.subscription.assign_by_user([T0, T1])
+        deadline = core.deadline(5)
         first, second, records = await asyncio.gather(
-            engine.position(T0, deadline), engine.position(T1, deadline), taken(engine, 3)
+            core.position(T0, deadline), core.position(T1, deadline), taken(core, 3)
         )
         return first, second, records
 
@@ -292,17 +292,17 @@ def test_calls_of_several_tasks_may_wait_at_the_same_time(cluster: Cluster) -> N
 def test_a_cancelled_close_closes(cluster: Cluster) -> None:
     cluster.fill(3)
 
-    async def story(engine: Engine) -> None:
-        engine.subscription.subscribe(["t"])
-        await taken(engine, 3)
+    async def story(core: ConsumerCore) -> None:
+        core.subscription.subscribe(["t"])
+        await taken(core, 3)
         cluster.go_silent()
-        closing = asyncio.ensure_future(engine.close(30.0))
+        closing = asyncio.ensure_future(core.close(30.0))
         await steps(3)
         began = cluster.now
         closing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await closing
-        assert engine.closed
+        assert core.closed
         assert cluster.now - began < 3
 
     with warnings.catch_warnings():

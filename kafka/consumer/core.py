@@ -2,7 +2,7 @@
 
 The faces (`KafkaConsumer`, and the one of asyncio) check arguments; the parts below exchange requests with the brokers.
 The ``async def`` methods here are application-side coroutines (`kafka._runtime.application`): they wait through the
-`Application` that the engine was made with, in the application's thread or task, and call user code there. A call that
+`Application` that the core was made with, in the application's thread or task, and call user code there. A call that
 is cancelled while it waits has taken no records.
 """
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from kafka.metrics import Metrics
     from kafka.record.columns import Columns
 
-__all__ = ["Engine", "Only"]
+__all__ = ["ConsumerCore", "Only"]
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ Only: TypeAlias = Collection[TopicPartition] | None
 _CLOSE_TIMEOUT: Final = 30.0  # seconds
 
 
-class Engine:
+class ConsumerCore:
     """A consumer without the checks of its arguments."""
 
     record_type: ClassVar[type[ConsumerRecord]] = ConsumerRecord
@@ -265,13 +265,13 @@ class Engine:
     ) -> T:
         # Records are taken right before the return: nothing is awaited after that, so no cancellation can lose them.
         collector, membership = self.collector, self.membership
+        future: Future[None] | None = None
         taking = False
         try:
             while True:
-                future = self.waiting.armed()
                 if membership is not None:
                     membership.polled()
-                if not await self._ready():
+                if self._is_held() and not await self._serve_first():
                     future = self.waiting.armed()
                 else:
                     if collector.may_have_data:
@@ -282,20 +282,21 @@ class Engine:
                             self._taken()
                             return found
                         taking = False
-                    if self._is_due():
+                    if future is None or self._is_due():
+                        future = self.waiting.armed()  # then look again: data from now on completes it
                         continue
                 if not await self._wait(future, deadline, only):
                     return nothing
+                future = self.waiting.armed()
         except BaseException as error:
             if taking and not isinstance(error, KafkaError):  # Ctrl-C: the records do not reach the application
                 with SignalsDeferred(self.loop):
                     collector.take_back()
             raise
 
-    async def _ready(self) -> bool:
-        """Do what is due before records are returned; return whether they may be returned now."""
-        if self._is_due():
-            await self._serve()
+    async def _serve_first(self) -> bool:
+        """Do what comes before records are returned; return whether they may be returned now."""
+        await self._serve()
         return True
 
     def _taken(self) -> None:
@@ -311,6 +312,9 @@ class Engine:
             or self.client.cluster.topology is not self._seen_topology
             or (membership is not None and membership.due)
         )
+
+    _is_held = _is_due
+    """Whether something comes before records are returned. An attribute, as each poll() asks."""
 
     async def _serve(self) -> None:
         """Do what only the application can do: raise, reassign, let the group work."""

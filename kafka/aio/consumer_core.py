@@ -1,4 +1,4 @@
-"""The engine of an asyncio consumer: several tasks may wait for records, and a task of the client's serves the group.
+"""The core of an asyncio consumer: several tasks may wait for records, and a task of the client's serves the group.
 
 The synchronous consumer serves its group inside `poll()`. Here that is the work of one task per consumer, `attend`:
 it calls rebalance listeners, joins and assigns, whether or not the application takes records, and what fails there
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafka._runtime.application import ApplicationTask
 from kafka.aio.structs import ConsumerRecord
-from kafka.consumer.engine import Engine, Only
+from kafka.consumer.core import ConsumerCore, Only
 from kafka.consumer.fetch_collector import PIECE_BYTES
 from kafka.errors import ConsumerStoppedError, KafkaError, KafkaTimeoutError
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kafka.record.consumer_record import ConsumerRecord as PlainRecord
     from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
-__all__ = ["AIOEngine", "ListenerTask"]
+__all__ = ["AIOConsumerCore", "ListenerTask"]
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class ListenerTask(ApplicationTask):
         return task.result()
 
 
-class AIOEngine(Engine):
+class AIOConsumerCore(ConsumerCore):
     """See the head of this file."""
 
     record_type = ConsumerRecord
@@ -155,7 +155,7 @@ class AIOEngine(Engine):
         if (
             member is not None
             and subscription.is_automatic
-            and subscription.subscription_version != member._seen_version  # noqa: SLF001 - an engine and its membership
+            and subscription.subscription_version != member._seen_version  # noqa: SLF001 - a core and its membership
         ):
             member.due = True
 
@@ -198,17 +198,17 @@ class AIOEngine(Engine):
             self.rows = iter(cast("list[ConsumerRecord]", chunk.records))  # of `record_type`
         return chunk
 
-    async def _ready(self) -> bool:
+    def _is_held(self) -> bool:
+        return bool(self.stopping or self.errors or self.serving or self._is_due())
+
+    async def _serve_first(self) -> bool:
         if self.stopping:
             raise ConsumerStoppedError("The consumer was stopped")
         if self.errors:
             raise self.errors.popleft()
-        if self.serving:
-            return False
-        if self._is_due():
+        if not self.serving:
             self.waiting.notify()  # `attend` serves
-            return False
-        return True
+        return False
 
     def _taken(self) -> None:
         self._uncommitted = True
