@@ -102,7 +102,10 @@ def read_options(path: str) -> OptionsFile:
     try:
         data = Path(path).expanduser().read_bytes()
     except OSError as error:
-        raise UsageError(f"--config: cannot read {path}: {error.strerror}") from None
+        hint = (
+            f"; settings of a topic are given as --set {path}, options of clients as -X {path}" if "=" in path else ""
+        )
+        raise UsageError(f"--config: cannot read {path}: {error.strerror}{hint}") from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -273,6 +273,10 @@ _SINGULAR: Final = {
 }
 
 
+#: How alike two options must be for one to be suggested: --topic is not --timeout.
+_OPTIONS_ALIKE: Final = 0.7
+
+
 def plural(name: str) -> str:
     """Return the name of a command that may be given in the singular.
 
@@ -303,7 +307,7 @@ def load(name: str) -> Noun | Verb:
     return found[name] if isinstance(found, dict) else found
 
 
-def nearest(word: str, words: Iterable[str]) -> str:
+def nearest(word: str, words: Iterable[str], alike: float = 0.5) -> str:
     """Return a hint at the word that was probably meant, or an empty text.
 
     >>> nearest("lsit", ["list", "delete"])
@@ -311,7 +315,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(words), n=1, cutoff=0.5)
+    near = get_close_matches(word, list(words), n=1, cutoff=alike)
     return f": did you mean {near[0]}?" if near else ""
 
 
@@ -355,6 +359,7 @@ def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
     place = _first_word(words)
     if place is None:
         if any(word not in {"-h", "--help"} for word in words) and not {"-h", "--help"} & set(words):
+            _refuse_dashes(noun, words, prog)
             _refuse(prog, f"a verb is missing: one of {', '.join(noun.verbs)}")
         print(_noun_help(noun), end="")
         return None
@@ -365,8 +370,16 @@ def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
     if place < len(words) and f"{name}-{words[place]}" in noun.verbs:  # reassign plan
         name = f"{name}-{words.pop(place)}"
     if name not in noun.verbs:
+        _refuse_dashes(noun, words, prog)
         _refuse(prog, f"unknown verb {name!r}{nearest(name, noun.verbs)}")
     return noun.verbs[name]
+
+
+def _refuse_dashes(noun: Noun, words: Sequence[str], prog: str) -> None:
+    """Refuse a verb that is written as Kafka's scripts have it: topics --list."""
+    for word in words:
+        if word.removeprefix("--") in noun.verbs and word.startswith("--"):
+            _refuse(prog, f"unknown option {word}: the verb stands without dashes: {prog} {word[2:]}")
 
 
 def _first_word(words: list[str]) -> int | None:
@@ -407,10 +420,17 @@ class _Parser(argparse.ArgumentParser):
         if word != message:
             first = word.split()[0]
             if first.startswith("-"):
-                message = f"unknown option {first}{nearest(first.partition('=')[0], self._option_string_actions)}"
+                message = f"unknown option {first}{self._hint(first.partition('=')[0])}"
             else:
                 message = f"unexpected argument {first!r}"
         _refuse(self.prog, message)
+
+    def _hint(self, option: str) -> str:
+        from kafka.cli.other_tools import advice
+
+        options = self._option_string_actions
+        arguments = {str(action.metavar) for action in self._get_positional_actions()}
+        return advice(option, options, arguments) or nearest(option, options, _OPTIONS_ALIKE)
 
 
 def _refuse(prog: str, message: str) -> NoReturn:
