@@ -274,6 +274,10 @@ _SINGULAR: Final = {
 }
 
 
+#: How alike two options must be for one to be suggested: --topic is not --timeout.
+_OPTIONS_ALIKE: Final = 0.7
+
+
 def plural(name: str) -> str:
     """Return the name of a command that may be given in the singular.
 
@@ -304,7 +308,7 @@ def load(name: str) -> Noun | Verb:
     return found[name] if isinstance(found, dict) else found
 
 
-def nearest(word: str, words: Iterable[str], cutoff: float = 0.5) -> str:
+def nearest(word: str, words: Iterable[str], alike: float = 0.5) -> str:
     """Return a hint at the word that was probably meant, or an empty text.
 
     >>> nearest("lsit", ["list", "delete"])
@@ -312,48 +316,8 @@ def nearest(word: str, words: Iterable[str], cutoff: float = 0.5) -> str:
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(words), n=1, cutoff=cutoff)
+    near = get_close_matches(word, list(words), n=1, cutoff=alike)
     return f": did you mean {near[0]}?" if near else ""
-
-
-#: Options of Kafka's scripts, of kcat and of other tools for the names of things, which are arguments here.
-_ARGUMENTS: Final = {"-t": "TOPIC", "--topic": "TOPIC", "-g": "GROUP", "--group": "GROUP", "--group-id": "GROUP"}
-#: Other options of these tools -> the option here that does it, and how it is written.
-_ELSEWHERE: Final = {
-    "--add-config": ("--set", "--set NAME=VALUE"),
-    "--all-groups": ("--by", "leave the names of groups out"),
-    "--all-topics": ("--shift-by", "leave --topic out"),
-    "--by-duration": ("--to", '--to "2h ago"'),
-    "--command-config": ("--config", "--config FILE"),
-    "--consumer.config": ("--config", "--config FILE"),
-    "--delete-config": ("--unset", "--unset NAME"),
-    "--execute": ("--yes", "--yes"),
-    "--from-beginning": ("--from", "--from beginning"),
-    "--if-empty": ("--fail-if-empty", "--fail-if-empty"),
-    "--json": ("--format", "--format json"),
-    "--max-messages": ("--count", "--count N"),
-    "--offset": ("--from", "--from PLACE"),
-    "--producer.config": ("--config", "--config FILE"),
-    "--property": ("-X", "-X NAME=VALUE"),
-    "--reassignment-json-file": ("--rollback", "the FILE is an argument"),
-    "--to-current": ("--to", "--to stored"),
-    "--to-datetime": ("--to", "--to TIME"),
-    "--to-earliest": ("--to", "--to beginning"),
-    "--to-latest": ("--to", "--to end"),
-    "--to-offset": ("--to", "--to OFFSET"),
-}
-
-
-def _hint(word: str, verb: Verb) -> str:
-    """Return what an unknown option is called here: its place, its name, or the nearest name."""
-    for argument in verb.own:
-        if argument.positional and argument.settings.get("metavar") == _ARGUMENTS.get(word, word):
-            return f": write {argument.shown} without an option"
-    options = [name for argument in verb.arguments for name in argument.names if name.startswith("-")]
-    needed, written = _ELSEWHERE.get(word, ("", ""))
-    if needed in options:
-        return f": write {written}" if written.startswith("-") else f": {written}"
-    return nearest(word, options, cutoff=0.7)
 
 
 def parse(words: Sequence[str]) -> tuple[Verb, argparse.Namespace] | None:
@@ -396,6 +360,7 @@ def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
     place = _first_word(words)
     if place is None:
         if any(word not in {"-h", "--help"} for word in words) and not {"-h", "--help"} & set(words):
+            _refuse_dashes(noun, words, prog)
             _refuse(prog, f"a verb is missing: one of {', '.join(noun.verbs)}")
         print(_noun_help(noun), end="")
         return None
@@ -406,8 +371,16 @@ def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
     if place < len(words) and f"{name}-{words[place]}" in noun.verbs:  # reassign plan
         name = f"{name}-{words.pop(place)}"
     if name not in noun.verbs:
+        _refuse_dashes(noun, words, prog)
         _refuse(prog, f"unknown verb {name!r}{nearest(name, noun.verbs)}")
     return noun.verbs[name]
+
+
+def _refuse_dashes(noun: Noun, words: Sequence[str], prog: str) -> None:
+    """Refuse a verb that is written as Kafka's scripts have it: topics --list."""
+    for word in words:
+        if word.removeprefix("--") in noun.verbs and word.startswith("--"):
+            _refuse(prog, f"unknown option {word}: the verb stands without dashes: {prog} {word[2:]}")
 
 
 def _first_word(words: list[str]) -> int | None:
@@ -443,17 +416,22 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 class _Parser(argparse.ArgumentParser):
     """A parser that explains an error in one line, with the option that was probably meant."""
 
-    verb: Verb
-
     def error(self, message: str) -> NoReturn:
         word = message.removeprefix("unrecognized arguments: ")
         if word != message:
             first = word.split()[0]
             if first.startswith("-"):
-                message = f"unknown option {first}{_hint(first.partition('=')[0], self.verb)}"
+                message = f"unknown option {first}{self._hint(first.partition('=')[0])}"
             else:
                 message = f"unexpected argument {first!r}"
         _refuse(self.prog, message)
+
+    def _hint(self, option: str) -> str:
+        from kafka.cli.other_tools import advice
+
+        options = self._option_string_actions
+        arguments = {str(action.metavar) for action in self._get_positional_actions()}
+        return advice(option, options, arguments) or nearest(option, options, _OPTIONS_ALIKE)
 
 
 def _refuse(prog: str, message: str) -> NoReturn:
@@ -482,7 +460,6 @@ def _parser(verb: Verb, prog: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
         add_help=False,
     )
-    parser.verb = verb
     sections: dict[str, Any] = {}
     for argument in (*verb.arguments, _HELP):
         title = argument.section or ("Arguments" if argument.positional else "Options")
