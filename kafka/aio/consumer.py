@@ -187,7 +187,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         while True:
             future = core.waiting.armed()
             if member is not None:
-                member.heartbeat.poll()  # an application that waits in start() is not stuck
+                member.polled()  # an application that waits in start() is not stuck
             if core.stopping:
                 raise ConsumerStoppedError("The consumer was stopped while it was starting")
             if core.errors:

@@ -461,6 +461,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         self.move(MemberEvent.POLL_TIMEOUT)
         self.waiting_for = f"the application: {why}"
         self.loop.spawn_logged(self._send_leave(leaving, why), "leave the group")
+        self._notify_application()  # a call that waits was late, as on a machine that was suspended: it joins again
 
     # Leaving…
 

@@ -12,6 +12,7 @@ import pytest
 from kafka.aio import AIOKafkaConsumer
 from kafka.coordinator.states import MemberState
 from kafka.errors import CommitFailedError
+from kafka.testing import SILENCE
 from test.unit.aio.virtual import live_in, run
 from test.unit.consumer.scripted import T0, Cluster
 
@@ -23,19 +24,25 @@ def cluster() -> Cluster:
     return Cluster()
 
 
+def make(cluster: Cluster, **options: Any) -> AIOKafkaConsumer:
+    """Make a consumer of the cluster that is not started."""
+    chosen = {"bootstrap_servers": "b0", "auto_offset_reset": "earliest", "group_id": "g", **options}
+    consumer: AIOKafkaConsumer = live_in(cluster.network, AIOKafkaConsumer("t", **chosen))
+    opened = consumer._open
+
+    def open_here() -> Any:
+        cluster.loop = opened()
+        return cluster.loop
+
+    consumer._open = open_here  # type: ignore[method-assign]
+    return consumer
+
+
 def live(cluster: Cluster, story: Story, **options: Any) -> None:
     """Run a story of a consumer that is started, and see that it leaves nothing."""
 
     async def main() -> None:
-        chosen = {"bootstrap_servers": "b0", "auto_offset_reset": "earliest", "group_id": "g", **options}
-        consumer = live_in(cluster.network, AIOKafkaConsumer("t", **chosen))
-        opened = consumer._open
-
-        def open_here() -> Any:
-            cluster.loop = opened()
-            return cluster.loop
-
-        consumer._open = open_here
+        consumer = make(cluster, **options)
         async with consumer:
             await story(consumer)
 
@@ -118,3 +125,31 @@ def test_a_commit_fails_once_after_partitions_were_taken_away_before_their_offse
         assert cluster.committed[T0] == 1
 
     live(cluster, story, enable_auto_commit=False, heartbeat_interval_ms=1000)
+
+
+@pytest.mark.parametrize("call", ["start", "getone"])
+def test_a_call_that_waits_while_the_member_leaves_because_of_max_poll_interval_joins_again(
+    cluster: Cluster, call: str
+) -> None:
+    cluster.assigns = []
+    if call == "start":
+        cluster.script["JoinGroup"] = deque([SILENCE])
+
+    async def main() -> None:
+        consumer = make(cluster, request_timeout_ms=300_000)
+        starting = asyncio.ensure_future(consumer.start())
+        if call == "getone":
+            await starting
+            waiting: asyncio.Future[Any] = asyncio.ensure_future(consumer.getone())
+        await asyncio.sleep(1)
+        member = consumer._core.check_group()
+        member.loop.call_soon(member._poll_timed_out)
+        await asyncio.sleep(5)
+        assert state(consumer) is MemberState.STABLE
+        assert len(cluster.asked("JoinGroup")) >= 2
+        await starting
+        if call == "getone":
+            waiting.cancel()
+        await consumer.stop()
+
+    run(cluster.network, main())

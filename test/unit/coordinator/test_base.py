@@ -125,6 +125,20 @@ def test_an_application_that_takes_a_record_within_each_max_poll_interval_is_not
     assert state(consumer) is MemberState.LEFT, "it takes no records any more"
 
 
+def test_a_poll_that_waits_while_the_member_leaves_because_of_max_poll_interval_joins_again(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    """On a machine that was suspended the timer may be faster than the application."""
+    cluster.assigns = []
+    consumer = make("t", group_id="g")
+    consumer.poll(timeout_ms=1000)
+    member = consumer._core.check_group()  # type: ignore[union-attr]
+    member.loop.call_later(1.0, member._poll_timed_out)
+    consumer.poll(timeout_ms=5000)
+    assert state(consumer) is MemberState.STABLE
+    assert len(cluster.asked("JoinGroup")) == 2
+
+
 def test_a_member_that_has_left_is_not_stuck(
     cluster: Cluster, make: MakeConsumer, caplog: pytest.LogCaptureFixture
 ) -> None:
