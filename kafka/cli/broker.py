@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from kafka.broker import Broker
 from kafka.cli.arguments import VALUES, UsageError, expand, pair, pairs
+from kafka.cli.files import whole_file
 from kafka.cli.grammar import Argument, Verb
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         for name, text in files.items():
             if name is not None:
-                written.append(_write_whole(Path(name), text + "\n"))
+                with whole_file(name) as file:
+                    file.write(f"{text}\n".encode())
+                written.append(Path(name))
         _say_where(broker, arguments, sys.stderr if command else sys.stdout)
         if command:
             return _run_command(command, broker.bootstrap_servers)
@@ -60,14 +63,6 @@ def _say_where(broker: Broker, arguments: argparse.Namespace, out: TextIO) -> No
     print(f"listening on {broker.listeners}{advertised}", file=out, flush=True)
     if advertised and arguments.advertise is None:
         print("clients on other machines or in other containers need --advertise HOST", file=sys.stderr, flush=True)
-
-
-def _write_whole(path: Path, text: str) -> Path:
-    """Write a file that is complete as soon as it is there."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
-    return path
 
 
 def _run_command(command: list[str], servers: str) -> int:

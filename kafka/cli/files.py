@@ -7,6 +7,7 @@ that takes the place of an older one is written beside it, and renamed when it i
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import stat
@@ -109,7 +110,7 @@ def standard_output() -> Output:
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[Output]:
+def whole_file(path: str | Path, *, replace: bool = True) -> Iterator[Output]:
     """Open a file that takes the place of the one at `path` when it is whole; an error leaves that one as it is.
 
     A path that is not a regular file, such as /dev/null or a named pipe, is written as it goes.
@@ -120,8 +121,10 @@ def whole_file(path: str | Path) -> Iterator[Output]:
         with open(target, "wb", buffering=0) as file:
             yield Output(file, str(path))
         return
+    if before is not None and not replace:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     if before is not None and not os.access(target, os.W_OK):
-        raise PermissionError(13, os.strerror(13), str(path))
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         with open(partial, "wb", buffering=0) as file:

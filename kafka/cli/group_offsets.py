@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
 from kafka.cli.edges import Edges, edges, failures
+from kafka.cli.files import whole_file
 from kafka.cli.grammar import TABLE, Argument, Verb
 from kafka.cli.group_lag import NOT_FOUND, TOPIC
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
@@ -74,8 +76,10 @@ def _export(path: str, rows: Iterable[tuple[object, ...]]) -> None:
     if path == "-":
         csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
         return
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    with whole_file(path) as file:
+        file.write(text.getvalue().encode())
 
 
 def _read_csv(path: str, group: str) -> Commits:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, UsageError, count
 from kafka.cli.connection import Connection
+from kafka.cli.files import whole_file
 from kafka.cli.grammar import TABLE, Argument, Noun, Verb
 from kafka.cli.offsets import partitions
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
@@ -130,8 +131,8 @@ def _plan(arguments: Namespace) -> int:
     }
     moved = {tp: replicas for tp, replicas in after.items() if replicas != before[tp]}
     if arguments.output:
-        with open(arguments.output, "w", encoding="utf-8") as file:
-            file.write(_file_of(moved) + "\n")
+        with whole_file(arguments.output) as file:
+            file.write(f"{_file_of(moved)}\n".encode())
     rows = _plan_rows(before, moved)
     if not rows:
         complain(arguments, "nothing needs to move")
@@ -168,8 +169,9 @@ def _apply(arguments: Namespace) -> int:
             return 0
         if arguments.rollback:
             # Never in place of the way back of an earlier move, which this may be the second half of.
-            with open(arguments.rollback, "w" if arguments.replace else "x", encoding="utf-8") as file:
-                file.write(_file_of({tp: before[tp] for tp in wanted}) + "\n")
+            way_back = _file_of({tp: before[tp] for tp in wanted})
+            with whole_file(arguments.rollback, replace=arguments.replace) as file:
+                file.write(f"{way_back}\n".encode())
         answers = admin.alter_partition_reassignments(wanted, raise_errors=False)
         code = report(arguments, _outcomes(answers))
         if arguments.wait and not code:
