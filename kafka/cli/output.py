@@ -412,7 +412,8 @@ class Progress:
     def __init__(self, arguments: Namespace, what: str, total: int | None = None, *, alone: bool = False) -> None:
         # Records that appear on the same terminal are progress enough.
         visible = sys.stderr.isatty() and (alone or not sys.stdout.isatty())
-        self._shows = bool(getattr(arguments, "progress", False)) or visible
+        self.shows = bool(getattr(arguments, "progress", False)) or visible
+        """Whether counts are shown on standard error."""
         self._redraws = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._what = what
         self.total = total
@@ -424,7 +425,7 @@ class Progress:
         """Count records, and redraw once a second."""
         self.records += records
         self.bytes += size
-        if self._shows:
+        if self.shows:
             now = time.monotonic()
             if now - self._shown >= 1:
                 self._shown = now
@@ -457,7 +458,7 @@ class Progress:
 
     def end(self, *, always: bool = False) -> None:
         """Print the final counts; without a terminal only if `always`."""
-        if self._shows or always:
+        if self.shows or always:
             with suppress(OSError, ValueError):
-                clear = "\r\x1b[K" if self._shows and self._redraws else ""
+                clear = "\r\x1b[K" if self.shows and self._redraws else ""
                 print(f"{clear}{self.text()}", file=sys.stderr, flush=True)

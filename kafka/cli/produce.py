@@ -30,6 +30,8 @@ _CHUNK: Final = 256 * 1024
 _PENDING: Final = 64
 #: Failures that are shown each; the rest are counted.
 _SHOWN_FAILURES: Final = 20
+#: Partitions that are named where records were written.
+_NAMED: Final = 3
 #: Seconds after which records of a slow input are counted.
 _SHOWN_EVERY: Final = 1.0
 #: Records that are settled together.
@@ -197,6 +199,8 @@ class Delivery:
         self._single_first = self._single_size = 0
         self._next_flush = 0.0
         self._progress = Progress(arguments, "produced", total, alone=True)
+        self._places: dict[tuple[str, int], list[int]] = {}
+        """The first and the last offset in each partition, for the user who watches."""
         self.failures = 0
 
     @property
@@ -268,8 +272,26 @@ class Delivery:
         self._pending.popleft()
         done = len(sent) - len(failed)
         self._progress.add(done, size * done // len(sent))
+        if self._progress.shows:
+            self._remember(sent)
         for line, error in failed:
             self.fail(line, error)
+
+    def _remember(self, sent: Sequence[FutureRecordMetadata]) -> None:
+        for future in sent:
+            if future.exception is None and (found := future.get()).offset >= 0:
+                edges = self._places.setdefault((found.topic, found.partition), [found.offset, found.offset])
+                edges[1] = found.offset
+
+    def _tell_places(self) -> None:
+        """Say where the records are."""
+        found = [
+            f"{topic}-{partition} {f'offset {first}' if first == last else f'offsets {first} to {last}'}"
+            for (topic, partition), (first, last) in sorted(self._places.items())
+        ]
+        if found:
+            more = f" and {counted(len(found) - _NAMED, 'more partition')}" if len(found) > _NAMED else ""
+            print(f"written to {', '.join(found[:_NAMED])}{more}", file=sys.stderr)
 
     def run(self, send: Callable[[], object]) -> int:
         """Call the function that sends the records, wait for all of them, and return the exit code."""
@@ -290,6 +312,7 @@ class Delivery:
         while self._pending:
             self._settle()
         self._progress.end()
+        self._tell_places()
         if self.failures > _SHOWN_FAILURES:
             complain(self._arguments, f"{counted(self.failures, 'record')} failed")
 
@@ -329,6 +352,8 @@ def _run(arguments: Namespace) -> int:
         configs["linger_ms"] = 0
     with Connection(arguments) as connection:
         lines = _Lines(arguments, connection)
+        if sys.stderr.isatty() and arguments.topic is not None:
+            _warn_of_new(arguments, connection)
         producer = connection.producer(**configs)
         delivery = Delivery(arguments, producer, "record" if arguments.value or arguments.files else "line")
 
@@ -338,6 +363,13 @@ def _run(arguments: Namespace) -> int:
         if arguments.transactional_id:
             return in_transaction(arguments, producer, delivery, send)
         return delivery.run(send)
+
+
+def _warn_of_new(arguments: Namespace, connection: Connection) -> None:
+    """Tell a user at a terminal that a topic does not exist: brokers may create one whose name is misspelt."""
+    with suppress(KafkaError):
+        if not connection.admin().describe_topics([arguments.topic])[0].ok:
+            complain(arguments, f"topic {arguments.topic!r} does not exist; brokers that may create it do that now")
 
 
 def in_transaction(

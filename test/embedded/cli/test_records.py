@@ -422,3 +422,34 @@ def test_perf_counts_every_record_that_failed(shell: Shell, broker: Broker) -> N
     assert outcome.code == 1
     assert "30 of 30 records failed" in outcome.err
     assert outcome.out.startswith("0 records sent")
+
+
+def test_produce_says_where_records_are(shell: Shell, broker: Broker) -> None:
+    broker.append("orders", "before")
+    lines = shell("purekafka produce orders --progress", stdin=b"a\nb\nc\n").err.splitlines()
+    assert lines[-1] == "written to orders-0 offsets 1 to 3"
+    lines = shell("purekafka produce events -K : --progress", stdin=b"a:1\n").err.splitlines()
+    (record,) = broker.records("events")
+    assert lines[-1] == f"written to events-{record.partition} offset 0"
+    broker.create_topic("many", 5)
+    text = b"".join(b'{"partition": %d, "value": "x"}\n' % number for number in range(5))
+    lines = shell("purekafka produce many -f jsonl --progress", stdin=text).err.splitlines()
+    assert lines[-1] == "written to many-0 offset 0, many-1 offset 0, many-2 offset 0 and 2 more partitions"
+
+
+def test_a_user_at_a_terminal_is_warned_of_a_topic_that_does_not_exist(broker: Broker) -> None:
+    pty = pytest.importorskip("pty")
+    master, slave = pty.openpty()
+    words = [sys.executable, "-m", "kafka", "produce", "evnts", "-V", "x", "-b", broker.bootstrap_servers]
+    with subprocess.Popen(words, stderr=slave, env={**os.environ, "TERM": "dumb"}) as process:
+        os.close(slave)
+        shown = b""
+        try:
+            while data := os.read(master, 65536):
+                shown += data
+        except OSError:  # the end of a terminal
+            pass
+        assert process.wait(60) == 0
+    os.close(master)
+    assert b"topic 'evnts' does not exist; brokers that may create it do that now" in shown
+    assert b"written to evnts-0 offset 0" in shown
