@@ -195,6 +195,24 @@ def test_a_member_that_was_stopped_for_too_long_says_what_it_could_not_commit(fi
     assert filled.committed("readers", "orders") == RECORDS
 
 
+@pytest.mark.parametrize("line", ["consume orders --follow -g readers", "consume orders --follow", "tail orders"])
+def test_a_signal_ends_a_reader_while_brokers_are_away(line: str, broker: Broker) -> None:
+    for number in range(10):
+        broker.append("orders", f"{number} ")
+    with started(broker, "", *line.split()) as process:
+        printed = read(process, len(b"0 \n" * 10))
+        broker.stop_node(1)
+        process.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        process.wait(60)
+        assert time.monotonic() - begun < 15  # two seconds of its own: a last commit, and leaving the group
+        _, err = process.communicate()
+    assert (process.returncode, numbers(printed)) == (143, list(range(10)))
+    said = b"the last records of orders-0 are not committed and will be read again" in err
+    broker.start_node(1)
+    assert said or "-g" not in line or broker.committed("readers", "orders") == 10
+
+
 # topics dump…
 
 
