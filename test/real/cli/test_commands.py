@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -187,3 +191,48 @@ def test_ten_commands_take_a_fraction_of_the_time_of_kafkas_scripts(kafka: Kafka
         ours_total, theirs_total = ours_total + ours, theirs_total + theirs
     print(f"{'all':<36} {ours_total:6.2f} s   {'':<24} {theirs_total:6.2f} s")
     assert ours_total < theirs_total
+
+
+def test_tail_follows_partitions_that_end_with_markers_of_transactions(servers: str) -> None:
+    assert run("purekafka topics create followed -p 2").code == 0
+    with KafkaProducer(bootstrap_servers=servers, transactional_id="followed") as producer:
+        producer.init_transactions()
+
+        def write(*values: str) -> None:
+            with producer.transaction():
+                for number, value in enumerate(values):
+                    producer.send("followed", value.encode(), partition=number % 2)
+
+        write("early 0", "early 1", "early 2")
+        command = [sys.executable, "-m", "kafka", "tail", "followed", "-n", "2", "--timeout", "60"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            printed = [process.stdout.readline() for _ in range(2)]
+            for each in range(3):
+                values = [f"late {each}.{number}" for number in range(2)]
+                write(*values)
+                assert sorted(process.stdout.readline() for _ in range(2)) == [f"{value}\n" for value in values]
+            process.send_signal(signal.SIGINT)
+            rest, _ = process.communicate()
+    assert {line.strip() for line in printed} < {"early 0", "early 1", "early 2"}
+    assert (process.returncode, rest) == (130, "")
+
+
+def test_a_group_has_committed_what_a_command_printed_when_a_signal_ends_it(servers: str) -> None:
+    assert run("purekafka topics create printed -p 1").code == 0
+    with KafkaProducer(bootstrap_servers=servers) as producer:
+        producer.send_many("printed", [b"%d " % number + b"x" * (number * 7 % 1500) for number in range(4000)])
+    command = [sys.executable, "-m", "kafka", "consume", "printed", "-g", "slow", "--timeout", "60"]
+    env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        printed = os.read(process.stdout.fileno(), 20_000)
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+        printed += process.communicate()[0]
+    assert process.returncode == 143
+    found = [int(line.split()[0]) for line in printed.split(b"\n")[:-1]]
+    assert found == list(range(len(found)))
+    assert 0 < len(found) < 4000
+    (row,) = run("purekafka groups offsets slow -f json").json
+    assert row["offset"] == len(found)
