@@ -79,7 +79,7 @@ class SubscriptionState(SubscriptionCalls):
         """Called in the application's thread when a partition may have records to take again."""
         self.chunk: Chunk | None = None
         """The records that an iteration is returning."""
-        # Partition -> position, of those that were taken away before a commit of it was answered. The application adds,
+        # The position of each partition that was taken away before a commit of it was answered. The application adds,
         # the loop removes.
         self._unstored: dict[TopicPartition, int] = {}
         self._topics: frozenset[str] = frozenset()
@@ -202,7 +202,7 @@ class SubscriptionState(SubscriptionCalls):
         self.on_change()
 
     def forget_positions(self) -> None:
-        """Be as before any record was fetched: partitions that were assigned by hand stay, those of a group go."""
+        """Be as before any record was fetched: partitions that were assigned by hand stay, partitions of a group go."""
         self.had_assignment = False
         self._replace(
             {} if self.is_automatic else {partition: AssignedPartition(partition) for partition in self.partitions}

@@ -371,7 +371,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
     def commit(self, offsets: Offsets | None, deadline: float) -> Coro[None]:
         """Commit, and retry after retriable errors until the deadline; with None behind all returned records.
 
-        The offsets are those of the call, in the application; the coroutine runs on the loop.
+        The offsets are read during the call, in the application; the coroutine runs on the loop.
         """
         return self._commit(*self._to_commit(offsets), deadline)
 

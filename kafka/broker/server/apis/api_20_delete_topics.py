@@ -74,7 +74,7 @@ def _delete(
     topic = call.cluster.topic(name, topic_id)
     known = name if topic is None else topic.name
     if known is not None and not _may(call, Operation.DELETE, known):
-        # Who may not even describe a topic is not told of its name, and not whether there is one.
+        # A client without the right to describe a topic learns neither its name nor whether it exists.
         may_know = _may(call, Operation.DESCRIBE, known)
         result.name = known if may_know or not by_id else None
         result.error_code = Code.TOPIC_AUTHORIZATION_FAILED
@@ -93,7 +93,7 @@ def _delete(
 
 
 def _may(call: Call[DeleteTopicsResponse], operation: Operation, topic: str) -> bool:
-    """Whether the client may; who may delete on the cluster may delete, and describe, all topics."""
+    """Whether the client may; a right to delete on the cluster holds for all topics, and includes DESCRIBE."""
     return call.allows(Operation.DELETE, Resource.CLUSTER, CLUSTER_NAME) or call.allows(
         operation, Resource.TOPIC, topic
     )
