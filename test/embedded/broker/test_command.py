@@ -233,7 +233,10 @@ def test_an_output_that_takes_nothing_is_said_in_one_line() -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         words = [sys.executable, "-m", "kafka", "protocol", "list"]
         result = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
-    assert (result.returncode, result.stderr) == (1, "purekafka protocol list: standard output: No space left on device\n")
+    assert (result.returncode, result.stderr) == (
+        1,
+        "purekafka protocol list: standard output: No space left on device\n",
+    )
 
 
 def test_it_is_ready_in_half_a_second() -> None:
