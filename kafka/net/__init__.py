@@ -1,7 +1,7 @@
 """Connections to brokers: name resolution, proxies, TLS, SASL, and the requests over them.
 
 Clients use `connection`, which opens when it is first needed, and again after a loss. `connection_setup` opens it (with
-`resolver`, `sockets`, `proxy` and `tls`). While it is open, `channel` moves its bytes and `pipeline` matches responses
+`resolver`, `sockets`, `proxy` and `tls`). Both hold a `frame_stream` in turn; `pipeline` matches responses
 with requests. `states` is the table of its states, `diagnosis` explains a refusal, `settings` and `environment` hold
 what the connections of a client share and how they reach the outside world.
 """

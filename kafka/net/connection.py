@@ -1,8 +1,10 @@
 """A connection to one broker, as clients use it: opened when it is first needed, and again after each loss.
 
-It decides when to connect, how long to wait after a failure, when to authenticate again (KIP-368), and what an end of
-the connection means. It does not choose a broker, does not retry requests, and knows no topics. All its tasks and
-timers belong to one scope, which `disconnect` cancels.
+It moves requests into the stream and responses out of it, and decides when to connect, how long to wait after a
+failure, when to authenticate again (KIP-368), and what an end of the connection means. How a stream comes to be is in
+`kafka.net.connection_setup`, which returns what is then used here. It does not choose a broker, does not retry
+requests, and knows no topics. It runs on the client's loop only, so it takes no lock, and never blocks. All its tasks
+and timers belong to one scope, which `disconnect` cancels.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ from __future__ import annotations
 import logging
 import math
 import socket
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kafka._runtime.tasks import deferred
+from kafka._runtime.loop import READ, WRITE
+from kafka._runtime.tasks import Scope, deferred
+from kafka._text import host_port, printable
 from kafka.errors import (
     AuthenticationError,
     ClientClosedError,
@@ -23,13 +27,18 @@ from kafka.errors import (
     NodeNotReadyError,
 )
 from kafka.future import Future
-from kafka.net.channel import Channel, with_broker
-from kafka.net.states import WAITS_FOR, ConnectionEvent, ConnectionStates
+from kafka.net.frame_stream import FrameStream, with_broker
+from kafka.net.pipeline import Pipeline
+from kafka.net.states import WAITS_FOR, ConnectionEvent, ConnectionStates, next_state
 
 if TYPE_CHECKING:
     from kafka._runtime.tasks import Task
+    from kafka.net.connection_setup import Established
+    from kafka.net.resolver import Address
     from kafka.net.settings import ConnectionContext
+    from kafka.net.sockets import Stream
     from kafka.protocol.api import Request, Response
+    from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["Connection"]
 
@@ -47,7 +56,10 @@ _SAME_MOMENT: Final = 1.0
 _FATAL: Final = (AuthenticationError, KafkaConfigurationError)
 
 
-class Connection(Channel):
+_READY: Final = frozenset({ConnectionStates.CONNECTED, ConnectionStates.REAUTHENTICATING})
+
+
+class Connection:
     """A connection to the broker at `host:port`."""
 
     def __init__(
@@ -59,16 +71,45 @@ class Connection(Channel):
         family: int = socket.AF_UNSPEC,
         node_id: int | str = 0,
     ) -> None:
-        super().__init__(context, host, port, family=family, node_id=node_id)
+        self.context = context
+        self.host = host
+        self.port = port
+        self.family = family
+        self.node_id = node_id
+        self.state = ConnectionStates.DISCONNECTED
+        self.versions: ApiVersions | None = None
+        self.last_activity = context.loop.time()
         self.last_attempt = 0.0
         self.retry_at = 0.0
+        self.failures = 0
+        """Failures in a row; a response ends the row."""
         self.error: KafkaError | None = None
         """Why the last attempt failed or the last connection ended; None while all is well."""
+        self.pipeline = Pipeline(context.settings.client_id, context.settings.max_in_flight)
+        self.pipeline.on_reply = self._measured
+        self.pipeline.on_long_pause = self._throttled
         self.on_state: Callable[[Connection], object] | None = None
+        self.delivered: Callable[[Future[Any], object], object] | None = None
+        """Called with each future that a response resolved, and the response."""
+        self._loop = context.loop
+        self._scope = Scope(context.loop)
         self._opened: Future[None] | None = None
+        self._frames: FrameStream | None = None
+        self._address: Address | None = None
         self._renew_at: float | None = None
         self._authenticated_at = -math.inf
+        self._quiet: Future[None] | None = None  # awaited by the renewal: nothing is under way
+        self._has_answered = False  # whether the broker has answered a request since the connection is ready
         self._closed: KafkaError | None = None
+        self._events = 0
+        self._flush_due = False
+        self._armed_for = math.inf
+        self._debug = log.isEnabledFor(logging.DEBUG)
+
+    @property
+    def ready(self) -> bool:
+        """Whether requests go out: as soon as they are submitted, or as soon as the session is renewed (KIP-368)."""
+        return self.state in _READY
 
     @property
     def is_opening(self) -> bool:
@@ -79,6 +120,20 @@ class Connection(Channel):
     def is_disconnected(self) -> bool:
         """Whether there is neither a connection nor an attempt."""
         return self.state is ConnectionStates.DISCONNECTED and self._opened is None
+
+    @property
+    def sock(self) -> Stream | None:
+        """The stream; None until it is connected."""
+        return None if self._frames is None else self._frames.stream
+
+    @property
+    def in_flight_requests(self) -> int:
+        """How many requests are under way: sent, or waiting to be sent."""
+        return self.pipeline.in_flight + self.pipeline.waiting
+
+    def throttled(self) -> float:
+        """Return the seconds until the broker takes requests again (KIP-219)."""
+        return max(0.0, self.pipeline.throttled_until - self._loop.time())
 
     def backing_off(self) -> float:
         """Return the seconds until another attempt may be made; 0 if now."""
@@ -109,18 +164,30 @@ class Connection(Channel):
             return Future[None]().success(None)
         if self._opened is None:
             self.last_attempt = self._loop.time()
-            self._has_answered, self.address, self.has_other_addresses = False, None, False
+            self._has_answered, self._address = False, None
             opened = self._opened = Future()
             self._scope.spawn(deferred(self._connect), f"connect {self}", self._opening_ended)
             return opened
         return self._opened
 
-    async def _connect(self) -> None:
-        from kafka.net.connection_setup import set_up
+    async def _connect(self) -> Established:
+        from kafka.net.connection_setup import Attempt, connect
 
-        versions, session = await set_up(self)
-        self.versions = self.pipeline.versions = versions
-        self._became_ready(session)
+        return await connect(Attempt(self, self.failures, self._move))
+
+    def _opening_ended(self, task: Task[Established]) -> None:
+        if task.exception is not None:
+            self.disconnect(_as_kafka_error(task.exception))
+            return
+        established = task.result()
+        self._frames, self._address = established.frames, established.address
+        self.versions = established.versions
+        self.last_activity = self._loop.time()
+        self.pipeline.begin(established.versions, established.correlation_id, established.ignored)
+        opened, self._opened = self._opened, None
+        self._became_ready(established.session)
+        if opened is not None:
+            opened.try_success(None)
 
     def _became_ready(self, session: float) -> None:
         """Send requests from now on; after `session` seconds the broker expects the client to authenticate again."""
@@ -128,26 +195,30 @@ class Connection(Channel):
         share = _RENEW_FROM + _RENEW_SPREAD * self._loop.rng.random()
         self._authenticated_at = self._loop.time()
         self._renew_at = self._authenticated_at + session * share if session > 0 else None
-        self.move(ConnectionEvent.READY)
+        self._watch(READ)
+        self._move(ConnectionEvent.READY)
+        if self._frames is None:  # an observer of the state has closed it
+            return
         self.pipeline.open = True
         self._pump()
-
-    def _opening_ended(self, task: Task[None]) -> None:
-        if task.exception is not None:
-            self.disconnect(_as_kafka_error(task.exception))
-            return
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.try_success(None)
+        if self._frames.stream.pending_in:
+            self._loop.call_soon(self._read)
 
     def _open_if_needed(self) -> None:
         if self.state is ConnectionStates.DISCONNECTED and self.pipeline.waiting:
             self.open()
 
-    def _state_changed(self, before: ConnectionStates) -> None:
+    def _move(self, event: ConnectionEvent) -> None:
+        """Go to the state that `event` leads to."""
+        before, self.state = self.state, next_state(self.state, event)
+        if before is self.state:
+            return
+        if self._debug:
+            log.debug("= %s: %s", self, self.state.value)
         if self.on_state is not None:
             self.on_state(self)
-        super()._state_changed(before)
+        if self.context.on_state is not None:
+            self.context.on_state(self.node_id, before, self.state)
 
     # Sending…
 
@@ -197,6 +268,7 @@ class Connection(Channel):
         return ""
 
     def _pump(self) -> None:
+        """Send waiting requests, if the connection can send them."""
         now = self._loop.time()
         pipeline = self.pipeline
         if self._renew_at is not None and now >= self._renew_at and (pipeline.waiting or pipeline.in_flight):
@@ -206,13 +278,105 @@ class Connection(Channel):
         if pipeline.throttled_until:
             self._arm(pipeline.throttled_until)
         if pipeline.outgoing.waiting:
-            self._schedule_flush(self._loop.call_at_end)
+            self._schedule_flush()
+
+    def _schedule_flush(self) -> None:
+        # Once per pass: the requests of one pass leave in one system call.
+        if not self._flush_due:
+            self._flush_due = True
+            self._loop.call_at_end(self._flush)
+
+    def flush(self) -> bool:
+        """Give the queued bytes to the stream now; return whether it took all of them."""
+        self._flush()
+        return not self.pipeline.outgoing
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        frames, outgoing = self._frames, self.pipeline.outgoing
+        if frames is None or not self._events:  # or another has the stream: see `_renew`
+            return
+        try:
+            if frames.send(outgoing):
+                self.last_activity = self._loop.time()
+        except KafkaError as error:
+            self._lost(error)
+            return
+        self._watch(READ | WRITE if outgoing.waiting or frames.stream.pending_out else READ)
+        if self._quiet is not None:
+            self._look_whether_quiet()
+
+    # Receiving…
+
+    def _watch(self, events: int) -> None:
+        if self._frames is not None and events != self._events:
+            self._events = events
+            if events:
+                self._loop.watch(self._frames.stream, events, self._on_ready)
+            else:
+                self._loop.unwatch(self._frames.stream)
+
+    def _on_ready(self, events: int) -> None:
+        if events & WRITE:
+            self._flush()
+        if events & READ:
+            self._read()
+
+    def _read(self) -> None:
+        """Receive the available bytes, in few large reads, and hand over the frames."""
+        frames = self._frames
+        if frames is None or not self._events:
+            return
+        try:
+            for _ in range(self.context.settings.chunk_count):
+                arrived, more = frames.receive()
+                self.last_activity = self._loop.time()
+                if arrived:
+                    self._handle(arrived)
+                if not more or self._frames is not frames:
+                    return
+        except BlockingIOError:
+            return
+        except KafkaError as error:
+            if frames.closed_by_peer:
+                self._lost(error, closed_by_peer=True)
+            else:
+                self.disconnect(with_broker(self, error))
+            return
+        if frames.stream.pending_in:
+            self._loop.call_soon(self._read)
+
+    def _handle(self, frames: Sequence[bytes | bytearray]) -> None:
+        now = self._loop.time()
+        for frame in frames:
+            if self._debug:
+                log.debug("< %s: %d bytes", self, len(frame))
+            taken = self.pipeline.received(frame, now)
+            if taken is not None and self.delivered is not None:
+                self.delivered(*taken)
+            if self._frames is None:
+                return
+        # Only now: to a broker that accepts connections and answers nothing, the client connects ever more rarely.
+        self._has_answered, self.failures = True, 0
+        self._pump()
+        if self._quiet is not None:
+            self._look_whether_quiet()
+
+    def _measured(self, name: str, latency: float, size: int) -> None:
+        if self.context.on_reply is not None:
+            self.context.on_reply(self.node_id, name, latency, size)
+
+    def _throttled(self, asked: float, pause: float) -> None:
+        cut = "" if pause == asked else f"; the client pauses for {pause:.0f} seconds"
+        log.warning("%s throttles this client for %.0f seconds, for example because of a quota%s", self, asked, cut)
+
+    # Authenticating again…
 
     def _renew(self) -> None:
         """Authenticate again (KIP-368). Requests in flight are answered first; waiting requests stay in the queue."""
         self.pipeline.open = False
         self._renew_at = None
-        self.move(ConnectionEvent.AUTHENTICATE)
+        self._move(ConnectionEvent.AUTHENTICATE)
         self._scope.spawn(self._authenticate_again(), f"authenticate {self} again", self._renewal_ended)
 
     async def _authenticate_again(self) -> float:
@@ -220,7 +384,21 @@ class Connection(Channel):
 
         # Brokers refuse it within a second of the last time: sessions of a second, and tokens that end as soon.
         await self._loop.sleep_until(self._authenticated_at + _SHORTEST_SESSION)
-        return await authenticate_again(self)
+        self._quiet = Future()
+        self._look_whether_quiet()
+        await self._quiet
+        self._quiet = None
+        assert self._frames is not None
+        assert self.versions is not None
+        self._watch(0)  # until the end of the renewal nothing else uses the stream
+        return await authenticate_again(self, self._frames, self.versions)
+
+    def _look_whether_quiet(self) -> None:
+        pipeline, frames = self.pipeline, self._frames
+        if self._quiet is None or pipeline.in_flight or pipeline.outgoing.waiting or frames is None:
+            return
+        if not frames.stream.pending_out:
+            self._quiet.try_success(None)
 
     def _renewal_ended(self, task: Task[float]) -> None:
         if task.exception is not None:
@@ -228,11 +406,28 @@ class Connection(Channel):
         else:
             self._became_ready(task.result())
 
+    # Deadlines…
+
+    def _arm(self, deadline: float) -> None:
+        if deadline < self._armed_for:
+            self._armed_for = deadline
+            self._scope.call_at(deadline, self._on_deadline)
+
+    def _on_deadline(self) -> None:
+        self._armed_for = math.inf
+        error = self.pipeline.expire(self._loop.time(), self.why_not_ready())
+        if error is not None:
+            self._lost(KafkaConnectionError(f"the connection to {self} was closed: {error.args[0]}"))
+        else:
+            self._pump()
+        deadline = self.pipeline.next_deadline()
+        if deadline is not None:
+            self._arm(deadline)
+
     # Ending…
 
-    def lost(self, error: KafkaError, *, closed_by_peer: bool = False) -> None:
-        """Handle the end of the stream. During an attempt to connect, its task learns of it from the failed request."""
-        self.closed_by_peer = closed_by_peer
+    def _lost(self, error: KafkaError, *, closed_by_peer: bool = False) -> None:
+        """Handle the end of the stream."""
         stated, request = self.context.settings.api_version, self.pipeline.oldest_unanswered()
         if closed_by_peer and stated is not None and request is not None and type(error) is KafkaConnectionError:
             # A broker closes the connection on a version that it does not serve. Where the client has asked which
@@ -241,10 +436,7 @@ class Connection(Channel):
                 f"{error.args[0]} on {request}, the version that api_version={stated} stands for; if this repeats, the "
                 "broker does not serve that version: leave api_version unset, and the client asks which it serves"
             )
-        if self.is_opening and not self.ready:
-            self.detach()
-            self.pipeline.fail_sent(error)
-        elif closed_by_peer and self._closed_on_first_request():
+        if closed_by_peer and self._closed_on_first_request():
             self._diagnose(error)
         else:
             self.disconnect(error)
@@ -264,27 +456,28 @@ class Connection(Channel):
         def ended(task: Task[KafkaError | None]) -> None:
             self.disconnect(task.value or error)
 
-        self.detach()
+        self._detach()
         self.pipeline.open = False
         self._scope.spawn(requires_sasl(self), f"find out why {self} closed the connection", ended)
 
     def disconnect(self, error: KafkaError | None = None) -> None:
         """Close the stream; requests under way fail with `error`. Idempotent; the next `open` connects again."""
         opened, self._opened = self._opened, None
-        self._end_scope()
-        self.detach()
-        self._renew_at = None
+        self._scope.cancel()
+        self._armed_for = math.inf
+        self._detach()
+        self._renew_at = self._quiet = None
         if error is not None:
             self.error = error
             self.failures += 1
-            if self.address is not None and not self._has_answered:
-                self.context.resolver.failed(self.host, self.port, self.address)
+            if self._address is not None and not self._has_answered:
+                self.context.resolver.failed(self.host, self.port, self._address)
             # The broker may come back as a newer release.
             self.context.probed_releases.pop((self.host, self.port), None)
             delay = self.context.backoff.delay(self.failures)
             self.retry_at = self._loop.time() + delay
             self._report(error, delay)
-        self.move(ConnectionEvent.CLOSE)
+        self._move(ConnectionEvent.CLOSE)
         reason = error or KafkaConnectionError(f"the connection to {self} was closed")
         self.pipeline.fail(reason)
         if opened is not None:
@@ -298,6 +491,15 @@ class Connection(Channel):
         closed = isinstance(error, ClientClosedError)
         self._closed = error if closed else NodeNotReadyError(f"the client no longer uses this connection to {self}")
         self.disconnect(error)
+
+    def _detach(self) -> None:
+        """Close the stream, if there is one."""
+        frames = self._frames
+        if frames is not None:
+            self._watch(0)
+            self._loop.unwatch(frames.stream)  # by a renewal, too
+            self._frames = None
+            frames.stream.close()
 
     def _report(self, error: KafkaError, delay: float) -> None:
         """Log why the connection does not work: the first time, then ever more rarely while the error persists."""
@@ -315,6 +517,12 @@ class Connection(Channel):
         # After a wrong password the client raises the error; whether there is another attempt is up to the application.
         retry = "" if isinstance(error, _FATAL) else f"; retry in {_duration(delay)}"
         log.log(level, "%s%s%s", with_broker(self, error), again, retry)
+
+    def __str__(self) -> str:
+        return f"broker {self.node_id} ({printable(host_port(self.host, self.port))})"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self} {self.state.value} in_flight={self.pipeline.in_flight}>"
 
 
 def _duration(seconds: float) -> str:

@@ -1,20 +1,19 @@
 """How a connection is set up: address, proxy, TCP, TLS, API versions, SASL; and why that fails.
 
-Coroutines on the client's loop, over a `Channel`. If a broker closes the connection without a word,
-`kafka.net.diagnosis` finds the reason with a second connection: TLS and plain text mixed up look like a broker that is
-down, and retrying until a timeout would not help.
+Coroutines on the client's loop. `connect` returns what is then used, an `Established` connection; until then nothing
+else sees the stream. If a broker closes the connection without a word, `kafka.net.diagnosis` finds the reason with a
+second connection: TLS and plain text mixed up look like a broker that is down, and retrying until a timeout would not
+help.
 """
 
 from __future__ import annotations
 
 import logging
-import math
-import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kafka._runtime.tasks import wait_any
+from kafka._runtime.tasks import checkpoint
 from kafka._text import printable
 from kafka.errors import (
     AuthenticationError,
@@ -30,181 +29,213 @@ from kafka.errors import (
     UnsupportedVersionError,
     for_code,
 )
-from kafka.net.channel import with_broker
 from kafka.net.diagnosis import certificate_names_found, speaks_kafka, speaks_tls
+from kafka.net.exchange import AnsweredProbeError, Exchange
+from kafka.net.frame_stream import FrameStream, with_broker
 from kafka.net.sockets import PlainStream, open_socket, upgrade
-from kafka.net.states import WAITS_FOR, ConnectionEvent
+from kafka.net.states import WAITS_FOR, ConnectionEvent, ConnectionStates, next_state
 from kafka.protocol.api import Request, Response, answered_version
 from kafka.protocol.negotiation import ApiVersions
 from kafka.sasl import sasl_mechanism
 
 if TYPE_CHECKING:
+    import socket
+
     from kafka._runtime.workers import Workers
-    from kafka.net.channel import Channel
+    from kafka.net.frame_stream import Endpoint
+    from kafka.net.resolver import Address
+    from kafka.net.settings import ConnectionContext
     from kafka.net.sockets import Stream
     from kafka.sasl.abc import SaslMechanism
 
-__all__ = ["ask_versions", "authenticate", "authenticate_again", "set_up"]
+__all__ = ["Attempt", "Established", "ask_versions", "authenticate", "authenticate_again", "connect"]
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 ResponseT = TypeVar("ResponseT", bound=Response)
 
-# Brokers 0.9.0 ignore unknown requests. After this long without an answer, in seconds, the client sends a request that
-# these know too. A slow broker answers both.
-_PROBE_AFTER: Final = 1.0
-_NO_ANSWER: Final = (RequestTimedOutError, KafkaTimeoutError)
+
+class Established(NamedTuple):
+    """A connection that takes requests."""
+
+    frames: FrameStream
+    versions: ApiVersions
+    session: float
+    """The length of the session in seconds; 0 if it does not end."""
+    address: Address | None
+    """The broker's address; None where a proxy has looked it up."""
+    correlation_id: int
+    """The id of the last request."""
+    ignored: Collection[int]
+    """The ids of requests whose response, if there ever is one, is of no use."""
 
 
-class Exchange(Protocol):
-    """A connection as this module needs it for one request and its response."""
+class Attempt:
+    """One attempt to connect to `endpoint`; it may take several streams. `on_step` is called with each step."""
 
-    async def ask(
-        self, request: Request[ResponseT], version: int, decode: Callable[[bytes | bytearray], ResponseT] | None = None
-    ) -> ResponseT:
-        """Send a request ahead of the queue and wait for the response."""
-        ...
+    def __init__(self, endpoint: Endpoint, failures: int, on_step: Callable[[ConnectionEvent], object]) -> None:
+        self.endpoint = endpoint
+        self.context: ConnectionContext = endpoint.context
+        self.failures = failures
+        self.state = ConnectionStates.DISCONNECTED
+        self.address: Address | None = None
+        """The address that the last stream leads to."""
+        self.has_other_addresses = False
+        """Whether the name has other addresses that may lead to the broker."""
+        self.exchange: Exchange | None = None
+        self._on_step = on_step
 
-    async def ask_raw(self, data: bytes) -> bytes:
-        """Send a bare token and wait for the bare response."""
-        ...
+    def move(self, event: ConnectionEvent) -> None:
+        """Take the next step."""
+        self.state = next_state(self.state, event)
+        self._on_step(event)
 
-
-async def set_up(channel: Channel) -> tuple[ApiVersions, float]:
-    """Connect and authenticate; return the broker's API versions and the length of the session in seconds.
-
-    The length is 0 if the session does not end. Every KafkaError states why it failed.
-    """
-    settings = channel.context.settings
-    mechanism = None
-    while True:
-        if settings.sasl_mechanism is not None and mechanism is None:
-            mechanism = _mechanism(channel)
+    async def dial(self) -> Exchange:
+        """Connect, in place of the stream there was, to ask over a stream that is encrypted if configured."""
+        if self.exchange is not None:
+            self.close()
+            self.move(ConnectionEvent.CLOSE)
+        loop = self.context.loop
+        timeout = self.setup_timeout()
+        self.move(ConnectionEvent.OPEN)
         try:
-            await _connect(channel)
-            versions = await _versions(channel)
-            session = 0.0
-            if mechanism is not None:
-                channel.move(ConnectionEvent.AUTHENTICATE)
-                _warn_of_clear_text(channel)
-                session = await _authenticate(channel, mechanism, versions)
-                log.info("Authenticated to %s %s", channel, printable(mechanism.auth_details()))
-        except SaslAuthenticationFailedError as error:
-            other = None if mechanism is None else mechanism.alternative()
-            if other is None:
-                raise with_broker(channel, error) from error
-            mechanism = other
-            _start_again(channel, error)
-        except KafkaError as error:
-            raise with_broker(channel, error) from error
-        else:
-            if channel.sock is None:
-                # The broker closed the connection together with its last answer.
-                raise with_broker(
-                    channel, KafkaConnectionError("the broker closed the connection as soon as it was ready")
-                )
-            return versions, session
+            with loop.timeout_at(loop.time() + timeout, f"connecting to {self.endpoint}"):
+                stream = await _open_stream(self)
+        except KafkaTimeoutError as error:
+            raise KafkaConnectionError(
+                f"connecting took longer than {timeout:.1f} seconds; it waited for {WAITS_FOR[self.state]}"
+            ) from error
+        self.exchange = Exchange(self.endpoint, FrameStream(self.endpoint, stream))
+        self.move(ConnectionEvent.ASK)
+        return self.exchange
+
+    def setup_timeout(self) -> float:
+        """Return how long an attempt may take. KIP-601: a slow network gets more time with each failure."""
+        settings, rng = self.context.settings, self.context.loop.rng
+        longest = max(settings.setup_timeout_max, settings.setup_timeout)
+        return min(settings.setup_timeout * 2.0 ** min(self.failures, 32), longest) * rng.uniform(0.8, 1.2)
+
+    def close(self) -> None:
+        """Close the stream, if there is one."""
+        exchange, self.exchange = self.exchange, None
+        if exchange is not None:
+            exchange.close()
+
+    def __str__(self) -> str:
+        return str(self.endpoint)
 
 
-async def authenticate_again(channel: Channel) -> float:
-    """Authenticate on the open connection; return the length of the new session in seconds."""
-    assert channel.versions is not None
+async def connect(attempt: Attempt) -> Established:
+    """Connect and authenticate. Every KafkaError states why it failed."""
+    endpoint, context = attempt.endpoint, attempt.context
+    mechanism = None
     try:
-        return await _authenticate(channel, _mechanism(channel), channel.versions)
+        while True:
+            if context.settings.sasl_mechanism is not None and mechanism is None:
+                mechanism = _mechanism(endpoint)
+            try:
+                return await _connect(attempt, mechanism)
+            except SaslAuthenticationFailedError as error:
+                other = None if mechanism is None else mechanism.alternative()
+                if other is None:
+                    raise
+                log.debug("%s refuses %s: %s", endpoint, mechanism, error)
+                mechanism = other
+    except BaseException as error:
+        attempt.close()
+        if isinstance(error, KafkaError):
+            if attempt.address is not None:
+                context.resolver.failed(endpoint.host, endpoint.port, attempt.address)
+            raise with_broker(endpoint, error) from error
+        raise
+
+
+async def _connect(attempt: Attempt, mechanism: SaslMechanism | None) -> Established:
+    exchange = await attempt.dial()
+    versions = await _versions(attempt, exchange)
+    assert attempt.exchange is not None
+    exchange = attempt.exchange  # which is another one if the client had to find out the release
+    session = 0.0
+    if mechanism is not None:
+        attempt.move(ConnectionEvent.AUTHENTICATE)
+        _warn_of_clear_text(attempt.endpoint)
+        session = await _authenticate(attempt.endpoint, exchange, mechanism, versions)
+        log.info("Authenticated to %s %s", attempt, printable(mechanism.auth_details()))
+    await checkpoint()  # by the next pass, bytes that follow the last answer have arrived, or the end of the stream
+    exchange.check()
+    return Established(exchange.frames, versions, session, attempt.address, exchange.correlation_id, exchange.ignored)
+
+
+async def authenticate_again(endpoint: Endpoint, frames: FrameStream, versions: ApiVersions) -> float:
+    """Authenticate over a stream on which nothing is under way; return the length of the new session in seconds."""
+    exchange = Exchange(endpoint, frames)
+    try:
+        return await _authenticate(endpoint, exchange, _mechanism(endpoint), versions)
     except KafkaError as error:
-        raise with_broker(channel, error) from error
+        raise with_broker(endpoint, error) from error
 
 
-def _mechanism(channel: Channel) -> SaslMechanism:
-    settings = channel.context.settings
+def _mechanism(endpoint: Endpoint) -> SaslMechanism:
+    settings = endpoint.context.settings
     assert settings.sasl_mechanism is not None
-    return sasl_mechanism(settings.sasl_mechanism, host=channel.host, **settings.security)
+    return sasl_mechanism(settings.sasl_mechanism, host=endpoint.host, **settings.security)
 
 
-async def _authenticate(channel: Channel, mechanism: SaslMechanism, versions: ApiVersions) -> float:
-    context = channel.context
+async def _authenticate(
+    endpoint: Endpoint, exchange: Exchange, mechanism: SaslMechanism, versions: ApiVersions
+) -> float:
+    context = endpoint.context
     assert context.settings.sasl_mechanism is not None
-    return await authenticate(channel, context.settings.sasl_mechanism, mechanism, versions, context.workers)
+    return await authenticate(exchange, context.settings.sasl_mechanism, mechanism, versions, context.workers)
 
 
-def _warn_of_clear_text(channel: Channel) -> None:
+def _warn_of_clear_text(endpoint: Endpoint) -> None:
     """Warn once that the password can be read on its way to the broker, unless it stays on this machine."""
-    context = channel.context
+    context = endpoint.context
     if context.settings.sasl_mechanism != "PLAIN" or context.settings.use_tls or context.warned_of_clear_text:
         return
     from kafka.sasl.abc import is_loopback
 
-    if not is_loopback(channel.host):
+    if not is_loopback(endpoint.host):
         context.warned_of_clear_text = True
         log.warning(
             "The password goes to %s in clear text: with sasl_mechanism PLAIN use security_protocol SASL_SSL, or use "
             "SCRAM-SHA-512",
-            channel,
+            endpoint,
         )
 
 
-def _start_again(channel: Channel, error: KafkaError) -> None:
-    """Go back to the first step; waiting requests stay in the queue."""
-    channel.detach()
-    channel.pipeline.fail_sent(error)
-    channel.move(ConnectionEvent.CLOSE)
+# TCP and TLS…
 
 
-# DNS and TCP…
-
-
-async def _connect(channel: Channel) -> None:
-    """Attach a stream to the broker, encrypted if configured."""
-    loop = channel.context.loop
-    timeout = _setup_timeout(channel)
-    channel.move(ConnectionEvent.OPEN)
+async def _open_stream(attempt: Attempt) -> Stream:
+    endpoint, context = attempt.endpoint, attempt.context
+    sock = await open_socket(context, endpoint.host, endpoint.port, endpoint.family, attempt)
     try:
-        with loop.timeout_at(loop.time() + timeout, f"connecting to {channel}"):
-            channel.attach(await _open_stream(channel))
-    except KafkaTimeoutError as error:
-        raise KafkaConnectionError(
-            f"connecting took longer than {timeout:.1f} seconds; it waited for {WAITS_FOR[channel.state]}"
-        ) from error
-    channel.move(ConnectionEvent.ASK)
-
-
-def _setup_timeout(channel: Channel) -> float:
-    """Return how long an attempt may take. KIP-601: a slow network gets more time with each failure."""
-    settings = channel.context.settings
-    longest = max(settings.setup_timeout_max, settings.setup_timeout)
-    return min(settings.setup_timeout * 2.0 ** min(channel.failures, 32), longest) * channel.context.loop.rng.uniform(
-        0.8, 1.2
-    )
-
-
-async def _open_stream(channel: Channel) -> Stream:
-    settings = channel.context.settings
-    sock = await open_socket(channel.context, channel.host, channel.port, channel.family, channel)
-    try:
-        if not settings.use_tls:
+        if not context.settings.use_tls:
             return PlainStream(sock)
-        channel.move(ConnectionEvent.SECURE)
-        return await _secure(channel, sock)
+        attempt.move(ConnectionEvent.SECURE)
+        return await _secure(endpoint, sock)
     except BaseException:
         sock.close()
         raise
 
 
-async def _secure(channel: Channel, sock: socket.socket) -> Stream:
+async def _secure(endpoint: Endpoint, sock: socket.socket) -> Stream:
     from kafka.net.tls import HandshakeClosedError, HostnameMismatchError
 
-    settings, loop = channel.context.settings, channel.context.loop
+    settings, loop = endpoint.context.settings, endpoint.context.loop
     try:
-        return await upgrade(loop, sock, channel.host, settings)
+        return await upgrade(loop, sock, endpoint.host, settings)
     except HostnameMismatchError as error:
-        names = await certificate_names_found(channel)
+        names = await certificate_names_found(endpoint)
         found = f"; it is for {', '.join(names)}" if names else ""
         raise HostnameMismatchError(f"{str(error.args[0]).rstrip('.')}{found}") from error
     except HandshakeClosedError as error:
-        if await speaks_kafka(channel):
+        if await speaks_kafka(endpoint):
             raise SslAuthenticationError(
-                f"{channel.host} does not speak TLS on this port but plain Kafka: "
+                f"{endpoint.host} does not speak TLS on this port but plain Kafka: "
                 "set security_protocol to PLAINTEXT or SASL_PLAINTEXT"
             ) from error
         raise
@@ -213,139 +244,129 @@ async def _secure(channel: Channel, sock: socket.socket) -> Stream:
 # The API versions of the broker…
 
 
-async def _versions(channel: Channel) -> ApiVersions:
+async def _versions(attempt: Attempt, exchange: Exchange) -> ApiVersions:
     """Ask for the API versions of the broker or, before 0.10, find the release by trying."""
-    context = channel.context
-    address = channel.host, channel.port
+    context = attempt.context
+    address = attempt.endpoint.host, attempt.endpoint.port
     hint = context.settings.api_version or context.probed_releases.get(address)
     if hint is not None:
         return ApiVersions.of_release(hint)
     try:
-        versions, without_api_versions = await _ask_or_probe(channel)
+        versions, without_api_versions = await _ask_or_probe(attempt, exchange)
     except KafkaConnectionError as error:
-        await _raise_unless_before_0_10(channel, error)
-        versions, without_api_versions = await _probe(channel, error)
+        await _raise_unless_before_0_10(attempt.endpoint, exchange, error)
+        versions, without_api_versions = await _probe(attempt, error)
     if without_api_versions and not context.api_versions_seen:
         context.probed_releases[address] = versions.release
     return versions
 
 
-def _answered(channel: Channel) -> None:
-    channel.context.api_versions_seen = True
-    channel.context.probed_releases.clear()
+def _answered(context: ConnectionContext) -> None:
+    context.api_versions_seen = True
+    context.probed_releases.clear()
 
 
-async def _ask_or_probe(channel: Channel) -> tuple[ApiVersions, bool]:
+async def _ask_or_probe(attempt: Attempt, exchange: Exchange) -> tuple[ApiVersions, bool]:
     """Ask for the API versions; return them, and whether the broker does not know this request."""
-    settings, loop = channel.context.settings, channel.context.loop
-    has_answered: list[bool] = []
-
-    def answered() -> None:
-        has_answered.append(True)
-        _answered(channel)
-
+    context, settings = attempt.context, attempt.context.settings
+    began = context.loop.time()
     # A name with several addresses gets less time at each of them, and more with each failure.
-    began = loop.time()
-    limit = min(settings.request_timeout, _setup_timeout(channel)) if channel.has_other_addresses else math.inf
-    task = loop.spawn(ask_versions(channel, settings.software, answered), "ask for API versions")
+    timeout = min(settings.request_timeout, attempt.setup_timeout()) if attempt.has_other_addresses else None
+    # The brokers of a cluster have about the same release. And before authentication other requests are errors.
+    may_be_old = not context.api_versions_seen and settings.sasl_mechanism is None
+    release, request = _probe_requests()[0]
     try:
-        with loop.timeout_at(None if limit == math.inf else began + limit):
-            # The brokers of a cluster have about the same release. And before authentication other requests are errors.
-            may_be_old = not channel.context.api_versions_seen and settings.sasl_mechanism is None
-            if may_be_old and not await wait_any(loop, task, deadline=began + _PROBE_AFTER):
-                release, request = _probe_requests()[0]
-                channel.pipeline.allow_unanswered_head()
-                # The response may come at any later time: the timeout of the first request applies.
-                probe = channel.control(request, 0, math.inf)
-                await wait_any(loop, task, probe)
-                if probe.succeeded() and not has_answered:
-                    return ApiVersions.of_release(release), True
-            return await task, False
-    except _NO_ANSWER as error:
+        answered = partial(_answered, context)
+        probe = request if may_be_old else None
+        return await ask_versions(exchange, settings.software, answered, timeout=timeout, probe=probe), False
+    except AnsweredProbeError:
+        return ApiVersions.of_release(release), True
+    except (RequestTimedOutError, KafkaTimeoutError) as error:
         raise KafkaConnectionError(
-            f"it accepted the connection and did not answer within {loop.time() - began:.1f} seconds: "
+            f"it accepted the connection and did not answer within {context.loop.time() - began:.1f} seconds: "
             "it is overloaded or stuck, or the port does not belong to a Kafka broker"
         ) from error
-    finally:
-        task.cancel()
 
 
-async def _raise_unless_before_0_10(channel: Channel, error: KafkaConnectionError) -> None:
+async def _raise_unless_before_0_10(endpoint: Endpoint, exchange: Exchange, error: KafkaConnectionError) -> None:
     """Raise the reason why the broker closed the connection at the first request, unless it may be older than 0.10."""
-    settings = channel.context.settings
-    if not channel.closed_by_peer:
+    settings, seen = endpoint.context.settings, endpoint.context.api_versions_seen
+    if not exchange.frames.closed_by_peer:
         raise error
-    if not channel.context.api_versions_seen and not settings.use_tls and await speaks_tls(channel):
+    if not seen and not settings.use_tls and await speaks_tls(endpoint):
         raise SslAuthenticationError(
-            f"{channel.host} speaks TLS on this port: set security_protocol to SSL or SASL_SSL"
+            f"{endpoint.host} speaks TLS on this port: set security_protocol to SSL or SASL_SSL"
         ) from error
     # The brokers of a cluster have about the same release. Before 0.10, SASL exists on 0.9 alone (GSSAPI), for which
     # users set api_version=(0, 9). And a broker that does not know the request does not begin to answer it.
-    if channel.context.api_versions_seen or settings.sasl_mechanism is not None or channel.mid_response:
-        when = "in the middle of its first answer" if channel.mid_response else "at the first request (ApiVersions)"
+    if seen or settings.sasl_mechanism is not None or exchange.frames.is_mid_frame:
+        begun = exchange.frames.is_mid_frame
+        when = "in the middle of its first answer" if begun else "at the first request (ApiVersions)"
         raise KafkaConnectionError(
             f"it accepted the connection and closed it {when}: it is starting, stopping or overloaded, "
-            f"or the port does not belong to a Kafka broker{_certificate_missing(channel)}"
+            f"or the port does not belong to a Kafka broker{_certificate_missing(endpoint)}"
         ) from error
 
 
-async def _probe(channel: Channel, error: KafkaError) -> tuple[ApiVersions, bool]:
+async def _probe(attempt: Attempt, error: KafkaError) -> tuple[ApiVersions, bool]:
     """Send a request that each old release knows, on separate connections: brokers close them at unknown requests."""
+    settings = attempt.context.settings
     for release, request in _probe_requests():
-        _start_again(channel, error)
-        await _connect(channel)
+        exchange = await attempt.dial()
         try:
-            await channel.control(request, 0)
+            await exchange.ask(request, 0)
         except KafkaConnectionError:
-            if not channel.closed_by_peer:
+            if not exchange.frames.closed_by_peer:
                 raise
         except RequestTimedOutError as silence:
             raise KafkaConnectionError(
                 "it closed the first connection and did not answer on the next within "
-                f"{channel.context.settings.request_timeout:.1f} seconds: it is starting, stopping or overloaded"
+                f"{settings.request_timeout:.1f} seconds: it is starting, stopping or overloaded"
             ) from silence
         else:
-            return await _ask_again(channel, release)
-    protocols = "SASL" if channel.context.settings.use_tls else "SASL or TLS"
+            return await _ask_again(attempt, exchange, release)
+    protocols = "SASL" if settings.use_tls else "SASL or TLS"
     raise KafkaConnectionError(
         "it accepts connections and closes each at the first request: the port does not belong to a Kafka broker, "
         "the broker is starting or stopping, or the listener expects "
-        f"{protocols} (security_protocol){_certificate_missing(channel)}"
+        f"{protocols} (security_protocol){_certificate_missing(attempt.endpoint)}"
     ) from error
 
 
-def _certificate_missing(channel: Channel) -> str:
+def _certificate_missing(endpoint: Endpoint) -> str:
     """Return a hint for listeners that require a client certificate and do not report that it is missing (TLS 1.3)."""
-    settings = channel.context.settings
+    settings = endpoint.context.settings
     given = ("ssl_certfile", "ssl_keystore_certificate_chain", "ssl_context")
     if not settings.use_tls or any(settings.security.get(option) for option in given):
         return ""
     return ", or the listener requires a client certificate, and ssl_certfile is not set"
 
 
-async def _ask_again(channel: Channel, release: tuple[int, ...]) -> tuple[ApiVersions, bool]:
+async def _ask_again(attempt: Attempt, exchange: Exchange, release: tuple[int, ...]) -> tuple[ApiVersions, bool]:
     """Ask for the API versions over a connection that works; the broker has `release` if it closes this one too.
 
     A connection that a restart or a firewall cuts off at the first request looks like one to a broker before 0.10.
     Without the second request, the client would use the versions of 2015 from then on.
     """
+    context = attempt.context
     try:
-        return await ask_versions(channel, channel.context.settings.software, partial(_answered, channel)), False
+        return await ask_versions(exchange, context.settings.software, partial(_answered, context)), False
     except (KafkaConnectionError, RequestTimedOutError) as error:
-        if channel.context.api_versions_seen or channel.mid_response or not channel.closed_by_peer:
+        if context.api_versions_seen or exchange.frames.is_mid_frame or not exchange.frames.closed_by_peer:
             raise KafkaConnectionError(
                 "it closed the connection or did not answer when it was asked for its API versions (ApiVersions) twice"
             ) from error
-        _start_again(channel, error)
-        await _connect(channel)
+        await attempt.dial()
         return ApiVersions.of_release(release), True
 
 
-# API versions…
-
-
 async def ask_versions(
-    exchange: Exchange, software: tuple[str, str], answered: Callable[[], object] = lambda: None
+    exchange: Exchange,
+    software: tuple[str, str],
+    answered: Callable[[], object] = lambda: None,
+    *,
+    timeout: float | None = None,
+    probe: Request[Response] | None = None,
 ) -> ApiVersions:
     """Ask a broker for its API versions. A broker that does not know our version of the request names those it knows.
 
@@ -361,7 +382,7 @@ async def ask_versions(
 
     request = ApiVersionsRequest(client_software_name=software[0], client_software_version=software[1])
     version = len(ApiVersionsRequest) - 1
-    response = await exchange.ask(request, version, decode(version))
+    response = await exchange.ask(request, version, decode(version), timeout=timeout, probe=probe)
     answered()
     if response.error_code == Code.UNSUPPORTED_VERSION:
         # Brokers before 2.4 do not name the versions that they know; all of them know version 0.

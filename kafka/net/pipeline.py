@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import copy
 from itertools import chain, islice
 from typing import Any, Final, TypeVar
@@ -190,10 +190,8 @@ class _Entry:
         "future",
         "name",
         "newest",
-        "own",
         "request",
         "sent_at",
-        "skippable",
         "version",
     )
 
@@ -203,13 +201,10 @@ class _Entry:
         self.deadline = deadline
         self.name = type(request).__name__
         self.newest: int | None = None
-        self.own = False
-        """Whether it is a request of the connection itself."""
         self.version = 0
         self.correlation_id = 0
         self.sent_at = 0.0
         self.decode: Decode | None = None
-        self.skippable = False
 
 
 class Pipeline:
@@ -231,6 +226,7 @@ class Pipeline:
         self._in_flight: deque[_Entry] = deque()
         self._unacknowledged_writes: deque[_Entry] = deque()  # produce requests with acks=0, done when they have left
         self._correlation_id = 0
+        self._ignored: Collection[int] = ()
 
     @property
     def in_flight(self) -> int:
@@ -259,6 +255,12 @@ class Pipeline:
     def can_send_more(self) -> bool:
         """Whether another request may be in flight."""
         return len(self._in_flight) < self._max_in_flight
+
+    def begin(self, versions: ApiVersions, correlation_id: int, ignored: Collection[int]) -> None:
+        """Begin to use a connection: `correlation_id` was the last one, and responses to those `ignored` may come."""
+        self.versions = versions
+        self._correlation_id = correlation_id
+        self._ignored = ignored
 
     # Writing…
 
@@ -297,38 +299,6 @@ class Pipeline:
             except (KafkaError, TypeError, ValueError, OverflowError, AttributeError, struct.error) as error:
                 entry.future.try_failure(_not_encodable(entry, error))
 
-    def control(
-        self,
-        request: Request[ResponseT],
-        version: int,
-        now: float,
-        deadline: float,
-        *,
-        decode: Callable[[bytes | bytearray], ResponseT] | None = None,
-    ) -> Future[ResponseT]:
-        """Send a request of the connection's own past the queue: versions, authentication."""
-        entry = _Entry(request, Future(), deadline)
-        entry.own = True
-        entry.decode = decode
-        self._send(entry, version, True, now)
-        return entry.future
-
-    def control_raw(self, data: bytes, now: float, deadline: float) -> Future[bytes]:
-        """Send a bare SASL token (SaslHandshake version 0); the future resolves to the bare reply."""
-        entry = _Entry(None, Future(), deadline)
-        entry.own = True
-        entry.name = "SaslToken"
-        entry.sent_at = now
-        entry.correlation_id = -1
-        self._in_flight.append(entry)
-        self.outgoing.put([len(data).to_bytes(4, "big") + data])
-        return entry.future
-
-    def allow_unanswered_head(self) -> None:
-        """Accept that the next request is answered and the oldest is not: brokers 0.9.0 ignore unknown requests."""
-        if self._in_flight:
-            self._in_flight[0].skippable = True
-
     def _send(self, entry: _Entry, version: int, expect: bool, now: float) -> None:
         self._correlation_id = correlation_id = (self._correlation_id + 1) & _MAX_CORRELATION_ID
         pieces = entry.request.frame_parts(correlation_id, self._client_id, version)
@@ -351,7 +321,7 @@ class Pipeline:
     # Coming in…
 
     def received(self, frame: bytes | bytearray, now: float) -> tuple[Future[Any], object] | None:
-        """Resolve the request that a frame answers; return its future and the response, unless it is the connection's.
+        """Resolve the request that a frame answers; return its future and the response.
 
         After a KafkaProtocolError the connection is unusable, and `fail_sent` fails the request.
         """
@@ -360,9 +330,7 @@ class Pipeline:
             return None
         if self.on_reply is not None:
             self.on_reply(entry.name, now - entry.sent_at, len(frame))
-        if entry.decode is None:
-            entry.future.try_success(bytes(frame))
-            return None
+        assert entry.decode is not None
         try:
             response = entry.decode(frame)
         except KafkaError:
@@ -372,7 +340,7 @@ class Pipeline:
         if throttle > 0 and self.versions is not None and self.versions.expects_client_throttling:
             self._throttle(throttle / 1000, now)
         entry.future.try_success(response)
-        return None if entry.own else (entry.future, response)
+        return entry.future, response
 
     def _throttle(self, asked: float, now: float) -> None:
         """Pause for the throttle time of the broker, up to a limit."""
@@ -383,21 +351,19 @@ class Pipeline:
     def _match(self, frame: bytes | bytearray) -> _Entry | None:
         in_flight = self._in_flight
         if not in_flight:
+            if self._ignored and len(frame) >= 4 and int.from_bytes(frame[:4], "big", signed=True) in self._ignored:
+                return None
             raise KafkaProtocolError(f"the broker sent {len(frame)} bytes without a request")
         entry = in_flight[0]
-        if entry.correlation_id < 0:
-            return in_flight.popleft()
         if len(frame) < 4:
             raise KafkaProtocolError(f"a response of {len(frame)} bytes is too short")
         found = int.from_bytes(frame[:4], "big", signed=True)
         if found != entry.correlation_id and not has_wrong_id(getattr(entry.request, "API_KEY", None), found):
-            skipped = in_flight[1] if len(in_flight) > 1 else None
-            if not (entry.skippable and skipped is not None and skipped.correlation_id == found):
-                raise CorrelationIdError(
-                    f"the broker answered request {found}, expected was {entry.correlation_id} ({entry.name})"
-                )
-            in_flight.popleft()
-            entry.future.try_failure(NodeNotReadyError(f"the broker does not answer {entry.name}"))
+            if found in self._ignored:
+                return None
+            raise CorrelationIdError(
+                f"the broker answered request {found}, expected was {entry.correlation_id} ({entry.name})"
+            )
         return in_flight.popleft()
 
     # Time…
@@ -442,7 +408,7 @@ class Pipeline:
         return error
 
     def fail_sent(self, error: BaseException) -> None:
-        """Fail the requests that were sent and keep those in the queue: the connection is about to be set up again.
+        """Fail the requests that were sent and keep the others in the queue.
 
         The broker may have carried them out, whatever has ended the connection; their errors say so.
         """
@@ -453,7 +419,7 @@ class Pipeline:
         leaving, self._unacknowledged_writes = self._unacknowledged_writes, deque()
         unknown = _with_unknown_outcome(error)
         for entry in (*in_flight, *leaving):
-            entry.future.try_failure(error if entry.own else unknown)
+            entry.future.try_failure(unknown)
 
     def fail(self, error: BaseException) -> None:
         """Fail everything: the connection has ended."""

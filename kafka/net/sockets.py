@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from kafka._runtime.loop import READ, WRITE, Loop
+from kafka._runtime.loop import READ, WRITE, HasFileno, Loop
 from kafka._runtime.tasks import wait_any
 from kafka._text import host_port
 from kafka.errors import KafkaConnectionError
@@ -104,14 +104,14 @@ class PlainStream:
         """Nothing is kept here."""
 
 
-async def readiness(loop: Loop, sock: socket.socket, events: int) -> None:
-    """Wait until a socket is ready."""
+async def readiness(loop: Loop, file: HasFileno, events: int) -> None:
+    """Wait until a socket or a stream is ready."""
     ready: Future[None] = Future()
-    loop.watch(sock, events, lambda _: ready.try_success(None))
+    loop.watch(file, events, lambda _: ready.try_success(None))
     try:
         await ready
     finally:
-        loop.unwatch(sock)
+        loop.unwatch(file)
 
 
 # TCP…

@@ -129,9 +129,8 @@ def test_every_state_can_be_reached_and_left():
 def test_it_connects_asks_for_versions_and_takes_requests(make, broker):
     conn = make()
     assert conn.disconnected()
-    assert conn.connect() in set(ConnectionStates)
+    states = {conn.connect()}
     assert conn.connecting()
-    states = set()
     while not conn.connected():
         states.add(conn.connect())
     assert ConnectionStates.CHECKING_API_VERSIONS in states
@@ -462,6 +461,46 @@ def test_an_error_of_connecting_says_what_happened(make, network, case):
     if case == "the broker is silent":
         assert "close" not in text
     assert not re.search("ListGroups|FindCoordinator|OffsetFetch|Metadata", text)  # the user made no such request
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_broker_that_is_slow_answers_the_second_question_too_which_does_not_matter(make, broker, network, together):
+    versions = broker.handlers["ApiVersions"]
+    broker.on("ApiVersions", lambda *_: SILENCE)
+    broker.on("ListGroups", lambda *_: SILENCE)
+    conn = make()
+    conn.connect()
+    while not broker.asked("ListGroups"):
+        conn._loop.turn()
+    (session,) = broker.sessions
+    (asked, request), (probed, probe) = session.unanswered
+    session.reply(asked, request, versions(request, session))
+    if together:
+        session.reply(probed, probe, {})
+    assert conn.connect_blocking(1)
+    broker.on("Metadata", lambda *_: SILENCE)
+    future = conn.send(MetadataRequest(topics=[]))
+    conn.recv()
+    if not together:
+        session.reply(probed, probe, {})
+    session.reply(*session.unanswered[-1], {"controller_id": 1})
+    assert conn._loop.run_until(future, conn._loop.time() + 1).controller_id == 1
+    assert conn.check_version() >= (4, 0)
+    assert len(broker.sessions) == 1
+
+
+def test_bytes_that_follow_the_last_answer_of_the_set_up_end_the_connection(make, broker):
+    answer = broker.handlers["ApiVersions"]
+
+    def answer_and_more(request, session):
+        reply = session.reply
+        session.reply = lambda *words: (reply(*words), session.sock.send(b"\0\0\0\x02ab"))
+        return answer(request, session)
+
+    broker.on("ApiVersions", answer_and_more)
+    conn = make()
+    assert not conn.connect_blocking(0.05)
+    assert "sent 2 bytes without a request" in str(conn.error)
 
 
 def test_a_broker_that_hangs_up_as_it_answers_the_last_question_leaves_no_half_open_connection(make, broker):
@@ -1171,6 +1210,59 @@ def test_a_connection_that_renews_its_session_is_used_and_not_set_up_again(make,
     assert created.value() == 1
 
 
+def test_a_request_in_flight_is_answered_before_the_session_is_renewed_however_long_that_takes(make, broker, network):
+    """A JoinGroup takes as long as the group does; a broker answers one request after the other."""
+    sasl_broker(broker, lifetime=10_000)
+    conn = connect(make(request_timeout_ms=3000, **SASL))
+    broker.on("Metadata", lambda *_: SILENCE)
+    slow = conn.connection.submit(MetadataRequest(topics=[]), 60)
+    rest(conn, 9.9)
+    behind = conn.connection.submit(MetadataRequest(topics=[]))
+    rest(conn, 20)
+    assert conn.state is ConnectionStates.REAUTHENTICATING
+    assert isinstance(behind.exception, KafkaTimeoutError)
+    assert "waiting for another authentication" in str(behind.exception)
+    assert len(broker.asked("SaslHandshake")) == 1
+    session = broker.sessions[-1]
+    session.reply(*session.unanswered[-1], {"controller_id": 7})
+    assert conn._loop.run_until(slow, conn._loop.time() + 1).controller_id == 7
+    broker.on("Metadata", {"controller_id": 1, "brokers": [], "topics": []})
+    assert ask(conn).controller_id == 1
+    assert len(broker.asked("SaslHandshake")) == 2
+    assert len(broker.sessions) == 1
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_what_the_socket_has_not_taken_goes_out_before_the_session_is_renewed(make, broker, network, acks):
+    sasl_broker(broker, lifetime=10_000)
+    broker.on("Produce", {"responses": []})
+    conn = connect(make(**SASL))
+    network.sockets[0].send_limit = 3
+    future = conn.send(ProduceRequest(acks=acks, timeout_ms=1, topic_data=[]))
+    network.clock.advance(9.9)
+    assert ask(conn).controller_id == 1
+    assert future.succeeded()
+    names = [name for name, _, _ in broker.requests[3:]]
+    assert names == ["Produce", "SaslHandshake", "SaslAuthenticate", "Metadata"]
+
+
+def test_a_connection_that_ends_while_its_renewal_waits_is_set_up_again(make, broker, network):
+    sasl_broker(broker, lifetime=10_000)
+    conn = connect(make(**SASL))
+    broker.on("Metadata", lambda *_: SILENCE)
+    futures = [conn.connection.submit(MetadataRequest(topics=[]))]
+    conn.recv()
+    network.clock.advance(9.9)
+    futures.append(conn.connection.submit(MetadataRequest(topics=[])))
+    conn.recv()
+    broker.sessions[-1].sock.close()
+    rest(conn, 1)
+    assert [future.exception.outcome_unknown for future in futures] == [True, False]
+    broker.on("Metadata", {"controller_id": 1, "brokers": [], "topics": []})
+    assert ask(connect(conn)).controller_id == 1
+    assert not [task for task in conn._loop._tasks if "authenticate" in task.name]
+
+
 def test_a_session_is_not_renewed_within_a_second_which_brokers_refuse(make, broker, network):
     sasl_broker(broker, lifetime=400)
     handshakes = []
@@ -1342,7 +1434,7 @@ def test_requests_of_one_pass_leave_at_its_end_in_one_system_call(make, broker):
     conn = make()
     assert conn.connect_blocking(10)
     writes = []
-    loop, stream = conn._loop, conn.connection._stream
+    loop, stream = conn._loop, conn.connection.sock
     sendmsg = stream.sendmsg
     stream.sendmsg = lambda pieces: writes.append(conn.connection.pipeline.in_flight) or sendmsg(pieces)
     loop.call_soon(conn.connection.submit, MetadataRequest(topics=[]))
