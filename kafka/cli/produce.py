@@ -220,7 +220,8 @@ class Delivery:
                 self.send(topic, (None, value, None, None, None), line)
             return
         self._flush()
-        self._follow(first, self._producer.send_many(topic, values), sum(map(len, values)))
+        self._pending.append((first, self._producer.send_many(topic, values), sum(map(len, values))))
+        self._settle_done()
 
     def send(self, topic: str, record: Record, line: int) -> None:
         """Send a record."""
@@ -241,12 +242,16 @@ class Delivery:
 
     def _flush(self) -> None:
         self._next_flush = time.monotonic() + _SHOWN_EVERY
-        if self._single:
-            self._follow(self._single_first, self._single, self._single_size)
-            self._single, self._single_size = [], 0
+        self._close_single()
+        self._settle_done()
 
-    def _follow(self, first: int, sent: Sequence[FutureRecordMetadata], size: int) -> None:
-        self._pending.append((first, sent, size))
+    def _close_single(self) -> None:
+        """Let the records that were sent one by one be pending, once, whenever Ctrl-C comes."""
+        if self._single and not (self._pending and self._pending[-1][1] is self._single):
+            self._pending.append((self._single_first, self._single, self._single_size))
+        self._single, self._single_size = [], 0
+
+    def _settle_done(self) -> None:
         while self._pending and (
             len(self._pending) > _PENDING or all(future.is_done for future in self._pending[0][1])
         ):
@@ -320,8 +325,7 @@ class Delivery:
         """After Ctrl-C: a second for the records that were sent, then count them."""
         self._producer.close(timeout=HASTE)
         errors = []
-        if self._single:
-            self._pending.append((self._single_first, self._single, self._single_size))
+        self._close_single()
         while self._pending:
             _, sent, size = self._pending.popleft()
             found = [future.exception for future in sent if not future.is_done or future.exception is not None]
