@@ -330,6 +330,7 @@ def test_any_mix_of_calls_returns_each_record_once_in_tasks(broker: Broker, prog
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @settings(max_examples=1500)
 @given(program=PROGRAMS)
 def test_any_long_mix_in_a_thread(broker: Broker, program: list[tuple[Any, ...]]) -> None:
@@ -337,6 +338,7 @@ def test_any_long_mix_in_a_thread(broker: Broker, program: list[tuple[Any, ...]]
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @settings(max_examples=1500)
 @given(program=AIO_PROGRAMS)
 def test_any_long_mix_in_tasks(broker: Broker, program: list[tuple[Any, ...]]) -> None:
