@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, overload
 from kafka._runtime.callback_errors import raise_after_pass
 from kafka.errors import KafkaTimeoutError
 from kafka.producer.arguments import checked_timeout
+from kafka.producer.producer_batch import ProducerBatch
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka.legacy.produce_result import FutureProduceResult
-    from kafka.producer.producer_batch import Delivered, ProducerBatch
+    from kafka.producer.producer_batch import Delivered
 
 __all__ = [
     "DeliveryReport",
@@ -166,14 +167,22 @@ class FutureRecordMetadata(RecordFuture):
 
     __slots__ = ()
 
-    def __init__(self, batch: ProducerBatch | FutureProduceResult, index: int, timestamp: int, *sizes: Any) -> None:
-        made: Any = batch
-        if hasattr(batch, "topic_partition"):
+    def __init__(
+        self, batch: Any, index: int, timestamp: int, key_size: Any, value_size: int, header_size: int = -1, *more: int
+    ) -> None:
+        if type(batch) is not ProducerBatch and hasattr(batch, "topic_partition"):
             # As programs for older releases make one, mostly in tests: with a checksum before the sizes.
             from kafka.legacy.produce_result import BatchOfResult
 
-            made, sizes = BatchOfResult.of(batch), sizes[1:]
-        super().__init__(made, index, timestamp, *sizes)
+            batch = BatchOfResult.of(batch)
+            key_size, value_size, header_size = value_size, header_size, more[0] if more else -1
+        # Not by a call of the base: send_many() makes these.
+        self._batch = batch
+        self._index = index
+        self._timestamp = timestamp
+        self._key_size = key_size
+        self._value_size = value_size
+        self._header_size = header_size
 
     # Looking…
 
