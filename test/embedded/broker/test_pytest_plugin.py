@@ -103,7 +103,7 @@ def pytest_in(directory: Path) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-W", "error", "-p", "no:randomly"]
     if not _is_installed():
         command += ["-p", "kafka.broker.pytest_plugin"]
-    result = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=180, check=False)
     return result.stdout + result.stderr
 
 
