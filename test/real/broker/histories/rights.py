@@ -266,6 +266,9 @@ _SEEN = {
 }
 
 
+_OF_TOPICS = ("name", "topic", "topic_name", "resource_name")
+
+
 def seen(value: Any) -> Any:
     """Codes, names and rights of a reply."""
     if isinstance(value, Struct):
@@ -276,7 +279,7 @@ def seen(value: Any) -> Any:
                 found[name] = one if name != "key" or ":" not in one else "<share partition>"
             elif isinstance(one, (Struct, list)) and (inner := seen(one)) and name != "configs":
                 found[name] = inner
-        internal = any(str(found.get(name)).startswith("__") for name in ("name", "topic", "topic_name"))
+        internal = any(str(found.get(name)).startswith("__") for name in _OF_TOPICS)
         return None if internal else found
     if isinstance(value, list):
         return sorted((one for one in map(seen, value) if one is not None), key=repr)
@@ -338,6 +341,8 @@ class Rights(Kind):
             request = commit.FindCoordinatorRequest[2](key=self.side.name(key), key_type=kind)
             while self._admin(request).error_code:
                 time.sleep(0.05)
+        while self._admin(transaction.InitProducerIdRequest[4](None, 10_000, -1, -1)).error_code:
+            time.sleep(0.05)
         committing = _commit(self.side.name("g"), self.side.name("kept"))
         while self._admin(committing).topics[0].partitions[0].error_code:
             time.sleep(0.05)

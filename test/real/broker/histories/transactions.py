@@ -67,7 +67,9 @@ class Transactions(Kind):
             elif what == "write":
                 jump = rng.choice([0] * 15 + [1, 5])
                 count = rng.randint(1, 3)
-                asked = {"name": name, "who": who, "partition": partition, "count": count, "jump": jump}
+                # What Kafka makes of an epoch that no producer has got it keeps, and refuses the next batch.
+                known = "last" if who == "ahead" else who
+                asked = {"name": name, "who": known, "partition": partition, "count": count, "jump": jump}
                 steps.append(Step("write", asked | {"version": 12 if newest else rng.choice([9, 11])}))
             elif what == "add":
                 steps.append(Step("add", {"name": name, "who": who, "partitions": rng.choice([[0], [1], [0, 1], [7]])}))
@@ -182,7 +184,9 @@ class Transactions(Kind):
         part = fetched(self.side, topic, partition, 0, isolation=1)
         known = self.side.ask(DescribeProducersRequest[0]([(topic, [partition])])).topics[0].partitions[0]
         opened = sorted(one.current_txn_start_offset for one in known.active_producers)
+        # Kafka also names transactions behind the last stable offset, which no reader comes to.
         aborted = sorted(one.first_offset for one in part.aborted_transactions or [])
+        aborted = [offset for offset in aborted if offset < part.last_stable_offset]
         # The number of a marker's batch is none of a producer's.
         said = [(base, count, sequence) for base, count, _, sequence in batches(part.records)]
         return part.error_code, part.high_watermark, part.last_stable_offset, aborted, opened, said
