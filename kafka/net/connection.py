@@ -99,6 +99,7 @@ class Connection:
         self._renew_at: float | None = None
         self._authenticated_at = -math.inf
         self._quiet: Future[None] | None = None  # awaited by the renewal: nothing is under way
+        self._ended_by: KafkaError | None = None  # what has ended the stream, while the client finds out why
         self._has_answered = False  # whether the broker has answered a request since the connection is ready
         self._closed: KafkaError | None = None
         self._events = 0
@@ -415,6 +416,8 @@ class Connection:
 
     def _on_deadline(self) -> None:
         self._armed_for = math.inf
+        if self._ended_by is not None and (self.pipeline.next_deadline() or math.inf) <= self._loop.time():
+            self.disconnect(self._ended_by)  # a request cannot wait for what the diagnosis finds
         error = self.pipeline.expire(self._loop.time(), self.why_not_ready())
         if error is not None:
             self._lost(KafkaConnectionError(f"the connection to {self} was closed: {error.args[0]}"))
@@ -457,12 +460,14 @@ class Connection:
             self.disconnect(task.value or error)
 
         self._detach()
+        self._ended_by = error
         self.pipeline.open = False
         self._scope.spawn(requires_sasl(self), f"find out why {self} closed the connection", ended)
 
     def disconnect(self, error: KafkaError | None = None) -> None:
         """Close the stream; requests under way fail with `error`. Idempotent; the next `open` connects again."""
         opened, self._opened = self._opened, None
+        self._ended_by = None
         self._scope.cancel()
         self._armed_for = math.inf
         self._detach()

@@ -172,6 +172,16 @@ def test_a_broker_that_is_down_costs_its_own_configuration(admin: Admin, cluster
     assert len(caught.value.results.resources) == 3
 
 
+def test_a_call_that_ends_while_the_client_finds_out_why_a_broker_hangs_up_says_that_it_did(
+    admin: Admin, cluster: AdminCluster
+) -> None:
+    cluster.on("DescribeConfigs", lambda _request, broker: HANG_UP if broker == 1 else None)
+    began = admin.now
+    found = admin.run(admin.calls.describe_configs([ConfigResource("broker", 1)], timeout_ms=500, raise_errors=False))
+    assert admin.now - began <= 0.51
+    assert isinstance(found.resources.failed[0].error, KafkaConnectionError)
+
+
 SILENT: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "controller": ("CreatePartitions", lambda calls: calls.create_partitions({"t": 3}, 2000)),
     "coordinator": ("OffsetFetch", lambda calls: calls.list_group_offsets("g", 2000)),
