@@ -19,7 +19,7 @@ def _fnv1a(key: bytes) -> int:
     """Return the hash that Sarama and librdkafka use: FNV-1a, as the absolute value of 32 bits with a sign.
 
     >>> _fnv1a(b"k0"), _fnv1a(b"")
-    (1577722728, 2128831035)
+    (1757577426, 2128831035)
     """
     found = 0x811C9DC5
     for byte in key:
