@@ -463,7 +463,7 @@ COMMAND = Noun(
             [_CHECKPOINT, *LISTING],
             [
                 "purekafka spark lag -b b1:9092 --checkpoint /data/copy",
-                "purekafka spark lag --context prod --checkpoint /data/copy --format json",
+                "purekafka spark lag -b b1:9092 --checkpoint /data/copy --format json",
             ],
         ),
         _verb(
