@@ -77,7 +77,8 @@ def test_the_jobs_of_the_pages_run(shown: list[Block], here: Shell, tmp_path: Pa
             assert here.run(block) == 1
         assert all(path.exists() for path in done)
     assert here.run_line(commands(lag)[0].text).split()[-2:] == ["all", "0"]
-    for block in (lag, dump, plan):
+    assert here.run(lag) == 2
+    for block in (dump, plan):
         assert here.run(block) == 1
     assert list((tmp_path / "data" / "events").glob("*.parquet"))
 
