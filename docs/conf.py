@@ -41,7 +41,10 @@ nitpick_ignore_regex = [
     ),
     ("py:.*", r"FileDescriptorLike|Path|defaultdict"),
     # Parameters of types, and types of the core that appear in signatures which applications do not call.
-    ("py:class", r"(.*\.)?(FutureProduceResult|ProducerBatch)|(.*\.)?_?[A-Z]|[KVT]_co|(.*\.)?(Future|Request|Response)T|Self"),
+    (
+        "py:class",
+        r"(.*\.)?(FutureProduceResult|ProducerBatch)|(.*\.)?_?[A-Z]|[KVT]_co|(.*\.)?(Future|Request|Response)T|Self",
+    ),
     ("py:.*", r"kafka\.(_core|_runtime|net)\..*"),
     # Messages of the protocol, which the reference lists by their APIs, and their structs.
     ("py:class", r"[A-Z]\w+(Request|Response)(\.\w+)?"),

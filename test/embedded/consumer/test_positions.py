@@ -15,6 +15,8 @@ from kafka.errors import LeaderNotAvailableError
 from .conftest import MakeConsumer
 from .reading import TIMEOUT, fill, read, tp
 
+FACES = "both"
+
 # Longer than any of these tests may take: who waits for it has failed.
 NEVER_MS = 10 * 60 * 1000
 WELL, ILL = tp(0), tp(1)
@@ -41,6 +43,7 @@ def records_of(number: int) -> list[tuple[int, Any]]:
     return [(number, b"0"), (number, b"1"), (number, b"2")]
 
 
+@pytest.mark.one_face  # aiokafka's seek_to_beginning() waits for the offset
 def test_a_leader_that_hangs_holds_up_its_own_partitions_alone(
     two_leaders: Broker, make_consumer: MakeConsumer
 ) -> None:

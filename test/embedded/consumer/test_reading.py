@@ -24,6 +24,8 @@ from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from .conftest import MakeConsumer
 from .reading import TIMEOUT, fill, read, tp, wait_until_fetched
 
+FACES = "both"
+
 
 def test_each_record_comes_once_and_in_order(broker: Broker, make_consumer: MakeConsumer) -> None:
     for partition in range(4):
@@ -116,6 +118,7 @@ def test_seek_during_a_long_poll_is_served_at_once(broker: Broker, make_consumer
     assert time.monotonic() - before < 15  # a busy machine adds to it; the long poll would take 20
 
 
+@pytest.mark.one_face  # asyncio has no second thread that seeks meanwhile
 def test_a_seek_while_a_fetch_is_put_together_is_not_answered_by_that(
     broker: Broker, make_consumer: MakeConsumer
 ) -> None:
@@ -140,6 +143,7 @@ def test_a_seek_while_a_fetch_is_put_together_is_not_answered_by_that(
     assert [record.offset for record in read(consumer, 20)] == list(range(20))
 
 
+@pytest.mark.one_face  # aiokafka's seek() takes no -1
 def test_seek_to_ends_times_and_offsets(broker: Broker, make_consumer: MakeConsumer) -> None:
     for number in range(10):
         broker.append("events", b"%d" % number, timestamp_ms=1_700_000_000_000 + 1000 * number)
@@ -247,6 +251,7 @@ def test_columns_come_after_an_iteration_was_left(broker: Broker, make_consumer:
     assert values == [b"%d" % n for n in range(1, 20)]
 
 
+@pytest.mark.one_face  # aiokafka's subscription() is empty, and not None
 def test_a_pattern_follows_the_topics_that_appear(broker: Broker, make_consumer: MakeConsumer) -> None:
     told: list[set[TopicPartition]] = []
 
@@ -317,6 +322,7 @@ def test_polling_without_moving_returns_the_same_again(broker: Broker, make_cons
     assert read(consumer, 5) == first
 
 
+@pytest.mark.one_face  # aiokafka's own errors
 def test_mixing_subscribe_and_assign_is_refused(make_consumer: MakeConsumer) -> None:
     consumer = make_consumer("events")
     with pytest.raises(IllegalStateError):
@@ -340,6 +346,7 @@ def test_what_cannot_work_is_said_at_once(make_consumer: MakeConsumer) -> None:
         KafkaConsumer(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=300)
 
 
+@pytest.mark.one_face  # the event loop of the test ends with its client
 def test_a_closed_consumer_says_so(make_consumer: MakeConsumer) -> None:
     consumer = make_consumer("events")
     consumer.close()

@@ -18,6 +18,8 @@ from .conftest import MakeConsumer
 from .reading import fill, read, tp
 from .unclean import cut_log
 
+FACES = "both"
+
 ASKED = "OffsetForLeaderEpoch"
 
 

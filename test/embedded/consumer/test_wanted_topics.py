@@ -19,6 +19,8 @@ from test.embedded.holding import held_up
 from .conftest import MakeConsumer
 from .reading import TIMEOUT, fill, read, tp
 
+FACES = "both"
+
 
 def cluster_of(consumer: KafkaConsumer) -> ClusterMetadata:
     core = consumer._core
@@ -69,6 +71,7 @@ def test_what_is_subscribed_to_while_metadata_is_under_way_is_read(broker: Broke
     ],
     ids=["topics", "partitions_for_topic"],
 )
+@pytest.mark.one_face  # aiokafka's partitions_for_topic() does not wait
 def test_what_is_listed_while_metadata_is_under_way_is_complete(
     broker: Broker, make_consumer: MakeConsumer, ask: Callable[[KafkaConsumer], object], answer: object
 ) -> None:
