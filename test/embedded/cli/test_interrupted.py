@@ -58,6 +58,7 @@ def started(
     }
     command = [sys.executable, "-m", "kafka", *words]
     if limit is not None:
+        env["PYTHONDONTWRITEBYTECODE"] = "1"  # the limit would cut the files that all programs import
         command = ["sh", "-c", f'trap "" XFSZ; ulimit -f {limit // 512}; exec "$@"', "sh", *command]
     with subprocess.Popen(command, env=env, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE) as process:
         patience = threading.Timer(100, process.kill)
