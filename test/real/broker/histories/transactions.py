@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Any
 
 from kafka.protocol.commit import FindCoordinatorRequest, OffsetFetchRequest
@@ -176,6 +177,10 @@ class Transactions(Kind):
         )
         if version >= 5 and not reply.error_code:
             self._got(name, reply.producer_id, reply.producer_epoch)
+        # Kafka answers before it has written the markers, and takes records of older producers until then.
+        ended = DescribeTransactionsRequest[0]([self.side.name(name)])
+        while self.side.ask(ended).transaction_states[0].transaction_state.startswith("Prepare"):
+            time.sleep(0.01)
         return self.side.plain(reply)
 
     def look(self, partition: int) -> Any:
