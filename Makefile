@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 # Where it is set, each program that a test starts would compile the package again, and each worker the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-quick test-unit test-embedded test-real test-matrix test-pythons test-spark-versions test-clients test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons generated clean \
+.PHONY: help demo test test-quick test-unit test-embedded test-alone test-real test-matrix test-pythons test-spark-versions test-clients test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-aio bench-spark
 
 help:  ## show this list
@@ -32,6 +32,7 @@ test: $(INSTALLED)  ## all tests: unit, embedded and, where Java and Maven are, 
 	@echo "Running test-unit, test-embedded and test-real beside each other; each is shown when it has ended."
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(IN_ONE_PIECE) test-unit test-embedded test-real || \
 		{ echo "Failed, see above:"; grep -hs ': true' .pytest_cache/test-*/v/cache/lastfailed; exit 1; }
+	@$(MAKE) --no-print-directory test-alone
 
 # Since make 4.0; macOS has 3.81.
 IN_ONE_PIECE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
@@ -51,7 +52,12 @@ coverage: $(INSTALLED)  ## which lines the unit and embedded tests run, in .cove
 	$(BIN)/coverage report --skip-covered --sort=cover
 
 test-embedded: $(INSTALLED)  ## the tests against the embedded broker
-	$(PYTEST) -n 3 --dist loadfile test/embedded
+	$(PYTEST) -n 3 --dist loadfile -m 'not soak and not alone' test/embedded
+
+# In this order: the first one loads and compiles what the others measure.
+MEASURED := test/embedded/cli/test_promises.py test/embedded/aio/test_fairness.py
+test-alone: $(INSTALLED)  ## the tests that measure what a processor does, when nothing else runs
+	$(PYTEST) -p no:randomly -m 'alone and not soak' $(MEASURED)
 
 test-real: $(INSTALLED)  ## the tests against the newest Apache Kafka
 	$(PYTEST) -n 2 --dist loadfile test/real

@@ -61,6 +61,7 @@ def test_c1_no_command_imports_rich_and_help_imports_no_client() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.alone
 def test_c14_consume_prints_at_half_the_rate_of_poll(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """CPU of reading and printing 100,000 records against poll() alone, in one process each time."""
     values = [b'{"user": %d, "text": "%s"}' % (number, b"x" * (number % 200)) for number in range(20_000)]
