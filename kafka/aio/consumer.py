@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable
 from threading import get_ident
 from time import monotonic
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, TypeVar, cast, overload
 
 from kafka._core.client import Client, make_client
@@ -91,6 +92,7 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
     }
 
     _core: AIOConsumerCore
+    _frames = MappingProxyType({"poll": 3, "poll_batches": 3, "getmany": 3})
     _kind = "consumer"
     _stopped_error = ConsumerStoppedError
 
@@ -192,8 +194,7 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
                 member.polled()  # an application that waits in start() is not stuck
             if core.stopping:
                 raise ConsumerStoppedError("The consumer was stopped while it was starting")
-            if core.errors:
-                raise core.errors.popleft()
+            core.raise_error()
             if not core.serving and not core._is_due() and (member is None or self._subscription.had_assignment):
                 return
             if await self._application.wait(future, deadline) or member is None:
@@ -333,7 +334,7 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         self._check_get("getmany()")
         limit = self._limit(max_records)
         only = frozenset(checked_partitions(partitions)) if partitions else None
-        deadline = self._core.deadline(checked_timeout(timeout_ms))
+        deadline = self._poll_until(self._core, timeout_ms, "getmany")
         await self._yield()
         try:
             return cast("Records[K, V]", await self._core.poll(limit, deadline, only=only))

@@ -8,8 +8,9 @@ aiokafka's in asyncio is overridden there.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeVar, cast, overload
 
 from kafka._core.status import ClientStatus
 from kafka.consumer.arguments import (
@@ -52,12 +53,16 @@ RecordT = TypeVar("RecordT")
 
 # Records that poll_batches returns unless max_records is given: columns pay off by the thousand.
 _COLUMN_RECORDS: Final = 65_536
+# A timeout up to this that is not of a whole number's type is in seconds, in the mind of its author.
+_LIKELY_SECONDS: Final = 10.0
 
 
 class ImmediateCalls(ClientStatus):
     """The calls that do not wait."""
 
     config: Config
+    _frames: ClassVar[Mapping[str, int]]
+    """How far above a warning about an argument the application's frame is, by calls that take records."""
     _subscription: SubscriptionState
     _core: ConsumerCore | None = None
     """Made with `_subscription`, and with the application that waits."""
@@ -193,9 +198,10 @@ class ImmediateCalls(ClientStatus):
     def group_metadata(self) -> ConsumerGroupMetadata:
         """The identity of this member, for `send_offsets_to_transaction()` of a producer.
 
-        It is the one of the last call that returned records, or of the listener that calls this. If the group has
-        rebalanced since, a transaction with the offsets of these records fails, and can be aborted: another member may
-        read them.
+        In asyncio, where the group may rebalance at any time, it is the one of the last call that returned records, or
+        of the listener that calls this. If the group has rebalanced since, a transaction with the offsets of these
+        records fails, and can be aborted: another member may read them. In a thread the group rebalances in poll():
+        take it before the next one.
         """
         return self._identity(self._member())
 
@@ -272,8 +278,14 @@ class ImmediateCalls(ClientStatus):
         """Return the deadline of a call that looks offsets up."""
         return self._until(timeout_ms)
 
-    def _poll_until(self, core: ConsumerCore, timeout_ms: float, what: str) -> float:  # noqa: ARG002
+    def _poll_until(self, core: ConsumerCore, timeout_ms: float, what: str) -> float:
         """Return the deadline of a call that takes records."""
+        if type(timeout_ms) is float and 0 < timeout_ms <= _LIKELY_SECONDS:
+            warnings.warn(
+                f"{what}({timeout_ms}) waits for {timeout_ms:g} milliseconds: timeouts of a {type(self).__name__} are "
+                f"in milliseconds, as in {what}({timeout_ms * 1000:.0f}) for {timeout_ms:g} seconds",
+                stacklevel=self._frames[what],
+            )
         return core.deadline(checked_timeout(timeout_ms))
 
     def _limit(self, max_records: int | None) -> int:
@@ -305,7 +317,7 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         """
         core = await self._taking("poll()")
         limit = self._limit(max_records)
-        found = await core.poll(limit, self._poll_until(core, timeout_ms, "poll()"), move_on=update_offsets)
+        found = await core.poll(limit, self._poll_until(core, timeout_ms, "poll"), move_on=update_offsets)
         return cast("dict[TopicPartition, list[RecordT]]", found)
 
     async def poll_batches(
@@ -324,7 +336,7 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
                 "poll(), or make a consumer without them"
             )
         at_least = _COLUMN_RECORDS if max_records is None else checked_limit(max_records)
-        return await core.poll_columns(at_least, self._poll_until(core, timeout_ms, "poll_batches()"))
+        return await core.poll_columns(at_least, self._poll_until(core, timeout_ms, "poll_batches"))
 
     # Positions…
 

@@ -35,10 +35,6 @@ __all__ = ["KafkaConsumer"]
 T = TypeVar("T")
 U = TypeVar("U")
 
-# A timeout up to this that is not of a whole number's type is in seconds, in the mind of its author.
-_LIKELY_SECONDS: Final = 10.0
-# The frame that a warning about an argument of poll() is about.
-_BELOW_POLL: Final = 7
 _LONGEST_POLL_MS: Final = 24 * 3600 * 1000.0
 
 
@@ -69,6 +65,8 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
     #: What session_timeout_ms is by default with brokers before 0.10.1, which allow no more; as 3.x and 2.x name it.
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: Final[int] = 30_000
     DEFAULT_SESSION_TIMEOUT_MS_0_9: Final[int] = DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735
+
+    _frames: ClassVar[Mapping[str, int]] = {"poll": 7, "poll_batches": 6}
 
     @overload
     def __init__(
@@ -164,15 +162,6 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
 
     _poll_once = blocking(ConsumerCalls.poll)
     """What `poll` does; the method that some tracers replace."""
-
-    def _poll_until(self, core: ConsumerCore, timeout_ms: float, what: str) -> float:
-        if type(timeout_ms) is float and 0 < timeout_ms <= _LIKELY_SECONDS:
-            warnings.warn(
-                f"poll({timeout_ms}) waits for {timeout_ms:g} milliseconds: timeouts of a KafkaConsumer are in "
-                f"milliseconds, as in poll({timeout_ms * 1000:.0f}) for {timeout_ms:g} seconds",
-                stacklevel=_BELOW_POLL if what == "poll()" else _BELOW_POLL - 1,
-            )
-        return core.deadline(checked_timeout(timeout_ms))
 
     poll_batches = blocking(ConsumerCalls.poll_batches)
 
