@@ -99,9 +99,9 @@ def test_a_call_of_the_synchronous_face_returns_and_one_of_asyncio_is_awaited_or
     for name in common(client):
         assert not inspect.iscoroutinefunction(getattr(synchronous, name)), name
         awaited = inspect.iscoroutinefunction(getattr(asynchronous, name))
-        assert awaited == inspect.iscoroutinefunction(
-            inspect.unwrap(getattr(synchronous, name))
-        ), f"{name} waits on one face alone"
+        assert awaited == inspect.iscoroutinefunction(inspect.unwrap(getattr(synchronous, name))), (
+            f"{name} waits on one face alone"
+        )
         if awaited:
             waiting.add(name)
     assert waiting & set(dir(calls))
