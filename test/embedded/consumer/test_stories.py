@@ -210,3 +210,22 @@ def test_a_consumer_that_polled_too_late_may_subscribe_to_something_else(
         consumer.unsubscribe()
     consumer.subscribe(["other"])
     assert [record.topic for record in read(consumer, 1)] == ["other"]
+
+
+@pytest.mark.slow
+def test_a_member_that_takes_a_record_now_and_then_stays(broker: Broker, make_consumer: MakeConsumer) -> None:
+    """Each record counts for max_poll_interval_ms, also of those that were fetched together."""
+    fill(broker, 20, batch=20)
+    limit, pause = 2.7, 1.3  # at the limit the application has a second more
+    consumer = make_consumer("events", group_id="g", max_poll_interval_ms=limit * 1000)
+    offsets = [next(consumer).offset]
+    generation = consumer.group_metadata().generation_id
+    took, longest = time.monotonic(), 0.0
+    while len(offsets) < 5:
+        time.sleep(pause)
+        offsets.append(next(consumer).offset)
+        took, longest = time.monotonic(), max(longest, time.monotonic() - took)
+    if longest > limit - 0.5:
+        pytest.skip(f"the machine was busy: {longest:.1f} s between two records")
+    assert offsets == list(range(5))
+    assert consumer.group_metadata().generation_id == generation

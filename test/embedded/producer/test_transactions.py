@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -274,15 +277,41 @@ def test_a_commit_that_ended_unheard_is_heard_by_the_next_call(broker, topic, pr
     producer.begin_transaction()
 
 
+@contextmanager
+def interrupted_at(broker: Broker, api: str) -> Iterator[None]:
+    """Press Ctrl-C when a request has come."""
+    broker.forget_requests()
+
+    def press() -> None:
+        deadline = time.monotonic() + WAIT
+        while not any(seen.name == api for seen in broker.requests):
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        thread.join()
+
+
+@pytest.mark.parametrize("how", ["its time is up", "Ctrl-C"])
 @pytest.mark.parametrize(("first", "second"), [("commit", "abort"), ("abort", "commit")])
-def test_an_end_whose_time_is_up_is_not_taken_for_the_other_end(broker, topic, producer, first, second):
+def test_an_end_that_is_cut_short_is_not_taken_for_the_other_end(broker, topic, producer, first, second, how):
     """While EndTxn is under way, and when it is done."""
     ends = {"commit": producer.commit_transaction, "abort": producer.abort_transaction}
     producer.begin_transaction()
     producer.send(topic, first.encode()).get(WAIT)
     with held_up(broker, "EndTxn") as let_go:
-        with pytest.raises(KafkaTimeoutError):
-            ends[first](timeout=0.05)
+        if how == "Ctrl-C":
+            with interrupted_at(broker, "EndTxn"):
+                ends[first]()
+        else:
+            with pytest.raises(KafkaTimeoutError):
+                ends[first](timeout=0.05)
         with pytest.raises(IllegalStateError, match=rf"{first}_transaction\(\).* call it again"):
             ends[second]()
         let_go()
