@@ -247,7 +247,7 @@ def test_transactions(run, broker):
                 await producer.send("events", b"outside")
             async with producer.transaction():
                 await producer.send("events", b"committed")
-                with pytest.raises(TypeError, match="must be .* the name of a group, not bytes"):
+                with pytest.raises(TypeError, match=r"must be .* the name of a group, not bytes"):
                     await producer.send_offsets_to_transaction({TP: 3}, b"g")
                 await producer.send_offsets_to_transaction({TP: (3, "note")}, "g")
             with pytest.raises(ZeroDivisionError):  # noqa: PT012
