@@ -212,6 +212,23 @@ def test_a_consumer_that_polled_too_late_may_subscribe_to_something_else(
     assert [record.topic for record in read(consumer, 1)] == ["other"]
 
 
+@pytest.mark.parametrize("protocol", ["eager", "consumer"])
+def test_close_during_the_first_join_leaves_the_group(
+    broker: Broker, make_consumer: MakeConsumer, protocol: str
+) -> None:
+    joins = "ConsumerGroupHeartbeat" if protocol == "consumer" else "JoinGroup"
+    consumer = make_consumer(group_id="g", **PROTOCOLS[protocol])
+    broker.delay(joins, 0.3, times=1)
+    consumer.subscribe(["events"])
+    consumer.poll(timeout_ms=0)
+    until(lambda: any(seen.name == joins for seen in broker.requests))
+    consumer.close()
+    deadline = time.monotonic() + 20  # less than a session
+    while broker.group_members("g"):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
 @pytest.mark.slow
 def test_a_member_that_takes_a_record_now_and_then_stays(broker: Broker, make_consumer: MakeConsumer) -> None:
     """Each record counts for max_poll_interval_ms, also of those that were fetched together."""
