@@ -32,17 +32,18 @@ from kafka.admin.topic_setup import TopicSetup
 from kafka.admin.topics import Topics
 from kafka.admin.transactions import Transactions
 from kafka.admin.users import Users
-from kafka.config import Config, defaults, name_client, resolve
+from kafka.config import Config, defaults, given_options, name_client, resolve
 from kafka.errors import KafkaTimeoutError, UnsupportedVersionError
 from kafka.net.environment import Environment
 from kafka.protocol.registry import APIS
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from kafka._runtime.application import Application
     from kafka.future import Future
     from kafka.metrics import Metrics
+    from kafka.options import AdminOptions
     from kafka.protocol.api import Request, Response
 
 __all__ = ["AdminCalls", "KafkaAdminClient"]
@@ -109,8 +110,15 @@ class KafkaAdminClient:
 
     _complete = staticmethod(complete)
 
-    def __init__(self, *, environment: Environment | None = None, **configs: Any) -> None:
-        config = _admin_config(configs, self.DEFAULT_CONFIG)
+    def __init__(
+        self,
+        options: Mapping[str, object] | None = None,
+        /,
+        *,
+        environment: Environment | None = None,
+        **configs: Unpack[AdminOptions],
+    ) -> None:
+        config = _admin_config(given_options("KafkaAdminClient", options, configs), self.DEFAULT_CONFIG)
         self.config: Config = config
         self._core = core = AdminCore(config, environment)
         self._client = core.client

@@ -21,7 +21,7 @@ from kafka.aio.arguments import SHARED_DEFAULTS, as_offsets, checked_config
 from kafka.aio.batch import BatchBuilder
 from kafka.aio.lifecycle import Lifecycle, Phase
 from kafka.aio.record_future import AIORecordFuture, AIOSentRecords, record_metadata
-from kafka.config import Config, defaults
+from kafka.config import Config, defaults, given_options
 from kafka.errors import (
     AbortableTransactionError,
     ClientClosedError,
@@ -43,10 +43,13 @@ from kafka.record.batch_builder import BatchBuilder as RecordBatchBuilder
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from kafka._runtime.loop import Loop
     from kafka._runtime.tasks import Coro
     from kafka.aio.client import AIOKafkaClient
     from kafka.aio.structs import RecordMetadata
+    from kafka.options import AIOProducerOptions
     from kafka.producer.asyncio_future import AsyncRecordFuture
     from kafka.producer.producer_batch import ProducerBatch
 
@@ -106,17 +109,25 @@ class AIOKafkaProducer(Lifecycle):
     _kind = "producer"
     _stopped_error = ProducerClosed
 
-    def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
+    def __init__(
+        self,
+        options: Mapping[str, object] | None = None,
+        /,
+        *,
+        loop: asyncio.AbstractEventLoop | None = None,
+        **configs: Unpack[AIOProducerOptions],
+    ) -> None:
         super().__init__(loop)
+        given = given_options("AIOKafkaProducer", options, configs)
         for other, name in _RENAMED.items():
-            if other in configs:
-                if name in configs:
+            if other in given:
+                if name in given:
                     raise TypeError(f"AIOKafkaProducer() got both {other} and {name}, which are one option")
-                configs[name] = configs.pop(other)
+                given[name] = given.pop(other)
         self.config: Config = checked_config(
             "producer",
             "AIOKafkaProducer",
-            configs,
+            given,
             DEFAULTS,
             lambda _kind, options: checked_producer_config(dict(options)),
         )

@@ -24,7 +24,7 @@ from kafka.config.client_properties import (
     translate,
 )
 from kafka.config.option import CLASSES, Option
-from kafka.config.resolve import Config, defaults, name_client, parse, resolve
+from kafka.config.resolve import Config, defaults, given_options, name_client, parse, resolve
 from kafka.config.security_options import MECHANISMS, accept_mechanism
 from kafka.config.servers import DEFAULT_PORT, ServerAddress, collect_hosts, get_ip_port_afi, parse_servers
 from kafka.config.table import BY_SPELLING, OPTIONS, SECTIONS, render_rst
@@ -44,6 +44,7 @@ __all__ = [
     "defaults",
     "duration_ms",
     "find_option",
+    "given_options",
     "nearest_name",
     "parse",
     "parse_conf",

@@ -53,7 +53,7 @@ def _is_software(value: object) -> bool:
     )
 
 
-_SOFTWARE: Final = Custom("letters, digits, '-' and '.', with a letter or digit at both ends", _is_software)
+_SOFTWARE: Final = Custom("letters, digits, '-' and '.', with a letter or digit at both ends", "str", _is_software)
 # Each client has a buffer of this size from its beginning.
 _LARGEST_CHUNK: Final = 1 << 28
 
@@ -101,7 +101,13 @@ CLIENT_OPTIONS: Final = (
         "The library's version, as brokers see it.",
         since="2.4",
     ),
-    Option("node_id", frozenset({"connection"}), 0, Custom("an integer or a str", _is_node), "The broker's id."),
+    Option(
+        "node_id",
+        frozenset({"connection"}),
+        0,
+        Custom("an integer or a str", "int | str", _is_node),
+        "The broker's id.",
+    ),
     Option(
         "api_version",
         ALL_KINDS - {"heartbeat", "cluster"},
@@ -170,7 +176,7 @@ CLIENT_OPTIONS: Final = (
         "proxy_url",
         LINKS,
         None,
-        Custom("None or a URL of scheme socks5, socks5h or http", _is_proxy),
+        Custom("None or a URL of scheme socks5, socks5h or http", "str | None", _is_proxy),
         "Connect to all brokers through a proxy. With socks5h the proxy resolves names. May contain user:password@.",
         secret=True,
     ),
@@ -178,7 +184,7 @@ CLIENT_OPTIONS: Final = (
         "socks5_proxy",
         LINKS,
         None,
-        Custom("None or a URL of scheme socks5 or socks5h", _is_socks),
+        Custom("None or a URL of scheme socks5 or socks5h", "str | None", _is_socks),
         "The older name for a SOCKS5 proxy_url.",
         secret=True,
     ),
@@ -261,21 +267,25 @@ CLIENT_OPTIONS: Final = (
         "selector",
         LINKS,
         Lazy("selectors", "DefaultSelector"),
-        Custom("a class as in the module selectors", callable),
+        Custom("a class as in the module selectors", "Callable[[], BaseSelector]", callable),
         "The class of the selector that the network thread uses.",
     ),
     Option(
         "state_change_callback",
         frozenset({"connection"}),
         None,
-        Custom("a callable or None", lambda value: value is None or callable(value)),
+        Custom(
+            "a callable or None",
+            "Callable[[Any, Any, Any], object] | None",
+            lambda value: value is None or callable(value),
+        ),
         "Called as callback(node_id, sock, connection) whenever the connection's state changes.",
     ),
     Option(
         "kafka_client",
         FACES,
         None,
-        Custom("a callable or None", lambda value: value is None or callable(value)),
+        Custom("a callable or None", "Callable[..., object] | None", lambda value: value is None or callable(value)),
         "Creates the network client, for example a subclass of KafkaClient; called with the given options that "
         "KafkaClient accepts. None: the library creates it.",
     ),
@@ -323,7 +333,9 @@ CLIENT_OPTIONS: Final = (
         "metrics",
         frozenset({"client", "connection", "coordinator", "consumer_coordinator"}),
         None,
-        Custom("a kafka.metrics.Metrics or None", lambda value: value is None or hasattr(value, "sensor")),
+        Custom(
+            "a kafka.metrics.Metrics or None", "Metrics | None", lambda value: value is None or hasattr(value, "sensor")
+        ),
         "The registry to record into.",
     ),
     Option("metrics_enabled", FACES, True, Flag(), "Whether the client keeps metrics at all."),
@@ -331,7 +343,11 @@ CLIENT_OPTIONS: Final = (
         "metric_reporters",
         FACES,
         (),
-        Items("a list of classes or instances of AbstractMetricsReporter", _is_reporter),
+        Items(
+            "a list of classes or instances of AbstractMetricsReporter",
+            "Sequence[AbstractMetricsReporter | type[AbstractMetricsReporter]]",
+            _is_reporter,
+        ),
         "Reporters that are notified when a metric is added or removed.",
     ),
     Option("metrics_num_samples", FACES, 2, Whole(least=1), "How many windows a windowed metric covers."),
@@ -353,7 +369,12 @@ CLIENT_OPTIONS: Final = (
         "enable_metrics_push",
         FACES,
         False,
-        Custom("False: no metrics are sent to brokers", lambda value: value in (False, "false"), lambda _value: False),
+        Custom(
+            "False: no metrics are sent to brokers",
+            "Literal[False]",
+            lambda value: value in (False, "false"),
+            lambda _value: False,
+        ),
         "Whether brokers may collect this client's metrics (KIP-714). Not supported, so only False is accepted.",
     ),
     # Historical
@@ -369,7 +390,7 @@ CLIENT_OPTIONS: Final = (
         "bootstrap_topics_filter",
         frozenset({"client", "producer"}),
         frozenset(),
-        Custom("a set of topics", lambda value: isinstance(value, (set, frozenset, list, tuple))),
+        Custom("a set of topics", "Collection[str]", lambda value: isinstance(value, (set, frozenset, list, tuple))),
         "Named the topics of the first metadata request.",
         obsolete="the first metadata request names no topics",
     ),

@@ -25,7 +25,9 @@ def _is_assignor(value: object) -> bool:
     return hasattr(value, "assign") or (isinstance(value, str) and value != "")
 
 
-_DESERIALIZER: Final = Custom("a callable, a Deserializer or None", _is_deserializer)
+_DESERIALIZER: Final = Custom(
+    "a callable, a Deserializer or None", "Callable[[bytes], Any] | Deserializes[Any] | None", _is_deserializer
+)
 
 CONSUMER_OPTIONS: Final = (
     Option("key_deserializer", _CONSUMER, None, _DESERIALIZER, "Turns the bytes of keys into objects. None: bytes."),
@@ -75,7 +77,11 @@ CONSUMER_OPTIONS: Final = (
         "partition_assignment_strategy",
         _COMMITS,
         Lazy("kafka.coordinator.assignors", "RangePartitionAssignor", "CooperativeStickyAssignor", many=True),
-        Items("a list of assignors, or of their names", _is_assignor),
+        Items(
+            "a list of assignors, or of their names",
+            "str | Sequence[str | Assignor | type[AbstractPartitionAssignor]]",
+            _is_assignor,
+        ),
         "The assignors that this member supports, the preferred one first. All members need one in common.",
         aliases=("assignors",),
     ),
@@ -117,7 +123,7 @@ CONSUMER_OPTIONS: Final = (
         "default_offset_commit_callback",
         _COMMITS,
         None,
-        Custom("a callable or None", lambda value: value is None or callable(value)),
+        Custom("a callable or None", "OnCommit | None", lambda value: value is None or callable(value)),
         "Called as callback(offsets, response or error) after each automatic commit, and after commit_async without "
         "a callback.",
     ),

@@ -16,7 +16,7 @@ from kafka.config.rules import RULES
 from kafka.config.table import BY_SPELLING, OPTIONS
 from kafka.errors import KafkaConfigurationError
 
-__all__ = ["Config", "defaults", "name_client", "parse", "resolve"]
+__all__ = ["Config", "defaults", "given_options", "name_client", "parse", "resolve"]
 
 _NUMBERS: Final[defaultdict[str, Iterator[int]]] = defaultdict(partial(itertools.count, 1))
 
@@ -119,6 +119,29 @@ def defaults(kind: str) -> dict[str, Any]:
 def _original_defaults(kind: str) -> dict[str, Any]:
     found = {name: option.default_for(kind) for name, option in OPTIONS.items() if kind in option.kinds}
     return found | {old: found[name] for old, name in _HISTORIC.items() if name in found}
+
+
+def given_options(client: str, options: object, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were passed by name, or in one mapping before them; `client` is the name of the class.
+
+    >>> given_options("KafkaProducer", {"linger.ms": 5}, {"acks": 1})
+    {'linger.ms': 5, 'acks': 1}
+    """
+    if options is None:
+        return dict(named)
+    if not isinstance(options, Mapping):
+        raise TypeError(
+            f"{client}() takes its options by name, as in {client}(bootstrap_servers='localhost:9092'), or in one "
+            f"dict, not {type(options).__name__}"  # the value may be secret
+        )
+    # A tracer that wraps the constructor passes the defaults of the serializers by name.
+    named = {name: value for name, value in named.items() if value is not None or name not in options}
+    for option in options.keys() & named.keys():
+        raise TypeError(f"{client}() got the option {option!r} twice, in the dict and by name")
+    for option in options:
+        if not isinstance(option, str):
+            raise TypeError(f"the name of an option must be a str, not {option!r}")
+    return {**options, **named}
 
 
 def resolve(kind: str, given: Mapping[str, object], declared: Mapping[str, object] | None = None) -> Config:
