@@ -426,6 +426,14 @@ class Client:
         """
         await self.metadata.bootstrap()
 
+    async def begin(self) -> None:
+        """Get the first metadata as `bootstrap` does; with bootstrap_timeout_ms=0 a cluster may come later.
+
+        Each bootstrap server is asked once. If no broker is there, the client looks for one in the background, and
+        calls wait for it until their own deadlines.
+        """
+        await self.metadata.bootstrap(patient=self.settings.discovery_timeout == 0)
+
     async def refresh(self, deadline: float) -> None:
         """Request metadata and wait for the response; raise the error of the request."""
         await self.metadata.refresh(deadline)

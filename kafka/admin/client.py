@@ -96,7 +96,7 @@ class KafkaAdminClient:
         admin.close()
 
     Keyword arguments are the options in ``KafkaAdminClient.DEFAULT_CONFIG``. The constructor connects, and raises
-    `NoBrokersAvailable` if no broker answers by ``bootstrap_timeout_ms``; with 0 the first call connects. Safe for use
+    `NoBrokersAvailable` if no broker answers by ``bootstrap_timeout_ms``; with 0 it needs no broker. Safe for use
     from any number of threads. As a context manager it is closed at the end of the block.
 
     Each call ends by `timeout_ms` (``default_api_timeout_ms`` by default), which covers all attempts: a controller or a
@@ -130,8 +130,7 @@ class KafkaAdminClient:
                 from kafka._core.metrics import make_metrics
 
                 self._metrics = make_metrics(config, core.client.context)
-            limit = core.loop.time() + core.client.settings.discovery_timeout + 1
-            self._driver.run(core.begin(), limit, "connecting to the cluster")
+            self._driver.run(core.begin(), None, "connecting to the cluster")
         except BaseException:
             self.close()
             raise

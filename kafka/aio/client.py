@@ -98,7 +98,7 @@ class AIOKafkaClient(Lifecycle):
 
     async def _begin(self) -> None:
         assert self._core is not None
-        await self._application.run(self._core.bootstrap(), what="looking for a broker")
+        await self._application.run(self._core.begin(), what="looking for a broker")
 
     async def bootstrap(self) -> None:
         """Connect to the cluster: another name of `start`."""

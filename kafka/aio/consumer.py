@@ -186,11 +186,12 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         if core.membership is not None:
             core.membership.rebalance_timeout = self._rebalance_timeout
         self._client.cluster.set_topics(self._subscription.wanted_topics)
-        await self._application.run(self._client.bootstrap(), what="looking for a broker")
+        await self._application.run(core.begin(), what="looking for a broker")
         assert self._aio is not None
         # An empty context: the task lives as long as the consumer, and would keep what the caller has in its own.
         self._attending = contextvars.Context().run(self._aio.create_task, core.attend())
-        if self._subscription.is_automatic:
+        is_there = self._client.cluster.update_age() is not None  # else it comes later: bootstrap_timeout_ms=0
+        if self._subscription.is_automatic and is_there:
             await self._wait_for_assignment(core)
 
     async def _wait_for_assignment(self, core: AIOConsumerCore) -> None:

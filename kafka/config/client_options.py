@@ -122,7 +122,8 @@ CLIENT_OPTIONS: Final = (
         None,
         Number(optional=True),
         "How long a new client tries to connect to a first broker before it raises NoBrokersAvailable. A number also "
-        "applies if all servers refuse: set 120000 to start before the cluster is up. None: 30 seconds while any "
+        "applies if all servers refuse: 120000 waits for a cluster that is starting. 0 needs no broker: the client "
+        "continues to look for one, and calls wait for it until their own time limits. None: 30 seconds while any "
         "server may still respond; 2 seconds if every server refuses connections or has an unknown name.",
         aliases=("api_version_auto_timeout_ms",),
     ),

@@ -66,7 +66,7 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
     b'hello'
 
     Keyword arguments are the options in ``KafkaConsumer.DEFAULT_CONFIG``. The constructor connects,
-    for bootstrap_timeout_ms at most, and raises NoBrokersAvailable if no broker answers.
+    for bootstrap_timeout_ms at most, and raises NoBrokersAvailable if no broker answers; with 0 it needs no broker.
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("consumer")
