@@ -80,7 +80,7 @@ class Client:
         self.loop = self.environment.make_loop(config["selector"])
         self.settings = ConnectionSettings(config)
         self.context = ConnectionContext(self.loop, self.settings, self.environment)
-        self.cluster = ClusterMetadata(config=config.subset("cluster"), clock=self.environment.clock)
+        self.cluster = ClusterMetadata(config=config, clock=self.environment.clock)
         controllers = config.get("bootstrap_controllers")
         self.of_controllers: Final = controllers is not None
         """Whether this client talks to the controllers (KIP-919): then every "broker" is a controller."""

@@ -77,7 +77,7 @@ class AIOKafkaClient(Lifecycle):
         )
         self._core: Client | None = None
         self._owner: Lifecycle | None = None
-        self._not_started = ClusterMetadata(config=self.config.subset("cluster"))
+        self._not_started = ClusterMetadata(config=self.config)
 
     @classmethod
     def of(cls, owner: Lifecycle, core: Client) -> AIOKafkaClient:

@@ -19,15 +19,10 @@ from kafka.config.checks import (
     Text,
     Whole,
 )
-from kafka.config.option import ALL_KINDS, FACES, LINKS, NETWORK, Lazy, Option
+from kafka.config.option import FACES, LINKS, NETWORK, Lazy, Option
 from kafka.version import __version__
 
 __all__ = ["CLIENT_OPTIONS"]
-
-_GROUPS: Final = frozenset({"coordinator", "consumer_coordinator"})
-_RETRYING: Final = NETWORK | _GROUPS | {"cluster"}
-_METADATA: Final = NETWORK | {"cluster"}
-_MEASURED: Final = LINKS | _GROUPS
 
 
 def _is_node(value: object) -> bool:
@@ -61,7 +56,7 @@ CLIENT_OPTIONS: Final = (
     # Connecting
     Option(
         "bootstrap_servers",
-        _METADATA,
+        NETWORK,
         "localhost",
         Servers(),
         "The brokers to connect to first. The list need not contain the whole cluster; one that responds is enough.",
@@ -110,11 +105,10 @@ CLIENT_OPTIONS: Final = (
     ),
     Option(
         "api_version",
-        ALL_KINDS - {"heartbeat", "cluster"},
+        LINKS,
         None,
         ApiVersion(),
         "The brokers' release, if it is known beforehand. Otherwise each connection sends an ApiVersions request.",
-        idle=dict.fromkeys(("coordinator", "consumer_coordinator"), "its client knows the brokers' API versions"),
     ),
     Option(
         "bootstrap_timeout_ms",
@@ -129,13 +123,12 @@ CLIENT_OPTIONS: Final = (
     ),
     Option(
         "client_dns_lookup",
-        _METADATA,
+        NETWORK,
         "use_all_dns_ips",
         Choice(
             ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"), synonyms={"default": "use_all_dns_ips"}
         ),
         "Whether all addresses of a name are tried, or each bootstrap name is first replaced by its canonical names.",
-        idle={"cluster": "the client resolves names"},
     ),
     Option(
         "socket_connection_setup_timeout_ms",
@@ -192,7 +185,7 @@ CLIENT_OPTIONS: Final = (
     # Requests
     Option(
         "request_timeout_ms",
-        LINKS | _GROUPS,
+        LINKS,
         30000,
         Number(least=1, most=INT32, finite=True),
         "How long to wait for the response to one request before its connection is closed.",
@@ -206,13 +199,12 @@ CLIENT_OPTIONS: Final = (
     ),
     Option(
         "retry_backoff_ms",
-        _RETRYING | {"heartbeat"},
+        NETWORK,
         100,
         Number(),
         "The pause before a request is retried. Doubles with each consecutive failure, with 20% jitter.",
-        idle={"heartbeat": "the coordinator that sends the heartbeats waits"},
     ),
-    Option("retry_backoff_max_ms", _RETRYING, 1000, Number(), "The upper limit of the growing retry_backoff_ms."),
+    Option("retry_backoff_max_ms", NETWORK, 1000, Number(), "The upper limit of the growing retry_backoff_ms."),
     Option(
         "max_in_flight_requests_per_connection",
         LINKS,
@@ -293,14 +285,14 @@ CLIENT_OPTIONS: Final = (
     # Metadata
     Option(
         "metadata_max_age_ms",
-        _METADATA,
+        NETWORK,
         300000,
         Number(),
         "Refresh the metadata of topics and brokers after this time, even without an error.",
     ),
     Option(
         "allow_auto_create_topics",
-        (_METADATA - {"admin"}),
+        NETWORK - {"admin"},
         True,
         Flag(),
         "Whether reading or writing an unknown topic may create it, if the brokers allow it. Lookups create no topic.",
@@ -322,7 +314,7 @@ CLIENT_OPTIONS: Final = (
     ),
     Option(
         "client_rack",
-        frozenset({"consumer", "consumer_coordinator"}),
+        frozenset({"consumer"}),
         "",
         Text(optional=False, sent=True),
         "The rack where this client runs: it reads from a replica in that rack, and assignors receive it.",
@@ -332,7 +324,7 @@ CLIENT_OPTIONS: Final = (
     # Metrics
     Option(
         "metrics",
-        frozenset({"client", "connection", "coordinator", "consumer_coordinator"}),
+        frozenset({"client", "connection"}),
         None,
         Custom(
             "a kafka.metrics.Metrics or None", "Metrics | None", lambda value: value is None or hasattr(value, "sensor")
@@ -355,14 +347,13 @@ CLIENT_OPTIONS: Final = (
     Option("metrics_sample_window_ms", FACES, 30000, Number(least=1), "The length of one window."),
     Option(
         "metric_group_prefix",
-        _MEASURED,
+        LINKS,
         "",
         Text(optional=False),
         "The prefix of the names of the metrics' groups.",
         defaults={
             "producer": "producer",
             "consumer": "consumer",
-            "consumer_coordinator": "consumer",
             "admin": "admin-client",
         },
     ),

@@ -143,7 +143,7 @@ class ConsumerCore:
             self.client,
             self.subscription,
             self.metrics,
-            config=self.config.subset("consumer_coordinator"),
+            config=self.config,
             application=self.application,
         )
         if self.interceptors is not None and self.interceptors.has("on_commit"):
