@@ -18,7 +18,8 @@ def _is_serializer(value: object) -> bool:
 
 
 def _is_partitioner(value: object) -> bool:
-    return callable(value) or callable(getattr(value, "partition", None))
+    # A str has a method of that name, which cuts it in two.
+    return callable(value) or (callable(getattr(value, "partition", None)) and not isinstance(value, (str, bytes)))
 
 
 def _is_interceptor(value: object) -> bool:

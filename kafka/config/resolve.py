@@ -252,8 +252,14 @@ def _checked(kind: str, spelling: str, option: Option, value: object) -> Any:
 
 
 def _unacceptable(kind: str, spelling: str, option: Option, value: object) -> KafkaConfigurationError:
+    hint = ""
+    if option.name == "partitioner" and isinstance(value, str):  # librdkafka's are names
+        hint = (
+            ": the default places keys as Java's and librdkafka's murmur2_random do; the manual has the others under "
+            "'Moving from confluent-kafka'"
+        )
     return KafkaConfigurationError(
-        f"{spelling} of {CLASSES[kind]} must be {option.check.accepts}, not {_shown(option, value)}",
+        f"{spelling} of {CLASSES[kind]} must be {option.check.accepts}, not {_shown(option, value)}{hint}",
         option=option.name,
     )
 
@@ -264,6 +270,8 @@ def _find(kind: str, spelling: str) -> Option:
         return option
     if option is not None:
         sentence = f"{CLASSES[kind]} has no option {spelling!r}: it is an option of {_takers(option)}"
+    elif advice := _advice_for(str(spelling)):
+        sentence = f"{CLASSES[kind]} has no option {spelling!r}, which librdkafka has; here it is: {advice}"
     else:
         import difflib
 
@@ -276,6 +284,12 @@ def _find(kind: str, spelling: str) -> Option:
             hint += f" It is an option of {_takers(BY_SPELLING[near[0]])}"
         sentence = f"{CLASSES[kind]} has no option {spelling!r}{hint}"
     raise KafkaConfigurationError(sentence, option=str(spelling))
+
+
+def _advice_for(name: str) -> str:
+    from kafka.config.librdkafka_options import advice_for
+
+    return advice_for(name)
 
 
 def _takers(option: Option) -> str:

@@ -28,6 +28,7 @@ from kafka.config import (
     resolve,
 )
 from kafka.config.checks import duration_ms
+from kafka.config.librdkafka_options import advice_for, render_librdkafka_rst
 from kafka.config.option import Lazy
 from kafka.conn import BrokerConnection
 from kafka.consumer.subscription_state import SubscriptionState
@@ -195,6 +196,40 @@ def test_a_default_that_a_subclass_changes_holds_for_it():
         DEFAULT_CONFIG = {**ClusterMetadata.DEFAULT_CONFIG, "metadata_max_age_ms": 5}
 
     assert (Eager().config["metadata_max_age_ms"], Eager(metadata_max_age_ms=6).config["metadata_max_age_ms"]) == (5, 6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        ("producer", "message.timeout.ms", "delivery_timeout_ms"),
+        ("producer", "queue.buffering.max.kbytes", "buffer_memory, in bytes"),
+        ("consumer", "enable.ssl.certificate.verification", "verify_mode=ssl.CERT_NONE"),
+        ("admin", "sasl.mechanisms", "sasl_mechanism"),
+        ("consumer", "enable_partition_eof", r"position\(partition\)"),
+        ("producer", "socket.timeout.ms", "request_timeout_ms|it is an option of KafkaConsumer"),
+    ],
+)
+def test_options_of_librdkafka_are_refused_with_what_to_use_here(kind, name, said):
+    with pytest.raises(KafkaConfigurationError, match=said):
+        resolve(kind, {name: 1})
+
+
+def test_what_is_used_in_place_of_librdkafka_s_options_is_there():
+    text = render_librdkafka_rst()
+    assert text == (ROOT / "docs" / "reference" / "librdkafka-options.inc").read_text(encoding="utf-8")
+    rows = re.findall(r"^``(\S+)`` +(.*)$", text, re.MULTILINE)
+    assert len(rows) >= 50
+    for name, said in rows:
+        assert advice_for(name)
+        for option in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", said):
+            assert option in OPTIONS or option in {"add_callback", "add_errback", "end_offsets", "verify_mode"}, option
+        for kind in ("producer", "consumer", "admin"):
+            assert name not in BY_SPELLING or kind not in BY_SPELLING[name].kinds or BY_SPELLING[name].obsolete, name
+
+
+def test_a_partitioner_of_librdkafka_is_explained():
+    with pytest.raises(KafkaConfigurationError, match="murmur2_random"):
+        resolve("producer", {"partitioner": "consistent_random"})
 
 
 def test_an_option_like_no_other_is_refused_without_a_guess():
