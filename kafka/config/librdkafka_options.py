@@ -1,4 +1,4 @@
-"""The options of librdkafka, and of confluent-kafka, with what to use here: for the error that refuses one, and the docs.
+"""The options of librdkafka and confluent-kafka, with what to use here: for the error that refuses one, and the docs.
 
 Options that have the same name in both, such as linger.ms and ssl.ca.location, are not in here: they are accepted. The
 module is imported by the first error that may need it.

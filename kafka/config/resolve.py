@@ -125,7 +125,13 @@ def resolve_part(name: str, kind: str, given: Mapping[str, object], declared: Ma
     for spelling in given:
         if _find(kind, spelling).name not in {BY_SPELLING[one].name for one in declared if one in BY_SPELLING}:
             raise KafkaConfigurationError(f"{name} has no option {spelling!r}", option=str(spelling))
-    return resolve(kind, given, declared)
+    own = _changed(kind, declared, given)
+    # group_protocol='consumer' refuses one that is given; this is a default.
+    session = own.pop("session_timeout_ms", None)
+    config = resolve(kind, {**own, **given})
+    if session is not None:
+        config._values["session_timeout_ms"] = session  # noqa: SLF001 - of this module
+    return config
 
 
 @functools.cache

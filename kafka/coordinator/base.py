@@ -72,7 +72,6 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = part_of_defaults(
         "consumer",
         "group_instance_id",
-        "session_timeout_ms",
         "heartbeat_interval_ms",
         "max_poll_interval_ms",
         "request_timeout_ms",
@@ -81,6 +80,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         "api_version",
         group_id="kafka-python-default-group",
         metric_group_prefix="",
+        session_timeout_ms=30000,
     )
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: ClassVar[int] = 30_000
     """The longest session that brokers before 0.10.1 allow; the default with them."""

@@ -191,6 +191,15 @@ def test_classes_for_parts_of_a_client_take_their_options_alone(kind):
             arguments[0].close()
 
 
+def test_a_coordinator_by_hand_has_the_session_of_the_manuals_unless_brokers_decide_it():
+    client = KafkaClient(bootstrap=False)
+    for options in ({}, {"group_protocol": "consumer"}, {"group_instance_id": "i"}):
+        made = ConsumerCoordinator(client, SubscriptionState(), **options)
+        assert made.config["session_timeout_ms"] == 30000
+        made.close(timeout_ms=0)
+    client.close()
+
+
 def test_a_default_that_a_subclass_changes_holds_for_it():
     class Eager(ClusterMetadata):
         DEFAULT_CONFIG = {**ClusterMetadata.DEFAULT_CONFIG, "metadata_max_age_ms": 5}
