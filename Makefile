@@ -119,6 +119,7 @@ generated: $(INSTALLED)  ## write again what the programs in tools/ generate fro
 	$(BIN)/python tools/generate_releases.py
 	$(BIN)/python tools/generate_api_docs.py
 	$(BIN)/python tools/generate_config_docs.py
+	$(BIN)/python tools/generate_options.py
 	$(BIN)/python tools/generate_cli_docs.py
 	$(BIN)/python tools/generate_speed_table.py
 

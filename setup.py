@@ -36,6 +36,7 @@ EXTRAS = {
         "numpy>=1.24",
         "protobuf>=4.22",
         "pyarrow>=15",
+        "pyright[nodejs]>=1.1.400",
         "pyspark>=4.0",
         "pytest>=8",
         "pytest-randomly>=3.15",

@@ -18,7 +18,7 @@ from kafka._runtime.network_thread import run_here
 from kafka._runtime.signals import SignalsDeferred
 from kafka._runtime.timers import Timer
 from kafka.cluster import ClusterMetadata
-from kafka.config import Config, defaults, resolve
+from kafka.config import Config, defaults, given_options, resolve
 from kafka.conn import can_send_more, connection_delay_ms, send_if_connected
 from kafka.errors import (
     KafkaConnectionError,
@@ -34,9 +34,10 @@ from kafka.protocol.broker_release import KNOWN_RELEASES
 from kafka.structs import OffsetAndTimestamp, TopicPartition, check_topic
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from kafka.net.connection import Connection
+    from kafka.options import ClientOptions
     from kafka.protocol.api import Request, Response
 
 __all__ = ["KafkaClient"]
@@ -77,14 +78,16 @@ class KafkaClient:
 
     def __init__(
         self,
+        options: Mapping[str, object] | None = None,
+        /,
         *,
         config: Config | None = None,
         environment: Environment | None = None,
         bootstrap: bool = True,
-        **configs: Any,
+        **configs: Unpack[ClientOptions],
     ) -> None:
         if config is None:
-            config = resolve("client", configs, self.DEFAULT_CONFIG)
+            config = resolve("client", given_options("KafkaClient", options, configs), self.DEFAULT_CONFIG)
         face = face_environment.get()
         if face is not None:  # made by the option `kafka_client`, which is called with options alone
             (environment,), bootstrap = face, False

@@ -21,7 +21,7 @@ from kafka._arguments import check_callable, explain_key, explain_partition
 from kafka._core.topology import Topology, merged
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._runtime.timers import Backoff
-from kafka.config import Config, collect_hosts, defaults, get_ip_port_afi, parse_servers, resolve
+from kafka.config import Config, collect_hosts, get_ip_port_afi, parse_servers, part_of_defaults, resolve_part
 from kafka.errors import IllegalArgumentError, MetadataEmptyBrokerList, for_code
 from kafka.future import Future
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
@@ -63,7 +63,15 @@ class ClusterMetadata:
     (set(), None, 0)
     """
 
-    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("cluster")
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = part_of_defaults(
+        "client",
+        "bootstrap_servers",
+        "client_dns_lookup",
+        "retry_backoff_ms",
+        "retry_backoff_max_ms",
+        "metadata_max_age_ms",
+        "allow_auto_create_topics",
+    )
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -75,7 +83,9 @@ class ClusterMetadata:
     def __init__(self, *, config: Config | None = None, clock: Clock = SYSTEM_CLOCK, **configs: Any) -> None:
         from random import Random
 
-        self.config = config if config is not None else resolve("cluster", configs, self.DEFAULT_CONFIG)
+        if config is None:
+            config = resolve_part("ClusterMetadata", "client", configs, self.DEFAULT_CONFIG)
+        self.config = config
         self._clock = clock
         self._lock = Lock()
         self._topology = Topology()
@@ -411,7 +421,8 @@ class ClusterMetadata:
         names = [name for name in names if name not in refused]
         # A look at a topic must not create it. One that is wanted and does not exist is created by the request that
         # follows the look.
-        may_create = self.config["allow_auto_create_topics"] and self.creates_topics and wanted.issuperset(names)
+        allowed = self.config.get("allow_auto_create_topics", True)  # an admin client has no such option
+        may_create = allowed and self.creates_topics and wanted.issuperset(names)
         topic = MetadataRequest.MetadataRequestTopic
         return MetadataRequest(
             topics=[topic(name=name) for name in names],

@@ -23,6 +23,9 @@ from kafka.net.states import ConnectionStates
 from kafka.protocol.negotiation import ApiVersions
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from kafka.options import ConnectionOptions
     from kafka.protocol.api import Request, Response
 
 __all__ = ["BrokerConnection", "ConnectionStates", "collect_hosts", "get_ip_port_afi"]
@@ -68,7 +71,7 @@ class BrokerConnection:
         *,
         config: Config | None = None,
         environment: Environment | None = None,
-        **configs: Any,
+        **configs: Unpack[ConnectionOptions],
     ) -> None:
         check_host(host)
         check_port(port)

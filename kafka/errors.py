@@ -1433,6 +1433,8 @@ class RecordDeserializationError(RecordFacts, SerializationError):
     The consumer's position stays on the record: ``consumer.seek(error.topic_partition, error.offset + 1)`` steps over.
     """
 
+    topic_partition: TopicPartition
+    offset: int
     origin: str | None = None
     """``'key'`` or ``'value'``: what could not be read."""
     key_bytes: bytes | None = None

@@ -49,6 +49,7 @@ PUBLIC: Final = (
     "kafka.legacy",
     "kafka.metrics*",
     "kafka.oauth*",
+    "kafka.options",
     "kafka.partitioner*",
     "kafka.producer",
     "kafka.producer.arrow",

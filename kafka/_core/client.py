@@ -80,7 +80,7 @@ class Client:
         self.loop = self.environment.make_loop(config["selector"])
         self.settings = ConnectionSettings(config)
         self.context = ConnectionContext(self.loop, self.settings, self.environment)
-        self.cluster = ClusterMetadata(config=config.subset("cluster"), clock=self.environment.clock)
+        self.cluster = ClusterMetadata(config=config, clock=self.environment.clock)
         controllers = config.get("bootstrap_controllers")
         self.of_controllers: Final = controllers is not None
         """Whether this client talks to the controllers (KIP-919): then every "broker" is a controller."""
@@ -425,6 +425,14 @@ class Client:
         bootstrap_timeout_ms, NoBrokersAvailable lists each and why it did not.
         """
         await self.metadata.bootstrap()
+
+    async def begin(self) -> None:
+        """Get the first metadata as `bootstrap` does; with bootstrap_timeout_ms=0 a cluster may come later.
+
+        Each bootstrap server is asked once. If no broker is there, the client looks for one in the background, and
+        calls wait for it until their own deadlines.
+        """
+        await self.metadata.bootstrap(patient=self.settings.discovery_timeout == 0)
 
     async def refresh(self, deadline: float) -> None:
         """Request metadata and wait for the response; raise the error of the request."""

@@ -23,6 +23,7 @@ from kafka.errors import (
     for_code,
 )
 from kafka.net.resolver import NoListenerError
+from kafka.net.states import ConnectionStates
 
 if TYPE_CHECKING:
     from kafka._runtime.loop import Loop
@@ -49,6 +50,11 @@ _NOT_A_BROKER: Final = (
 )
 # How long one bootstrap server may take before the next is asked beside it, in seconds.
 _STAGGER: Final = 1.0
+# How long a client that needs no broker waits for a server to accept its connection, and for the answer of one that
+# has, in seconds: such a broker is there, and wrong credentials should be an error of the constructor.
+_FIRST_LOOK: Final = 1.0
+_FIRST_ANSWER: Final = 10.0
+_NOT_ACCEPTED: Final = (ConnectionStates.RESOLVING, ConnectionStates.CONNECTING)
 # How often each server must have refused before the client gives up ahead of time.
 _ROUNDS: Final = 3
 # The longest pause between attempts at one server, in seconds, whatever its connection's backoff: a caller waits.
@@ -134,11 +140,12 @@ class MetadataUpdater:
 
     # Bootstrap…
 
-    async def bootstrap(self) -> None:
-        """See `Client.bootstrap`."""
+    async def bootstrap(self, *, patient: bool = False) -> None:
+        """See `Client.bootstrap` and, if `patient`, `Client.begin`."""
         loop, settings = self._loop, self._client.settings
-        deadline = loop.time() + settings.discovery_timeout
-        give_up = loop.time() + settings.refusal_timeout
+        began = loop.time()
+        deadline = began + (_FIRST_ANSWER if patient else settings.discovery_timeout)
+        give_up = began + settings.refusal_timeout
         await self._canonical_names()
         attempts: dict[Task[None], int | str] = {}
         try:
@@ -151,11 +158,26 @@ class MetadataUpdater:
                     wake = give_up
                 await wait_any(loop, *attempts, deadline=wake)
                 self._collect(attempts)
-                self._check_deadline(deadline, give_up)
+                if not patient:
+                    self._check_deadline(deadline, give_up)
+                elif loop.time() >= deadline or self._none_is_there(loop.time() >= began + _FIRST_LOOK):
+                    break
         finally:
             for task in attempts:
                 task.cancel()
+        if self._cluster.update_age() is None:
+            error = self._client.no_brokers_error("No broker is there yet")
+            log.warning("%s; the client continues to look for one", error)
         self.start()
+
+    def _none_is_there(self, looked: bool) -> bool:
+        """Whether each server has failed, or has `looked` at no connection for long enough."""
+        for broker in self._client.candidates():
+            link = self._client.link(broker.nodeId)
+            failed = link.failures or broker.nodeId in self._retry_after
+            if not failed and not (looked and link.state in _NOT_ACCEPTED):
+                return False
+        return True
 
     async def _ask_server(self, node_id: int | str, deadline: float) -> None:
         with self._loop.timeout_at(deadline, "looking for a broker"):

@@ -33,18 +33,19 @@ from kafka.admin.topic_setup import TopicSetup
 from kafka.admin.topics import Topics
 from kafka.admin.transactions import Transactions
 from kafka.admin.users import Users
-from kafka.config import Config, defaults, name_client, resolve
+from kafka.config import Config, defaults, given_options, name_client, resolve
 from kafka.errors import KafkaTimeoutError, UnsupportedVersionError
 from kafka.net.environment import Environment
 from kafka.protocol.registry import APIS
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from kafka._core.client import Client
     from kafka._runtime.application import Application
     from kafka.future import Future
     from kafka.metrics import Metrics
+    from kafka.options import AdminOptions
     from kafka.protocol.api import Request, Response
 
 __all__ = ["AdminCalls", "AdminStatus", "KafkaAdminClient"]
@@ -117,7 +118,7 @@ class KafkaAdminClient(AdminStatus):
         admin.close()
 
     Keyword arguments are the options in ``KafkaAdminClient.DEFAULT_CONFIG``. The constructor connects, and raises
-    `NoBrokersAvailable` if no broker answers by ``bootstrap_timeout_ms``; with 0 the first call connects. Safe for use
+    `NoBrokersAvailable` if no broker answers by ``bootstrap_timeout_ms``; with 0 it needs no broker. Safe for use
     from any number of threads. As a context manager it is closed at the end of the block.
 
     Each call ends by `timeout_ms` (``default_api_timeout_ms`` by default), which covers all attempts: a controller or a
@@ -131,8 +132,15 @@ class KafkaAdminClient(AdminStatus):
 
     _complete = staticmethod(complete)
 
-    def __init__(self, *, environment: Environment | None = None, **configs: Any) -> None:
-        config = _admin_config(configs, self.DEFAULT_CONFIG)
+    def __init__(
+        self,
+        options: Mapping[str, object] | None = None,
+        /,
+        *,
+        environment: Environment | None = None,
+        **configs: Unpack[AdminOptions],
+    ) -> None:
+        config = _admin_config(given_options("KafkaAdminClient", options, configs), self.DEFAULT_CONFIG)
         self.config: Config = config
         self._core = core = AdminCore(config, environment)
         self._client = core.client
@@ -143,8 +151,7 @@ class KafkaAdminClient(AdminStatus):
                 from kafka._core.metrics import make_metrics
 
                 self._metrics = make_metrics(config, core.client.context)
-            limit = core.loop.time() + core.client.settings.discovery_timeout + 1
-            self._driver.run(core.begin(), limit, "connecting to the cluster")
+            self._driver.run(core.begin(), None, "connecting to the cluster")
         except BaseException:
             self.close()
             raise

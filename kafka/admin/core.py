@@ -126,9 +126,8 @@ class AdminCore:
     # The cluster, and what brokers speak…
 
     async def begin(self) -> None:
-        """Find the cluster; with bootstrap_timeout_ms=0 that is left to the first call."""
-        if self.config["bootstrap_timeout_ms"] != 0:
-            await self.client.bootstrap()
+        """Find the cluster; with bootstrap_timeout_ms=0 it may come later."""
+        await self.client.begin()
 
     async def _found(self, deadline: float) -> None:
         """Wait until the cluster is known."""

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,13 +15,17 @@ from kafka._runtime.asyncio_driver import as_asyncio
 from kafka.aio.arguments import checked_config
 from kafka.aio.lifecycle import Lifecycle, Phase
 from kafka.cluster import ClusterMetadata
+from kafka.config import given_options
 from kafka.errors import KafkaError
 from kafka.future import Future
 from kafka.structs import check_topic
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from kafka._runtime.loop import Loop
     from kafka.config import Config
+    from kafka.options import AIOClientOptions
     from kafka.protocol.api import Request, Response
 
 __all__ = ["AIOKafkaClient", "ConnectionGroup", "CoordinationType"]
@@ -59,12 +63,21 @@ class AIOKafkaClient(Lifecycle):
     Keyword arguments are the options of `KafkaClient`.
     """
 
-    def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
+    def __init__(
+        self,
+        options: Mapping[str, object] | None = None,
+        /,
+        *,
+        loop: asyncio.AbstractEventLoop | None = None,
+        **configs: Unpack[AIOClientOptions],
+    ) -> None:
         super().__init__(loop)
-        self.config: Config = checked_config("client", "AIOKafkaClient", configs)
+        self.config: Config = checked_config(
+            "client", "AIOKafkaClient", given_options("AIOKafkaClient", options, configs)
+        )
         self._core: Client | None = None
         self._owner: Lifecycle | None = None
-        self._not_started = ClusterMetadata(config=self.config.subset("cluster"))
+        self._not_started = ClusterMetadata(config=self.config)
 
     @classmethod
     def of(cls, owner: Lifecycle, core: Client) -> AIOKafkaClient:
@@ -85,7 +98,7 @@ class AIOKafkaClient(Lifecycle):
 
     async def _begin(self) -> None:
         assert self._core is not None
-        await self._application.run(self._core.bootstrap(), what="looking for a broker")
+        await self._application.run(self._core.begin(), what="looking for a broker")
 
     async def bootstrap(self) -> None:
         """Connect to the cluster: another name of `start`."""

@@ -8,7 +8,7 @@ import asyncio
 import contextvars
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from threading import get_ident
 from time import monotonic
 from types import MappingProxyType
@@ -20,8 +20,8 @@ from kafka.aio.consumer_core import AIOConsumerCore, ListenerTask
 from kafka.aio.consumer_offsets import ConsumerOffsets
 from kafka.aio.lifecycle import Phase
 from kafka.aio.structs import ConsumerRecord
-from kafka.config import Config, defaults, name_client
-from kafka.consumer.arguments import checked_limit, checked_partitions, checked_timeout
+from kafka.config import Config, defaults, given_options, name_client
+from kafka.consumer.arguments import checked_limit, checked_partitions, checked_timeout, options_before_topics
 from kafka.consumer.subscription_state import Mode, SubscriptionState
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import ConsumerStoppedError, IllegalStateError, KafkaTimeoutError, RecordTooLargeError
@@ -29,12 +29,13 @@ from kafka.record.consumer_record import K, V
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from kafka._runtime.loop import Loop
     from kafka.aio.client import AIOKafkaClient
     from kafka.coordinator.consumer import ConsumerCoordinator
     from kafka.metrics import Metrics
+    from kafka.options import AIOBytesConsumerOptions, AIOConsumerOptions
     from kafka.serializer.abstract import Deserializes
 
     Records: TypeAlias = dict[TopicPartition, list[ConsumerRecord[K, V]]]
@@ -103,7 +104,7 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         loop: asyncio.AbstractEventLoop | None = None,
         key_deserializer: None = None,
         value_deserializer: None = None,
-        **configs: Any,
+        **configs: Unpack[AIOBytesConsumerOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -112,7 +113,7 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         loop: asyncio.AbstractEventLoop | None = None,
         key_deserializer: None = None,
         value_deserializer: Callable[[bytes], T] | Deserializes[T],
-        **configs: Any,
+        **configs: Unpack[AIOBytesConsumerOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -121,7 +122,7 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         loop: asyncio.AbstractEventLoop | None = None,
         key_deserializer: Callable[[bytes], T] | Deserializes[T],
         value_deserializer: None = None,
-        **configs: Any,
+        **configs: Unpack[AIOBytesConsumerOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -130,22 +131,35 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         loop: asyncio.AbstractEventLoop | None = None,
         key_deserializer: Callable[[bytes], T] | Deserializes[T],
         value_deserializer: Callable[[bytes], U] | Deserializes[U],
-        **configs: Any,
+        **configs: Unpack[AIOBytesConsumerOptions],
     ) -> None: ...
     @overload
-    def __init__(self, *topics: str, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None: ...
-    def __init__(self, *topics: str, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
+    def __init__(
+        self, *topics: str, loop: asyncio.AbstractEventLoop | None = None, **configs: Unpack[AIOConsumerOptions]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        options: Mapping[str, object],
+        /,
+        *topics: str,
+        loop: asyncio.AbstractEventLoop | None = None,
+        **configs: Unpack[AIOConsumerOptions],
+    ) -> None: ...
+    def __init__(self, *topics: Any, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
         super().__init__(loop)
-        self._most_records: int | None = configs.pop("max_poll_records", None)
+        options, topics = options_before_topics("AIOKafkaConsumer", topics)
+        given = given_options("AIOKafkaConsumer", options, configs)
+        self._most_records: int | None = given.pop("max_poll_records", None)
         if self._most_records is not None:
             checked_limit(self._most_records)
-        rebalance_timeout_ms = configs.pop("rebalance_timeout_ms", None)
-        configs.pop("consumer_timeout_ms", None)  # the pace of aiokafka's fetcher; this one has none
-        if configs.get("client_rack", "") is None:
-            configs["client_rack"] = ""
+        rebalance_timeout_ms = given.pop("rebalance_timeout_ms", None)
+        given.pop("consumer_timeout_ms", None)  # the pace of aiokafka's fetcher; this one has none
+        if given.get("client_rack", "") is None:
+            given["client_rack"] = ""
         # With that protocol brokers decide what aiokafka's defaults are about.
-        differing = SHARED_DEFAULTS if configs.get("group_protocol") == "consumer" else DEFAULTS
-        self.config: Config = checked_config("consumer", "AIOKafkaConsumer", configs, differing)
+        differing = SHARED_DEFAULTS if given.get("group_protocol") == "consumer" else DEFAULTS
+        self.config: Config = checked_config("consumer", "AIOKafkaConsumer", given, differing)
         name_client(self.config, "consumer")
         self._rebalance_timeout = checked_timeout(
             self.config["session_timeout_ms"] if rebalance_timeout_ms is None else rebalance_timeout_ms
@@ -176,11 +190,12 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         if core.membership is not None:
             core.membership.rebalance_timeout = self._rebalance_timeout
         self._client.cluster.set_topics(self._subscription.wanted_topics)
-        await self._application.run(self._client.bootstrap(), what="looking for a broker")
+        await self._application.run(core.begin(), what="looking for a broker")
         assert self._aio is not None
         # An empty context: the task lives as long as the consumer, and would keep what the caller has in its own.
         self._attending = contextvars.Context().run(self._aio.create_task, core.attend())
-        if self._subscription.is_automatic:
+        is_there = self._client.cluster.update_age() is not None  # else it comes later: bootstrap_timeout_ms=0
+        if self._subscription.is_automatic and is_there:
             await self._wait_for_assignment(core)
 
     async def _wait_for_assignment(self, core: AIOConsumerCore) -> None:

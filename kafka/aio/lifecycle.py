@@ -178,6 +178,8 @@ class Lifecycle:
             self._loop.check_usable()
         if self._phase in {Phase.STOPPING, Phase.STOPPED}:
             raise self._stopped_error(f"This {name} was stopped")
+        if self._phase is Phase.STARTING:
+            raise IllegalStateError(f"This {name} is starting: use it when its start() has returned")
         if self._phase is not Phase.STARTED:
             raise IllegalStateError(
                 f"This {name} is {self._phase.value}: call `await client.start()` first, or use `async with`"

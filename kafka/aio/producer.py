@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import update_wrapper
 from threading import get_ident
@@ -21,7 +21,7 @@ from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
 from kafka.aio.batch import BatchBuilder
 from kafka.aio.lifecycle import Lifecycle, Phase
 from kafka.aio.record_future import AIORecordFuture, AIOSentRecords, record_metadata
-from kafka.config import Config, defaults
+from kafka.config import Config, defaults, given_options
 from kafka.errors import (
     AbortableTransactionError,
     ClientClosedError,
@@ -40,12 +40,15 @@ from kafka.producer.producer_batch import taken_up
 from kafka.record.batch_builder import BatchBuilder as RecordBatchBuilder
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from kafka._core.client import Client
     from kafka._runtime.loop import Loop
     from kafka._runtime.tasks import Coro
     from kafka.aio.client import AIOKafkaClient
     from kafka.aio.structs import RecordMetadata
     from kafka.metrics import Metrics
+    from kafka.options import AIOProducerOptions
     from kafka.producer.asyncio_future import AsyncRecordFuture
     from kafka.producer.producer_batch import ProducerBatch
 
@@ -105,17 +108,25 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
     _kind = "producer"
     _stopped_error = ProducerClosed
 
-    def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
+    def __init__(
+        self,
+        options: Mapping[str, object] | None = None,
+        /,
+        *,
+        loop: asyncio.AbstractEventLoop | None = None,
+        **configs: Unpack[AIOProducerOptions],
+    ) -> None:
         super().__init__(loop)
+        given = given_options("AIOKafkaProducer", options, configs)
         for other, name in _RENAMED.items():
-            if other in configs:
-                if name in configs:
+            if other in given:
+                if name in given:
                     raise TypeError(f"AIOKafkaProducer() got both {other} and {name}, which are one option")
-                configs[name] = configs.pop(other)
+                given[name] = given.pop(other)
         self.config: Config = checked_config(
             "producer",
             "AIOKafkaProducer",
-            configs,
+            given,
             DEFAULTS,
             lambda _kind, options: checked_producer_config(dict(options)),
         )

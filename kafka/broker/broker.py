@@ -334,7 +334,7 @@ class Broker:
         self._thread.call(lambda: self._groups().expire_member(group, member))
 
     def share_records(self, group: str, topic: str, partition: int = 0) -> dict[int, ShareRecord]:
-        """The records that a share group has in delivery, by offset; finished records before the first of them are left out.
+        """The records that a share group has in delivery, by offset; finished ones before the first are left out.
 
         A record is ``available`` (again), ``acquired`` by a member, ``acknowledged`` or ``archived``: rejected, or
         released after its last delivery.

@@ -24,7 +24,16 @@ from kafka.config.client_properties import (
     translate,
 )
 from kafka.config.option import CLASSES, Option
-from kafka.config.resolve import Config, defaults, name_client, parse, resolve
+from kafka.config.resolve import (
+    Config,
+    defaults,
+    given_options,
+    name_client,
+    parse,
+    part_of_defaults,
+    resolve,
+    resolve_part,
+)
 from kafka.config.security_options import MECHANISMS, accept_mechanism
 from kafka.config.servers import DEFAULT_PORT, ServerAddress, collect_hosts, get_ip_port_afi, parse_servers
 from kafka.config.table import BY_SPELLING, OPTIONS, SECTIONS, render_rst
@@ -44,9 +53,11 @@ __all__ = [
     "defaults",
     "duration_ms",
     "find_option",
+    "given_options",
     "nearest_name",
     "parse",
     "parse_conf",
+    "part_of_defaults",
     "parse_properties",
     "collect_hosts",
     "get_ip_port_afi",
@@ -54,5 +65,6 @@ __all__ = [
     "parse_servers",
     "render_rst",
     "resolve",
+    "resolve_part",
     "translate",
 ]

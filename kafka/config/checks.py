@@ -49,6 +49,11 @@ class Check(Protocol):
         """The accepted values, as they read after "must be"."""
         ...
 
+    @property
+    def annotation(self) -> str:
+        """The type of accepted values for type checkers; kafka/options.py is written from it."""
+        ...
+
     def __call__(self, value: object) -> Any:
         """Return the value as the library uses it; raise ValueError if it is not acceptable."""
         ...
@@ -70,6 +75,10 @@ def _or_none(accepts: str, optional: bool) -> str:
     return f"{accepts} or None" if optional else accepts
 
 
+def _optional(annotation: str, optional: bool) -> str:
+    return f"{annotation} | None" if optional else annotation
+
+
 class Whole:
     """An integer within bounds."""
 
@@ -82,6 +91,11 @@ class Whole:
     def accepts(self) -> str:
         """In words."""
         return _or_none(f"an integer{_range(self.least, self.most)}{' or inf' if self.infinite else ''}", self.optional)
+
+    @property
+    def annotation(self) -> str:
+        """As a type."""
+        return _optional("float" if self.infinite else "int", self.optional)
 
     def __call__(self, value: object) -> Any:
         """The integer."""
@@ -114,6 +128,11 @@ class Number:
         """In words."""
         return _or_none(f"a number{_range(self.least, self.most)}{'' if self.finite else ' or inf'}", self.optional)
 
+    @property
+    def annotation(self) -> str:
+        """As a type."""
+        return _optional("float", self.optional)
+
     def __call__(self, value: object) -> float | None:
         """The number."""
         if value is None and self.optional:
@@ -136,6 +155,7 @@ class Flag:
     """True or False."""
 
     accepts = "True or False"
+    annotation = "bool"
 
     def __call__(self, value: object) -> bool:
         """The flag."""
@@ -159,6 +179,11 @@ class Text:
         """In words."""
         text = "a str" if self.empty else "a str that is not empty"
         return _or_none(f"{text}, of at most {_LONGEST_TEXT} bytes in UTF-8" if self.sent else text, self.optional)
+
+    @property
+    def annotation(self) -> str:
+        """As a type."""
+        return _optional("str", self.optional)
 
     def __call__(self, value: object) -> str | None:
         """The text."""
@@ -194,6 +219,12 @@ class Choice:
         """In words."""
         return self.shown or _or_none("one of " + ", ".join(repr(name) for name in self.names), self.optional)
 
+    @property
+    def annotation(self) -> str:
+        """As a type: the names in the case of the table, and the synonyms."""
+        values = [*self.names, *(value for value in self.synonyms if value not in {None, ""})]
+        return _optional(f"Literal[{', '.join(map(repr, values))}]", self.optional)
+
     def __call__(self, value: object) -> object:
         """The name."""
         if value is None and self.optional:
@@ -217,9 +248,13 @@ class Custom:
     """Anything that passes a test: callables, objects with certain methods."""
 
     def __init__(
-        self, accepts: str, test: Callable[[object], bool], convert: Callable[[object], object] | None = None
+        self,
+        accepts: str,
+        annotation: str,
+        test: Callable[[object], bool],
+        convert: Callable[[object], object] | None = None,
     ) -> None:
-        self.accepts, self.test, self.convert = accepts, test, convert
+        self.accepts, self.annotation, self.test, self.convert = accepts, annotation, test, convert
 
     def __call__(self, value: object) -> object:
         """The object."""
@@ -235,8 +270,8 @@ class Custom:
 class Items:
     """A list of things, or one of them alone."""
 
-    def __init__(self, accepts: str, test: Callable[[object], bool]) -> None:
-        self.accepts, self.test = accepts, test
+    def __init__(self, accepts: str, annotation: str, test: Callable[[object], bool]) -> None:
+        self.accepts, self.annotation, self.test = accepts, annotation, test
 
     def __call__(self, value: object) -> tuple[object, ...]:
         """The list, as a tuple."""
@@ -263,6 +298,14 @@ class OneOf:
     def accepts(self) -> str:
         """In words."""
         return ", or ".join(check.accepts for check in self.checks)
+
+    @property
+    def annotation(self) -> str:
+        """As a type."""
+        types = [check.annotation for check in self.checks]
+        return _optional(
+            " | ".join(each.removesuffix(" | None") for each in types), any(each.endswith(" | None") for each in types)
+        )
 
     def __call__(self, value: object) -> object:
         """The value, converted by the first check that accepts it."""
@@ -295,6 +338,11 @@ class Servers:
             self.optional,
         )
 
+    @property
+    def annotation(self) -> str:
+        """As a type."""
+        return _optional("str | tuple[str, int] | Sequence[str | tuple[str, int]] | AbstractSet[str]", self.optional)
+
     def __call__(self, value: object) -> list[str] | None:
         """The addresses as a list of ``host:port``, which is also what programs read."""
         if value is None and self.optional:
@@ -313,6 +361,7 @@ class ApiVersion:
     """The release of the brokers."""
 
     accepts = "None or 'auto' to ask the brokers, or a release such as (2, 8) or '2.8'"
+    annotation = "str | tuple[int, ...] | None"
 
     def __call__(self, value: object) -> tuple[int, ...] | None:
         """The release, None for auto."""
@@ -332,6 +381,7 @@ class Reset:
     """Where a consumer starts without a position."""
 
     accepts = "'earliest', 'latest', 'none', or 'by_duration:' and an ISO 8601 duration such as 'by_duration:PT1H'"
+    annotation = "Literal['earliest', 'latest', 'none'] | str"
 
     def __call__(self, value: object) -> str:
         """The policy."""
@@ -374,6 +424,7 @@ class SocketOptions:
     """Arguments for ``socket.setsockopt``."""
 
     accepts = "a list of (level, option, value), level and option integers, the value an integer of 32 bits or bytes"
+    annotation = "Sequence[tuple[int, int, int | bytes]]"
 
     def __call__(self, value: object) -> tuple[tuple[object, ...], ...]:
         """The list, as a tuple of tuples."""

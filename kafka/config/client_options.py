@@ -19,15 +19,10 @@ from kafka.config.checks import (
     Text,
     Whole,
 )
-from kafka.config.option import ALL_KINDS, FACES, LINKS, NETWORK, Lazy, Option
+from kafka.config.option import FACES, LINKS, NETWORK, Lazy, Option
 from kafka.version import __version__
 
 __all__ = ["CLIENT_OPTIONS"]
-
-_GROUPS: Final = frozenset({"coordinator", "consumer_coordinator"})
-_RETRYING: Final = NETWORK | _GROUPS | {"cluster"}
-_METADATA: Final = NETWORK | {"cluster"}
-_MEASURED: Final = LINKS | _GROUPS
 
 
 def _is_node(value: object) -> bool:
@@ -53,7 +48,7 @@ def _is_software(value: object) -> bool:
     )
 
 
-_SOFTWARE: Final = Custom("letters, digits, '-' and '.', with a letter or digit at both ends", _is_software)
+_SOFTWARE: Final = Custom("letters, digits, '-' and '.', with a letter or digit at both ends", "str", _is_software)
 # Each client has a buffer of this size from its beginning.
 _LARGEST_CHUNK: Final = 1 << 28
 
@@ -61,7 +56,7 @@ CLIENT_OPTIONS: Final = (
     # Connecting
     Option(
         "bootstrap_servers",
-        _METADATA,
+        NETWORK,
         "localhost",
         Servers(),
         "The brokers to connect to first. The list need not contain the whole cluster; one that responds is enough.",
@@ -101,14 +96,19 @@ CLIENT_OPTIONS: Final = (
         "The library's version, as brokers see it.",
         since="2.4",
     ),
-    Option("node_id", frozenset({"connection"}), 0, Custom("an integer or a str", _is_node), "The broker's id."),
+    Option(
+        "node_id",
+        frozenset({"connection"}),
+        0,
+        Custom("an integer or a str", "int | str", _is_node),
+        "The broker's id.",
+    ),
     Option(
         "api_version",
-        ALL_KINDS - {"heartbeat", "cluster"},
+        LINKS,
         None,
         ApiVersion(),
         "The brokers' release, if it is known beforehand. Otherwise each connection sends an ApiVersions request.",
-        idle=dict.fromkeys(("coordinator", "consumer_coordinator"), "its client knows the brokers' API versions"),
     ),
     Option(
         "bootstrap_timeout_ms",
@@ -116,19 +116,19 @@ CLIENT_OPTIONS: Final = (
         None,
         Number(optional=True),
         "How long a new client tries to connect to a first broker before it raises NoBrokersAvailable. A number also "
-        "applies if all servers refuse: set 120000 to start before the cluster is up. None: 30 seconds while any "
+        "applies if all servers refuse: 120000 waits for a cluster that is starting. 0 needs no broker: the client "
+        "continues to look for one, and calls wait for it until their own time limits. None: 30 seconds while any "
         "server may still respond; 2 seconds if every server refuses connections or has an unknown name.",
         aliases=("api_version_auto_timeout_ms",),
     ),
     Option(
         "client_dns_lookup",
-        _METADATA,
+        NETWORK,
         "use_all_dns_ips",
         Choice(
             ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"), synonyms={"default": "use_all_dns_ips"}
         ),
         "Whether all addresses of a name are tried, or each bootstrap name is first replaced by its canonical names.",
-        idle={"cluster": "the client resolves names"},
     ),
     Option(
         "socket_connection_setup_timeout_ms",
@@ -170,7 +170,7 @@ CLIENT_OPTIONS: Final = (
         "proxy_url",
         LINKS,
         None,
-        Custom("None or a URL of scheme socks5, socks5h or http", _is_proxy),
+        Custom("None or a URL of scheme socks5, socks5h or http", "str | None", _is_proxy),
         "Connect to all brokers through a proxy. With socks5h the proxy resolves names. May contain user:password@.",
         secret=True,
     ),
@@ -178,14 +178,14 @@ CLIENT_OPTIONS: Final = (
         "socks5_proxy",
         LINKS,
         None,
-        Custom("None or a URL of scheme socks5 or socks5h", _is_socks),
+        Custom("None or a URL of scheme socks5 or socks5h", "str | None", _is_socks),
         "The older name for a SOCKS5 proxy_url.",
         secret=True,
     ),
     # Requests
     Option(
         "request_timeout_ms",
-        LINKS | _GROUPS,
+        LINKS,
         30000,
         Number(least=1, most=INT32, finite=True),
         "How long to wait for the response to one request before its connection is closed.",
@@ -199,13 +199,12 @@ CLIENT_OPTIONS: Final = (
     ),
     Option(
         "retry_backoff_ms",
-        _RETRYING | {"heartbeat"},
+        NETWORK,
         100,
         Number(),
         "The pause before a request is retried. Doubles with each consecutive failure, with 20% jitter.",
-        idle={"heartbeat": "the coordinator that sends the heartbeats waits"},
     ),
-    Option("retry_backoff_max_ms", _RETRYING, 1000, Number(), "The upper limit of the growing retry_backoff_ms."),
+    Option("retry_backoff_max_ms", NETWORK, 1000, Number(), "The upper limit of the growing retry_backoff_ms."),
     Option(
         "max_in_flight_requests_per_connection",
         LINKS,
@@ -261,35 +260,39 @@ CLIENT_OPTIONS: Final = (
         "selector",
         LINKS,
         Lazy("selectors", "DefaultSelector"),
-        Custom("a class as in the module selectors", callable),
+        Custom("a class as in the module selectors", "Callable[[], BaseSelector]", callable),
         "The class of the selector that the network thread uses.",
     ),
     Option(
         "state_change_callback",
         frozenset({"connection"}),
         None,
-        Custom("a callable or None", lambda value: value is None or callable(value)),
+        Custom(
+            "a callable or None",
+            "Callable[[Any, Any, Any], object] | None",
+            lambda value: value is None or callable(value),
+        ),
         "Called as callback(node_id, sock, connection) whenever the connection's state changes.",
     ),
     Option(
         "kafka_client",
         FACES,
         None,
-        Custom("a callable or None", lambda value: value is None or callable(value)),
+        Custom("a callable or None", "Callable[..., object] | None", lambda value: value is None or callable(value)),
         "Creates the network client, for example a subclass of KafkaClient; called with the given options that "
         "KafkaClient accepts. None: the library creates it.",
     ),
     # Metadata
     Option(
         "metadata_max_age_ms",
-        _METADATA,
+        NETWORK,
         300000,
         Number(),
         "Refresh the metadata of topics and brokers after this time, even without an error.",
     ),
     Option(
         "allow_auto_create_topics",
-        (_METADATA - {"admin"}),
+        NETWORK - {"admin"},
         True,
         Flag(),
         "Whether reading or writing an unknown topic may create it, if the brokers allow it. Lookups create no topic.",
@@ -311,7 +314,7 @@ CLIENT_OPTIONS: Final = (
     ),
     Option(
         "client_rack",
-        frozenset({"consumer", "consumer_coordinator"}),
+        frozenset({"consumer"}),
         "",
         Text(optional=False, sent=True),
         "The rack where this client runs: it reads from a replica in that rack, and assignors receive it.",
@@ -321,9 +324,11 @@ CLIENT_OPTIONS: Final = (
     # Metrics
     Option(
         "metrics",
-        frozenset({"client", "connection", "coordinator", "consumer_coordinator"}),
+        frozenset({"client", "connection"}),
         None,
-        Custom("a kafka.metrics.Metrics or None", lambda value: value is None or hasattr(value, "sensor")),
+        Custom(
+            "a kafka.metrics.Metrics or None", "Metrics | None", lambda value: value is None or hasattr(value, "sensor")
+        ),
         "The registry to record into.",
     ),
     Option("metrics_enabled", FACES, True, Flag(), "Whether the client keeps metrics at all."),
@@ -331,21 +336,24 @@ CLIENT_OPTIONS: Final = (
         "metric_reporters",
         FACES,
         (),
-        Items("a list of classes or instances of AbstractMetricsReporter", _is_reporter),
+        Items(
+            "a list of classes or instances of AbstractMetricsReporter",
+            "Sequence[AbstractMetricsReporter | type[AbstractMetricsReporter]]",
+            _is_reporter,
+        ),
         "Reporters that are notified when a metric is added or removed.",
     ),
     Option("metrics_num_samples", FACES, 2, Whole(least=1), "How many windows a windowed metric covers."),
     Option("metrics_sample_window_ms", FACES, 30000, Number(least=1), "The length of one window."),
     Option(
         "metric_group_prefix",
-        _MEASURED,
+        LINKS,
         "",
         Text(optional=False),
         "The prefix of the names of the metrics' groups.",
         defaults={
             "producer": "producer",
             "consumer": "consumer",
-            "consumer_coordinator": "consumer",
             "admin": "admin-client",
         },
     ),
@@ -353,7 +361,12 @@ CLIENT_OPTIONS: Final = (
         "enable_metrics_push",
         FACES,
         False,
-        Custom("False: no metrics are sent to brokers", lambda value: value in (False, "false"), lambda _value: False),
+        Custom(
+            "False: no metrics are sent to brokers",
+            "Literal[False]",
+            lambda value: value in (False, "false"),
+            lambda _value: False,
+        ),
         "Whether brokers may collect this client's metrics (KIP-714). Not supported, so only False is accepted.",
     ),
     # Historical
@@ -369,7 +382,7 @@ CLIENT_OPTIONS: Final = (
         "bootstrap_topics_filter",
         frozenset({"client", "producer"}),
         frozenset(),
-        Custom("a set of topics", lambda value: isinstance(value, (set, frozenset, list, tuple))),
+        Custom("a set of topics", "Collection[str]", lambda value: isinstance(value, (set, frozenset, list, tuple))),
         "Named the topics of the first metadata request.",
         obsolete="the first metadata request names no topics",
     ),

@@ -11,10 +11,6 @@ from kafka.config.option import Lazy, Option
 __all__ = ["CONSUMER_OPTIONS"]
 
 _CONSUMER: Final = frozenset({"consumer"})
-_GROUP: Final = frozenset({"consumer", "coordinator", "consumer_coordinator"})
-_BEATS: Final = _GROUP | {"heartbeat"}
-_COMMITS: Final = frozenset({"consumer", "consumer_coordinator"})
-_OLD_GROUP: Final = "kafka-python-default-group"
 
 
 def _is_deserializer(value: object) -> bool:
@@ -25,7 +21,9 @@ def _is_assignor(value: object) -> bool:
     return hasattr(value, "assign") or (isinstance(value, str) and value != "")
 
 
-_DESERIALIZER: Final = Custom("a callable, a Deserializer or None", _is_deserializer)
+_DESERIALIZER: Final = Custom(
+    "a callable, a Deserializer or None", "Callable[[bytes], Any] | Deserializes[Any] | None", _is_deserializer
+)
 
 CONSUMER_OPTIONS: Final = (
     Option("key_deserializer", _CONSUMER, None, _DESERIALIZER, "Turns the bytes of keys into objects. None: bytes."),
@@ -40,16 +38,15 @@ CONSUMER_OPTIONS: Final = (
     # Groups
     Option(
         "group_id",
-        _BEATS,
+        _CONSUMER,
         None,
         Text(sent=True),
         "The group to join, and to commit offsets for. None: neither.",
         since="0.8.2",
-        defaults={"coordinator": _OLD_GROUP, "consumer_coordinator": _OLD_GROUP},
     ),
     Option(
         "group_instance_id",
-        _GROUP,
+        _CONSUMER,
         None,
         Text(empty=False, sent=True),
         "Makes this a static member, which may restart within session_timeout_ms without a rebalance (KIP-345).",
@@ -57,7 +54,7 @@ CONSUMER_OPTIONS: Final = (
     ),
     Option(
         "group_protocol",
-        _COMMITS,
+        _CONSUMER,
         "classic",
         Choice(("classic", "consumer", "auto")),
         "The group protocol: members assign partitions (classic), brokers do (consumer, KIP-848), or the newer "
@@ -65,7 +62,7 @@ CONSUMER_OPTIONS: Final = (
     ),
     Option(
         "group_remote_assignor",
-        _COMMITS,
+        _CONSUMER,
         None,
         Text(empty=False, sent=True),
         "The broker's assignor for group_protocol='consumer': 'uniform', 'range', or one installed there.",
@@ -73,24 +70,27 @@ CONSUMER_OPTIONS: Final = (
     ),
     Option(
         "partition_assignment_strategy",
-        _COMMITS,
+        _CONSUMER,
         Lazy("kafka.coordinator.assignors", "RangePartitionAssignor", "CooperativeStickyAssignor", many=True),
-        Items("a list of assignors, or of their names", _is_assignor),
+        Items(
+            "a list of assignors, or of their names",
+            "str | Sequence[str | Assignor | type[AbstractPartitionAssignor]]",
+            _is_assignor,
+        ),
         "The assignors that this member supports, the preferred one first. All members need one in common.",
         aliases=("assignors",),
     ),
     Option(
         "session_timeout_ms",
-        _BEATS,
+        _CONSUMER,
         45000,
         Number(least=1, most=INT32, finite=True),
         "The group removes a member that sends no heartbeat for this time.",
         since="0.9",
-        defaults={"coordinator": 30000, "consumer_coordinator": 30000, "heartbeat": 30000},
     ),
     Option(
         "heartbeat_interval_ms",
-        _BEATS,
+        _CONSUMER,
         3000,
         Number(least=1),
         "The time between heartbeats; should be at most a third of session_timeout_ms.",
@@ -98,7 +98,7 @@ CONSUMER_OPTIONS: Final = (
     ),
     Option(
         "max_poll_interval_ms",
-        _BEATS,
+        _CONSUMER,
         300000,
         Number(least=1, most=INT32, finite=True),
         "A member that does not call poll() for this time leaves the group until its next poll().",
@@ -106,24 +106,24 @@ CONSUMER_OPTIONS: Final = (
     ),
     Option(
         "enable_auto_commit",
-        _COMMITS,
+        _CONSUMER,
         True,
         Flag(),
         "Whether poll() and close() commit the offsets of the records returned before.",
         aliases=("auto_commit_enable",),
     ),
-    Option("auto_commit_interval_ms", _COMMITS, 5000, Number(), "The time between automatic commits."),
+    Option("auto_commit_interval_ms", _CONSUMER, 5000, Number(), "The time between automatic commits."),
     Option(
         "default_offset_commit_callback",
-        _COMMITS,
+        _CONSUMER,
         None,
-        Custom("a callable or None", lambda value: value is None or callable(value)),
+        Custom("a callable or None", "OnCommit | None", lambda value: value is None or callable(value)),
         "Called as callback(offsets, response or error) after each automatic commit, and after commit_async without "
         "a callback.",
     ),
     Option(
         "exclude_internal_topics",
-        _COMMITS,
+        _CONSUMER,
         True,
         Flag(),
         "Whether a pattern leaves out internal topics such as __consumer_offsets.",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kafka.config.checks import Check
 
-__all__ = ["ALL_KINDS", "CLASSES", "FACES", "LINKS", "NETWORK", "PUBLISHED", "Lazy", "Option"]
+__all__ = ["CLASSES", "FACES", "LINKS", "NETWORK", "Lazy", "Option"]
 
 # Which class takes a kind of configuration.
 CLASSES: Final[dict[str, str]] = {
@@ -16,14 +16,7 @@ CLASSES: Final[dict[str, str]] = {
     "admin": "KafkaAdminClient",
     "client": "KafkaClient",
     "connection": "BrokerConnection",
-    "cluster": "ClusterMetadata",
-    "coordinator": "BaseCoordinator",
-    "consumer_coordinator": "ConsumerCoordinator",
-    "heartbeat": "Heartbeat",
 }
-ALL_KINDS: Final = frozenset(CLASSES)
-# The kinds whose class can be imported; messages and docs name no other.
-PUBLISHED: Final = ALL_KINDS
 FACES: Final = frozenset({"producer", "consumer", "admin"})
 NETWORK: Final = FACES | {"client"}
 LINKS: Final = NETWORK | {"connection"}
@@ -57,7 +50,6 @@ class Option:
         "default",
         "defaults",
         "doc",
-        "idle",
         "kinds",
         "name",
         "obsolete",
@@ -78,7 +70,6 @@ class Option:
         defaults: Mapping[str, object] | None = None,
         secret: bool = False,
         obsolete: str = "",
-        idle: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.kinds = kinds
@@ -95,8 +86,6 @@ class Option:
         """Never shown."""
         self.obsolete = obsolete
         """Why it no longer has an effect; it is accepted with a warning."""
-        self.idle = idle or {}
-        """The kinds that accept it without effect, for compatibility and with a warning, and why."""
 
     def __str__(self) -> str:
         return self.name

@@ -18,14 +18,17 @@ def _is_serializer(value: object) -> bool:
 
 
 def _is_partitioner(value: object) -> bool:
-    return callable(value) or callable(getattr(value, "partition", None))
+    # A str has a method of that name, which cuts it in two.
+    return callable(value) or (callable(getattr(value, "partition", None)) and not isinstance(value, (str, bytes)))
 
 
 def _is_interceptor(value: object) -> bool:
     return any(hasattr(value, name) for name in ("on_send", "on_acknowledgement", "on_consume", "on_commit"))
 
 
-_SERIALIZER: Final = Custom("a callable, a Serializer or None", _is_serializer)
+_SERIALIZER: Final = Custom(
+    "a callable, a Serializer or None", "Callable[[Any], bytes | None] | Serializes | None", _is_serializer
+)
 
 PRODUCER_OPTIONS: Final = (
     Option("key_serializer", _PRODUCER, None, _SERIALIZER, "Turns keys into bytes. None: keys are bytes."),
@@ -136,7 +139,7 @@ PRODUCER_OPTIONS: Final = (
         "partitioner",
         _PRODUCER,
         Lazy("kafka.partitioner", "DefaultPartitioner", call=True),
-        Custom("a callable or a Partitioner", _is_partitioner),
+        Custom("a callable or a Partitioner", "Callable[..., int] | ChoosesPartition", _is_partitioner),
         "Chooses the partition of a record if send() does not name one. The default hashes keys as the Java client "
         "does, and fills one partition's batch after another with records without a key.",
         aliases=("partitioner_class",),
@@ -173,7 +176,11 @@ PRODUCER_OPTIONS: Final = (
         "on_delivery",
         _PRODUCER,
         None,
-        Custom("a callable or None", lambda value: value is None or callable(value)),
+        Custom(
+            "a callable or None",
+            "Callable[[DeliveryReport], object] | None",
+            lambda value: value is None or callable(value),
+        ),
         "Called once per batch with the range of its records, or with its error.",
     ),
     Option(
@@ -188,7 +195,11 @@ PRODUCER_OPTIONS: Final = (
         "interceptors",
         frozenset({"producer", "consumer"}),
         (),
-        Items("a list of objects with on_send, on_acknowledgement, on_consume or on_commit", _is_interceptor),
+        Items(
+            "a list of objects with on_send, on_acknowledgement, on_consume or on_commit",
+            "Sequence[object]",
+            _is_interceptor,
+        ),
         "Objects that observe or change records: on_send and on_acknowledgement, on_consume and on_commit (KIP-42).",
         aliases=("interceptor_classes",),
     ),

@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any, Final
 
 from kafka._text import without_passwords
-from kafka.config.option import CLASSES, FACES, PUBLISHED, Lazy, Option
+from kafka.config.option import CLASSES, FACES, Lazy, Option
 from kafka.config.rules import RULES
 from kafka.config.table import BY_SPELLING, OPTIONS
 from kafka.errors import KafkaConfigurationError
 
-__all__ = ["Config", "defaults", "name_client", "parse", "resolve"]
+__all__ = ["Config", "defaults", "given_options", "name_client", "parse", "part_of_defaults", "resolve", "resolve_part"]
 
 _NUMBERS: Final[defaultdict[str, Iterator[int]]] = defaultdict(partial(itertools.count, 1))
 
@@ -80,15 +80,6 @@ class Config(MutableMapping[str, Any]):
         assert name.endswith("_ms"), name
         return float(self._values[name]) / 1000
 
-    def subset(self, kind: str, **changes: Any) -> Config:
-        """The configuration for an inner object: its options of this one, with changes, and its own defaults."""
-        shared = {name: self._values[name] for name in self if kind in OPTIONS[name].kinds}
-        given = frozenset(name for name in self.given if name in shared) | frozenset(changes)
-        values = _with_defaults(kind, shared)
-        for name, value in changes.items():
-            values[name] = _checked(kind, name, OPTIONS[name], value)
-        return Config(kind, values, given)
-
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={_shown(OPTIONS[name], self._values[name])}" for name in sorted(self.given))
         return f"<{CLASSES[self.kind]} configuration: {shown or 'defaults'}>"
@@ -109,16 +100,67 @@ def _without_passwords(value: Any) -> object:
 def defaults(kind: str) -> dict[str, Any]:
     """All options of a kind with their defaults, as a class shows them in DEFAULT_CONFIG.
 
-    >>> defaults("heartbeat")["heartbeat_interval_ms"]
+    >>> defaults("consumer")["heartbeat_interval_ms"]
     3000
     """
     return dict(_original_defaults(kind))
+
+
+def part_of_defaults(kind: str, *names: str, **differing: Any) -> dict[str, Any]:
+    """Some options of a kind with their defaults, for the DEFAULT_CONFIG of a historic class that takes no others.
+
+    >>> part_of_defaults("consumer", "session_timeout_ms", group_id="workers")
+    {'session_timeout_ms': 45000, 'group_id': 'workers'}
+    """
+    return {**{name: _original_defaults(kind)[name] for name in names}, **differing}
+
+
+def resolve_part(name: str, kind: str, given: Mapping[str, object], declared: Mapping[str, object]) -> Config:
+    """The configuration for the historic class `name`, which takes the options in its DEFAULT_CONFIG alone.
+
+    >>> declared = part_of_defaults("consumer", "session_timeout_ms", group_id="workers")
+    >>> resolve_part("BaseCoordinator", "consumer", {"session.timeout.ms": 9000}, declared)["session_timeout_ms"]
+    9000
+    """
+    for spelling in given:
+        if _find(kind, spelling).name not in {BY_SPELLING[one].name for one in declared if one in BY_SPELLING}:
+            raise KafkaConfigurationError(f"{name} has no option {spelling!r}", option=str(spelling))
+    own = _changed(kind, declared, given)
+    # group_protocol='consumer' refuses one that is given; this is a default.
+    session = own.pop("session_timeout_ms", None)
+    config = resolve(kind, {**own, **given})
+    if session is not None:
+        config._values["session_timeout_ms"] = session  # noqa: SLF001 - of this module
+    return config
 
 
 @functools.cache
 def _original_defaults(kind: str) -> dict[str, Any]:
     found = {name: option.default_for(kind) for name, option in OPTIONS.items() if kind in option.kinds}
     return found | {old: found[name] for old, name in _HISTORIC.items() if name in found}
+
+
+def given_options(client: str, options: object, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were passed by name, or in one mapping before them; `client` is the name of the class.
+
+    >>> given_options("KafkaProducer", {"linger.ms": 5}, {"acks": 1})
+    {'linger.ms': 5, 'acks': 1}
+    """
+    if options is None:
+        return dict(named)
+    if not isinstance(options, Mapping):
+        raise TypeError(
+            f"{client}() takes its options by name, as in {client}(bootstrap_servers='localhost:9092'), or in one "
+            f"dict, not {type(options).__name__}"  # the value may be secret
+        )
+    # A tracer that wraps the constructor passes the defaults of the serializers by name.
+    named = {name: value for name, value in named.items() if value is not None or name not in options}
+    for option in options.keys() & named.keys():
+        raise TypeError(f"{client}() got the option {option!r} twice, in the dict and by name")
+    for option in options:
+        if not isinstance(option, str):
+            raise TypeError(f"the name of an option must be a str, not {option!r}")
+    return {**options, **named}
 
 
 def resolve(kind: str, given: Mapping[str, object], declared: Mapping[str, object] | None = None) -> Config:
@@ -139,9 +181,6 @@ def resolve(kind: str, given: Mapping[str, object], declared: Mapping[str, objec
             continue
         if option.obsolete:
             warnings.warn(f"{spelling} no longer has an effect: {option.obsolete}", DeprecationWarning, stacklevel=3)
-        if kind in option.idle:
-            text = f"{spelling} has no effect on {CLASSES[kind]}: {option.idle[kind]}"
-            warnings.warn(text, DeprecationWarning, stacklevel=3)
         chosen[option.name] = _checked(kind, spelling, option, value)
     values = _with_defaults(kind, chosen)
     for rule in RULES:
@@ -219,8 +258,15 @@ def _checked(kind: str, spelling: str, option: Option, value: object) -> Any:
 
 
 def _unacceptable(kind: str, spelling: str, option: Option, value: object) -> KafkaConfigurationError:
+    hint = ""
+    if option.name == "partitioner" and isinstance(value, str):  # librdkafka's are names
+        hint = (
+            ": the default places keys as Java's and librdkafka's murmur2_random do; the manual has the others under "
+            "'Moving from confluent-kafka'"
+        )
     return KafkaConfigurationError(
-        f"{spelling} of {CLASSES[kind]} must be {option.check.accepts}, not {_shown(option, value)}", option=option.name
+        f"{spelling} of {CLASSES[kind]} must be {option.check.accepts}, not {_shown(option, value)}{hint}",
+        option=option.name,
     )
 
 
@@ -230,6 +276,8 @@ def _find(kind: str, spelling: str) -> Option:
         return option
     if option is not None:
         sentence = f"{CLASSES[kind]} has no option {spelling!r}: it is an option of {_takers(option)}"
+    elif advice := _advice_for(str(spelling)):
+        sentence = f"{CLASSES[kind]} has no option {spelling!r}, which librdkafka has; here it is: {advice}"
     else:
         import difflib
 
@@ -244,8 +292,13 @@ def _find(kind: str, spelling: str) -> Option:
     raise KafkaConfigurationError(sentence, option=str(spelling))
 
 
+def _advice_for(name: str) -> str:
+    from kafka.config.librdkafka_options import advice_for
+
+    return advice_for(name)
+
+
 def _takers(option: Option) -> str:
-    """Name the classes that accept an option: classes that users construct, otherwise inner classes."""
-    kinds = option.kinds & PUBLISHED
-    kinds = (kinds & FACES) or kinds
+    """Name the classes that accept an option: producers, consumers and admin clients, otherwise the historic ones."""
+    kinds = (option.kinds & FACES) or option.kinds
     return " and ".join(name for kind, name in CLASSES.items() if kind in kinds)

@@ -54,7 +54,10 @@ def _is_registered(value: object) -> bool:
     return value in _accepted
 
 
-_PATH: Final = Custom("a path or None", _is_path, lambda value: None if value is None else str(value))
+_HIDDEN: Final = "str | bytes | bytearray | Callable[[], str | bytes] | None"
+_PATH: Final = Custom(
+    "a path or None", "str | PathLike[str] | None", _is_path, lambda value: None if value is None else str(value)
+)
 
 TLS_OPTIONS: Final = (
     Option(
@@ -68,7 +71,7 @@ TLS_OPTIONS: Final = (
         "ssl_context",
         LINKS,
         None,
-        Custom("an ssl.SSLContext or None", _is_context),
+        Custom("an ssl.SSLContext or None", "SSLContext | None", _is_context),
         "An application's context with all TLS settings: it excludes all other ssl_* options.",
     ),
     Option(
@@ -124,7 +127,7 @@ TLS_OPTIONS: Final = (
         "ssl_password",
         LINKS,
         None,
-        Custom("a str, bytes, a callable or None", _is_password),
+        Custom("a str, bytes, a callable or None", _HIDDEN, _is_password),
         "The password of the private key, or a callable that returns it.",
         aliases=("ssl_key_password",),
         secret=True,
@@ -177,7 +180,7 @@ SASL_OPTIONS: Final = (
         "sasl_mechanism",
         LINKS,
         None,
-        OneOf(Choice(MECHANISMS, optional=True), Custom("the name of one that was registered", _is_registered)),
+        OneOf(Choice(MECHANISMS, optional=True), Custom("the name of one that was registered", "str", _is_registered)),
         "How to authenticate, with a security_protocol of SASL_PLAINTEXT or SASL_SSL.",
     ),
     Option(
@@ -192,7 +195,7 @@ SASL_OPTIONS: Final = (
         "sasl_plain_password",
         LINKS,
         None,
-        Custom("a str, bytes, a callable or None", _is_password),
+        Custom("a str, bytes, a callable or None", _HIDDEN, _is_password),
         "The password for PLAIN and SCRAM, or a callable that returns it, called at each authentication.",
         aliases=("sasl_password",),
         secret=True,
@@ -209,7 +212,7 @@ SASL_OPTIONS: Final = (
         "sasl_kerberos_name",
         LINKS,
         None,
-        Custom("a str, a gssapi.Name or None", lambda _value: True),
+        Custom("a str, a gssapi.Name or None", "object", lambda _value: True),
         "The broker's whole name for GSSAPI, instead of the service and domain name.",
     ),
     Option(
@@ -230,7 +233,7 @@ SASL_OPTIONS: Final = (
         "sasl_oauth_token_provider",
         LINKS,
         None,
-        Custom("an object with a method token(), or None", _is_token_provider),
+        Custom("an object with a method token(), or None", "TokenProvider | None", _is_token_provider),
         "Gives the tokens for OAUTHBEARER; may also have extensions().",
         since="2.0",
     ),
@@ -254,7 +257,7 @@ SASL_OPTIONS: Final = (
         "sasl_oauthbearer_client_secret",
         LINKS,
         None,
-        Custom("a str, bytes, a callable or None", _is_password),
+        Custom("a str, bytes, a callable or None", _HIDDEN, _is_password),
         "The client secret for token requests, or a callable that returns it.",
         aliases=("sasl_oauthbearer_client_credentials_client_secret",),
         secret=True,
@@ -265,7 +268,7 @@ SASL_OPTIONS: Final = (
         "sasl_oauthbearer_extensions",
         LINKS,
         None,
-        _Extensions("a dict of str or None, in a file name=value,name=value", _is_mapping),
+        _Extensions("a dict of str or None, in a file name=value,name=value", "Mapping[str, str] | None", _is_mapping),
         "SASL extensions to send with each token.",
     ),
     Option(

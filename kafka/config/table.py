@@ -6,7 +6,7 @@ from typing import Final
 
 from kafka.config.client_options import CLIENT_OPTIONS
 from kafka.config.consumer_options import CONSUMER_OPTIONS
-from kafka.config.option import CLASSES, PUBLISHED, Lazy, Option
+from kafka.config.option import CLASSES, Lazy, Option
 from kafka.config.producer_options import PRODUCER_OPTIONS
 from kafka.config.security_options import SASL_OPTIONS, TLS_OPTIONS
 
@@ -24,19 +24,6 @@ SECTIONS: Final[dict[str, tuple[Option, ...]]] = {
 OPTIONS: Final[dict[str, Option]] = {option.name: option for options in SECTIONS.values() for option in options}
 
 BY_SPELLING: Final[dict[str, Option]] = {spelling: option for option in OPTIONS.values() for spelling in option.names}
-
-
-_SHORT = {
-    "producer": "producer",
-    "consumer": "consumer",
-    "admin": "admin",
-    "client": "client",
-    "connection": "connection",
-    "cluster": "cluster",
-    "coordinator": "coordinator",
-    "consumer_coordinator": "consumer coordinator",
-    "heartbeat": "heartbeat",
-}
 
 
 def render_rst() -> str:
@@ -58,12 +45,8 @@ def render_rst() -> str:
 def _entry(option: Option) -> str:
     lines = [f".. _option-{option.name}:\n", f"``{option.name}``", f"    {option.doc}\n"]
     facts = [f"*{option.check.accepts}*", f"default: {_default(option)}"]
-    kinds = option.kinds & PUBLISHED
-    facts.extend(
-        f"default of {CLASSES[kind]}: ``{value!r}``" for kind, value in option.defaults.items() if kind in kinds
-    )
-    facts.append("taken by: " + ", ".join(_SHORT[kind] for kind in CLASSES if kind in kinds - set(option.idle)))
-    facts.extend(f"no effect on {CLASSES[kind]}: {why}" for kind, why in option.idle.items() if kind in PUBLISHED)
+    facts.extend(f"default of {CLASSES[kind]}: ``{value!r}``" for kind, value in option.defaults.items())
+    facts.append("taken by: " + ", ".join(kind for kind in CLASSES if kind in option.kinds))
     if option.since:
         facts.append(f"needs brokers of {option.since}")
     if option.aliases:

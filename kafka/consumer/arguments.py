@@ -25,6 +25,7 @@ __all__ = [
     "checked_timestamps",
     "checked_topics",
     "hint_for_attribute",
+    "options_before_topics",
 ]
 
 T = TypeVar("T")
@@ -45,7 +46,25 @@ def _shown(value: object) -> str:
     return _SHORT.repr(value)
 
 
-# Topics and partitions…
+# Options, topics and partitions…
+
+
+def options_before_topics(client: str, given: tuple[Any, ...]) -> tuple[Mapping[str, object] | None, tuple[Any, ...]]:
+    """Return the mapping of options that may stand before the topics of a constructor, and the topics.
+
+    >>> options_before_topics("KafkaConsumer", ({"group.id": "readers"}, "events"))
+    ({'group.id': 'readers'}, ('events',))
+    """
+    options = given[0] if given and isinstance(given[0], Mapping) else None
+    topics = given if options is None else given[1:]
+    for topic in topics:
+        if isinstance(topic, (Mapping, list, tuple, set, frozenset)):
+            raise TypeError(
+                f"{client}() takes names of topics and options by name, or one dict of options before the topics, not "
+                f"{type(topic).__name__}: "
+                f"{client}('events', 'orders', bootstrap_servers='localhost:9092', group_id='readers')"
+            )
+    return options, topics
 
 
 def checked_topics(topics: Any) -> tuple[str, ...]:

@@ -143,7 +143,7 @@ class ConsumerCore:
             self.client,
             self.subscription,
             self.metrics,
-            config=self.config.subset("consumer_coordinator"),
+            config=self.config,
             application=self.application,
         )
         if self.interceptors is not None and self.interceptors.has("on_commit"):
@@ -154,10 +154,28 @@ class ConsumerCore:
     async def start(self) -> None:
         """Find the cluster, for bootstrap_timeout_ms at most."""
         try:
-            await self.application.run(self.client.bootstrap(), what="looking for a broker")
+            await self.application.run(self.begin(), what="looking for a broker")
         except BaseException:
             await self.close(0.0)
             raise
+
+    async def begin(self) -> None:
+        """Find the cluster, or look for one that comes later, if the configuration says so."""
+        await self.client.begin()
+        if self.client.cluster.update_age() is None:
+            self.loop.spawn_logged(self._watch_for_refusal(), "watch for a refusal")
+
+    async def _watch_for_refusal(self) -> None:
+        """Let poll() raise why a broker that has come refuses this client: no other request may ask that broker."""
+        client = self.client
+        while client.cluster.update_age() is None and not client.closed:
+            try:
+                await client.refresh(self.deadline(client.settings.request_timeout))
+            except KafkaError as error:  # noqa: PERF203 - one try for each round trip
+                if not error.retriable and not client.closed:
+                    self.fetcher.errors[-1] = error
+                    self.waiting.notify()
+        self.fetcher.errors.pop(-1, None)
 
     # Waiting…
 

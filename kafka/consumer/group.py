@@ -11,8 +11,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar, overload
 
 from kafka._runtime.application import ApplicationThread, blocking, complete
-from kafka.config import defaults, name_client, resolve
-from kafka.consumer.arguments import checked_partitions, checked_timeout, hint_for_attribute
+from kafka.config import defaults, given_options, name_client, resolve
+from kafka.consumer.arguments import (
+    checked_partitions,
+    checked_timeout,
+    hint_for_attribute,
+    options_before_topics,
+)
 from kafka.consumer.calls import ConsumerCalls, ImmediateCalls
 from kafka.consumer.partition_state import EARLIEST, LATEST
 from kafka.consumer.subscription_state import Mode, SubscriptionState
@@ -22,11 +27,12 @@ from kafka.record.consumer_record import ConsumerRecord, K, V
 from kafka.structs import OffsetAndMetadata, OnCommit, TopicPartition, check_topic
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from kafka._runtime.tasks import Coro
     from kafka.consumer.core import ConsumerCore
     from kafka.future import Future
+    from kafka.options import BytesConsumerOptions, ConsumerOptions
     from kafka.protocol.commit import OffsetCommitResponse
     from kafka.serializer.abstract import Deserializes
 
@@ -57,7 +63,7 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
     b'hello'
 
     Keyword arguments are the options in ``KafkaConsumer.DEFAULT_CONFIG``. The constructor connects,
-    for bootstrap_timeout_ms at most, and raises NoBrokersAvailable if no broker answers.
+    for bootstrap_timeout_ms at most, and raises NoBrokersAvailable if no broker answers; with 0 it needs no broker.
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("consumer")
@@ -74,7 +80,7 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         *topics: str,
         key_deserializer: None = None,
         value_deserializer: None = None,
-        **configs: Any,
+        **configs: Unpack[BytesConsumerOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -82,7 +88,7 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         *topics: str,
         key_deserializer: None = None,
         value_deserializer: Callable[[bytes], T] | Deserializes[T],
-        **configs: Any,
+        **configs: Unpack[BytesConsumerOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -90,7 +96,7 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         *topics: str,
         key_deserializer: Callable[[bytes], T] | Deserializes[T],
         value_deserializer: None = None,
-        **configs: Any,
+        **configs: Unpack[BytesConsumerOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -98,20 +104,17 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         *topics: str,
         key_deserializer: Callable[[bytes], T] | Deserializes[T],
         value_deserializer: Callable[[bytes], U] | Deserializes[U],
-        **configs: Any,
+        **configs: Unpack[BytesConsumerOptions],
     ) -> None: ...
     @overload
-    def __init__(self, *topics: str, **configs: Any) -> None: ...
-    def __init__(self, *topics: str, **configs: Any) -> None:
+    def __init__(self, *topics: str, **configs: Unpack[ConsumerOptions]) -> None: ...
+    @overload
+    def __init__(self, options: Mapping[str, object], /, *topics: str, **configs: Unpack[ConsumerOptions]) -> None: ...
+    def __init__(self, *topics: Any, **configs: Any) -> None:
         self._busy_thread = 0  # inside a call, 0 for none; a listener calls again from it
         self._iteration: Iterator[ConsumerRecord[K, V]] | None = None
-        for topic in topics:
-            if isinstance(topic, (Mapping, list, tuple, set, frozenset)):
-                raise TypeError(
-                    f"KafkaConsumer() takes names of topics and options by name, not {type(topic).__name__}: "
-                    "KafkaConsumer('events', 'orders', bootstrap_servers='localhost:9092', group_id='readers')"
-                )
-        self.config = resolve("consumer", dict(configs), self.DEFAULT_CONFIG)
+        options, topics = options_before_topics("KafkaConsumer", topics)
+        self.config = resolve("consumer", given_options("KafkaConsumer", options, configs), self.DEFAULT_CONFIG)
         name_client(self.config, "consumer")
         self._subscription = SubscriptionState()
         timeout = self.config["consumer_timeout_ms"]

@@ -18,7 +18,7 @@ from kafka._core.client import core_of
 from kafka._runtime.application import complete
 from kafka._runtime.tasks import Event, Task, wait_any
 from kafka._text import printable
-from kafka.config import Config, defaults, resolve
+from kafka.config import Config, part_of_defaults, resolve_part
 from kafka.coordinator import join_group
 from kafka.coordinator.heartbeat import Heartbeat, HeartbeatTask, PollTimer
 from kafka.coordinator.lookup import COMMITS, COORDINATOR_LOST, JOINS, CoordinatorFinder
@@ -69,10 +69,21 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     waits for the network, must be a coroutine.
     """
 
-    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("coordinator")
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = part_of_defaults(
+        "consumer",
+        "group_instance_id",
+        "heartbeat_interval_ms",
+        "max_poll_interval_ms",
+        "request_timeout_ms",
+        "retry_backoff_ms",
+        "retry_backoff_max_ms",
+        "api_version",
+        group_id="kafka-python-default-group",
+        metric_group_prefix="",
+        session_timeout_ms=30000,
+    )
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: ClassVar[int] = 30_000
     """The longest session that brokers before 0.10.1 allow; the default with them."""
-    _KIND: ClassVar[str] = "coordinator"
 
     def __init__(
         self,
@@ -83,11 +94,18 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         application: Application | None = None,
         **configs: Any,
     ) -> None:
-        self.config = config if config is not None else resolve(self._KIND, configs, self.DEFAULT_CONFIG)
+        if config is None:
+            config = resolve_part(type(self).__name__, "consumer", configs, self.DEFAULT_CONFIG)
+        self.config = config
         client = core_of(client)
         super().__init__(client, self.config, application)
         self.group_instance_id: str | None = self.config["group_instance_id"]
-        self.heartbeat = Heartbeat(config=self.config.subset("heartbeat"), clock=client.environment.clock)
+        self.heartbeat = Heartbeat(
+            heartbeat_interval_ms=config["heartbeat_interval_ms"],
+            session_timeout_ms=config["session_timeout_ms"],
+            max_poll_interval_ms=config["max_poll_interval_ms"],
+            clock=client.environment.clock,
+        )
         self.heartbeat_task = HeartbeatTask(self)
         self.sensors = GroupCoordinatorMetrics(self.heartbeat, metrics, self.config["metric_group_prefix"])
         self.rendezvous = Rendezvous()

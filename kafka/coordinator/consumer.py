@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka._runtime.application import complete
 from kafka._runtime.tasks import wait_any
-from kafka.config import Config, defaults
+from kafka.config import Config, part_of_defaults
 from kafka.coordinator.classic_member import ClassicMember
 from kafka.coordinator.consumer_group_member import ConsumerGroupMember
 from kafka.coordinator.metrics import ConsumerCoordinatorMetrics
@@ -70,8 +70,22 @@ _LOOK_INTERVAL: Final = 0.5  # seconds between two looks at the connections mean
 class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
     """A consumer in its group. Keyword arguments are the options in ``DEFAULT_CONFIG``."""
 
-    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("consumer_coordinator")
-    _KIND: ClassVar[str] = "consumer_coordinator"
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = {
+        **ClassicMember.DEFAULT_CONFIG,
+        **part_of_defaults(
+            "consumer",
+            "client_rack",
+            "metric_group_prefix",
+            "group_protocol",
+            "group_remote_assignor",
+            "partition_assignment_strategy",
+            "assignors",
+            "enable_auto_commit",
+            "auto_commit_interval_ms",
+            "default_offset_commit_callback",
+            "exclude_internal_topics",
+        ),
+    }
     _kip848: ConsumerGroupMember | None = None
 
     def __init__(

@@ -11,7 +11,6 @@ import logging
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
-from kafka.config import Config, defaults, resolve
 from kafka.errors import KafkaConfigurationError, KafkaError, for_code
 from kafka.protocol.group import HeartbeatRequest
 
@@ -38,28 +37,49 @@ _NEVER: Final = float("-inf")
 
 
 class Heartbeat:
-    """The timers of a group's member. Keyword arguments are the options in ``Heartbeat.DEFAULT_CONFIG``.
+    """The timers of a group's member.
 
     >>> heartbeat = Heartbeat(heartbeat_interval_ms=3000, session_timeout_ms=10000)
     >>> heartbeat.should_heartbeat(), heartbeat.session_expired()
     (False, False)
     """
 
-    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("heartbeat")
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = {
+        "group_id": None,
+        "heartbeat_interval_ms": 3000,
+        "session_timeout_ms": 30000,
+        "max_poll_interval_ms": 300000,
+        "retry_backoff_ms": 100,
+    }
 
-    def __init__(self, *, config: Config | None = None, clock: Clock = SYSTEM_CLOCK, **configs: Any) -> None:
-        self.config = config if config is not None else resolve("heartbeat", configs, self.DEFAULT_CONFIG)
-        if self.config["heartbeat_interval_ms"] >= self.config["session_timeout_ms"]:
+    def __init__(
+        self,
+        *,
+        heartbeat_interval_ms: float = 3000,
+        session_timeout_ms: float = 30000,
+        max_poll_interval_ms: float = 300000,
+        clock: Clock = SYSTEM_CLOCK,
+        group_id: str | None = None,
+        retry_backoff_ms: float = 100,
+    ) -> None:
+        self.config: dict[str, Any] = {  # the last two have no effect: kafka-python's heartbeat has them
+            "heartbeat_interval_ms": heartbeat_interval_ms,
+            "session_timeout_ms": session_timeout_ms,
+            "max_poll_interval_ms": max_poll_interval_ms,
+            "group_id": group_id,
+            "retry_backoff_ms": retry_backoff_ms,
+        }
+        if heartbeat_interval_ms >= session_timeout_ms:
             raise KafkaConfigurationError(
-                f"heartbeat_interval_ms ({self.config['heartbeat_interval_ms']}) must be less than session_timeout_ms "
-                f"({self.config['session_timeout_ms']}), and should be at most a third of it",
+                f"heartbeat_interval_ms ({heartbeat_interval_ms}) must be less than session_timeout_ms "
+                f"({session_timeout_ms}), and should be at most a third of it",
                 option="heartbeat_interval_ms",
             )
-        self.interval = self.config.seconds("heartbeat_interval_ms")
+        self.interval = heartbeat_interval_ms / 1000
         """Seconds between heartbeats."""
-        self.timeout = self.config.seconds("session_timeout_ms")
+        self.timeout = session_timeout_ms / 1000
         """Seconds without a heartbeat after which the coordinator removes the member."""
-        self.poll_interval = self.config.seconds("max_poll_interval_ms")
+        self.poll_interval = max_poll_interval_ms / 1000
         """The longest time between two calls of poll(), in seconds."""
         self._clock = clock
         self.last_send = self.last_receive = self.last_failure = _NEVER

@@ -45,6 +45,14 @@ class Partitioner(ABC):
         """Called once when the producer is closed."""
 
 
+class ChoosesPartition(Protocol):
+    """An object with a method ``partition``: for type checkers."""
+
+    def partition(self, *args: Any, **kwargs: Any) -> int:
+        """See `Partitioner.partition`."""
+        ...
+
+
 class KeyPartitioner(Partitioner):
     """A partitioner that looks at the key's bytes and the list of partitions only; callable in every historic form."""
 

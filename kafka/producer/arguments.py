@@ -25,7 +25,6 @@ __all__ = [
     "checked_release",
     "checked_timeout",
     "checked_timestamp",
-    "options_of",
 ]
 
 _PAIR: Final = 2
@@ -48,26 +47,6 @@ def checked_config(configs: Mapping[str, Any], declared: Mapping[str, Any] | Non
     # A codec whose package is missing is an error now, not with the first record.
     BatchBuilder(1, config["compression_type"], config["compression_level"])
     return config
-
-
-def options_of(configs: tuple[object, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were passed by name, or in one mapping before them."""
-    if not configs:
-        return options
-    if len(configs) > 1 or not isinstance(configs[0], Mapping):
-        shown = type(configs[0]).__name__ if len(configs) == 1 else f"{len(configs)} arguments"  # they may be secret
-        raise TypeError(
-            "KafkaProducer() takes its options by name, as in KafkaProducer(bootstrap_servers='localhost:9092'), or in "
-            f"one dict, not {shown}"
-        )
-    # A tracer that wraps the constructor passes the defaults of the serializers by name.
-    named = {name: value for name, value in options.items() if value is not None or name not in configs[0]}
-    for option in configs[0].keys() & named.keys():
-        raise TypeError(f"KafkaProducer() got the option {option!r} twice, in the dict and by name")
-    for option in configs[0]:
-        if not isinstance(option, str):
-            raise TypeError(f"the name of an option must be a str, not {option!r}")
-    return {**configs[0], **named}
 
 
 def as_bytes(data: object, what: str, serialized: bool = False) -> bytes | None:

@@ -128,8 +128,7 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         """Connect to the cluster; with api_version set, connect later, when there is something to send."""
         core = self.core
         if self.config["api_version"] is None:
-            timeout = core.client.settings.discovery_timeout
-            await self.application.run(core.bootstrap(), core.now() + timeout + 1, "connecting to the cluster")
+            await self.application.run(core.bootstrap(), what="connecting to the cluster")
             return
         from kafka.protocol.negotiation import ApiVersions
 

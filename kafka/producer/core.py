@@ -65,6 +65,7 @@ class ProducerCore:
         self.now = self.loop.time
         self.call_soon = self.loop.call_soon
         self.closed = False
+        self._features_known = True
         self.keeper: Callable[[], object] = lambda: None
         """Returns the object that is kept alive while records are under way: the face."""
         self.application: Callable[[], Application | None] = lambda: None
@@ -126,9 +127,10 @@ class ProducerCore:
     # Connecting…
 
     async def bootstrap(self) -> None:
-        """Connect to the cluster, and find out which APIs its brokers support."""
-        await self.client.bootstrap()
+        """Connect to the cluster, and find out which APIs its brokers support, if they are there."""
+        await self.client.begin()
         self.check_features()
+        self._features_known = self.client.versions is not None
 
     def check_features(self) -> None:
         """Choose the format of batches; raise for options that the brokers do not support."""
@@ -317,6 +319,9 @@ class ProducerCore:
                 if not failed.retriable:
                     raise
                 error = failed
+        if not self._features_known:  # no broker was there when the producer was made
+            self.check_features()
+            self._features_known = True
         return topic
 
     def _metadata_changed(self, cluster: ClusterMetadata) -> None:

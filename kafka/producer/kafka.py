@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from kafka._runtime.application import ApplicationThread, blocking, complete
 from kafka._runtime.network_thread import ThreadDriver
-from kafka.config import Config, defaults
+from kafka.config import Config, defaults, given_options
 from kafka.errors import AbortableTransactionError
 from kafka.legacy.private_names import ProducerNames
 from kafka.producer.arguments import (
@@ -27,7 +27,6 @@ from kafka.producer.arguments import (
     checked_records,
     checked_release,
     checked_timeout,
-    options_of,
 )
 from kafka.producer.common_calls import CommonCalls, ImmediateCalls
 from kafka.producer.future import FutureRecordMetadata, SentRecords
@@ -35,9 +34,10 @@ from kafka.producer.producer_batch import taken_up
 from kafka.structs import check_topic
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from kafka.net.environment import Environment
+    from kafka.options import ProducerOptions
     from kafka.producer.arrow import SentColumns
     from kafka.producer.calls import ProducerCalls
 
@@ -86,11 +86,18 @@ class KafkaProducer(ProducerNames, ImmediateCalls):
     _is_made = False
     """Whether the constructor has made what `close` closes."""
 
-    def __init__(self, *options: Mapping[str, Any], environment: Environment | None = None, **configs: Any) -> None:
+    def __init__(
+        self,
+        options: Mapping[str, object] | None = None,
+        /,
+        *,
+        environment: Environment | None = None,
+        **configs: Unpack[ProducerOptions],
+    ) -> None:
         # Imported with the first producer: it is most of what importing KafkaProducer would take.
         from kafka.producer import calls
 
-        self.config: Config = checked_config(options_of(options, configs), self.DEFAULT_CONFIG)
+        self.config: Config = checked_config(given_options("KafkaProducer", options, configs), self.DEFAULT_CONFIG)
         self._calls = calls.ProducerCalls(self.config, environment, sent_records=SentRecords)
         self._core = core = self._calls.core
         self._driver = ThreadDriver(core.loop, f"kafka-producer-{self.config['client_id']}")

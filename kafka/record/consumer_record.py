@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from typing_extensions import TypeVar
 
     K = TypeVar("K", default=Any)
@@ -62,7 +64,7 @@ class _Fields(NamedTuple):
     """The CRC-32 of a message in format v0 or v1; None in v2, where only batches have one."""
     serialized_key_size: int = -1
     serialized_value_size: int = -1
-    headers: Any = NO_HEADERS
+    headers: Sequence[tuple[str, bytes | None]] = NO_HEADERS
     """A list of ``(key, value)`` pairs of str and bytes (or None), in the order in which they were sent. The empty one
     belongs to all records without headers and cannot be changed."""
     leader_epoch: int = -1

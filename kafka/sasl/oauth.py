@@ -37,7 +37,14 @@ from kafka.sasl.http import HttpAnswer, http_request
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["AbstractTokenProvider", "OidcTokenProvider", "SaslMechanismOAuth", "TokenProvider", "provider_from_config"]
+__all__ = [
+    "AIOTokenProvider",
+    "AbstractTokenProvider",
+    "OidcTokenProvider",
+    "SaslMechanismOAuth",
+    "TokenProvider",
+    "provider_from_config",
+]
 
 # RFC 7628, section 3.1: the characters of a key, a value and a token (RFC 6750).
 _KEY: Final = re.compile(r"[A-Za-z]+")
@@ -50,6 +57,14 @@ class TokenProvider(Protocol):
     """The interface of a provider. `extensions()` is optional."""
 
     def token(self) -> str:
+        """Return a token that is valid now."""
+        ...
+
+
+class AIOTokenProvider(Protocol):
+    """The interface of a provider for asyncio's clients whose tokens are awaited."""
+
+    async def token(self) -> str:
         """Return a token that is valid now."""
         ...
 

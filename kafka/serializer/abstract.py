@@ -49,6 +49,14 @@ class Deserializer(ABC):
         """Called once when the client is closed."""
 
 
+class Serializes(Protocol):
+    """An object with a method ``serialize``: for type checkers."""
+
+    def serialize(self, *args: Any, **kwargs: Any) -> bytes | None:
+        """See `Serializer.serialize`."""
+        ...
+
+
 class Deserializes(Protocol[T_co]):
     """An object whose ``deserialize`` returns values of a type: for type checkers."""
 

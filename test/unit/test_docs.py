@@ -27,6 +27,7 @@ PUBLIC = (
     "kafka.metrics",
     "kafka.metrics.stats",
     "kafka.oauth",
+    "kafka.options",
     "kafka.partitioner",
     "kafka.producer",
     "kafka.record",

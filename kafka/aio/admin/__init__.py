@@ -10,16 +10,19 @@ from kafka.admin.records import RecordsToDelete
 from kafka.admin.resources import NewPartitions, NewTopic
 from kafka.aio.arguments import checked_config
 from kafka.aio.lifecycle import Lifecycle, Phase
-from kafka.config import name_client
+from kafka.config import given_options, name_client
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Mapping
+
+    from typing_extensions import Unpack
 
     from kafka._core.client import Client
     from kafka._runtime.application import ApplicationTask
     from kafka._runtime.loop import Loop
     from kafka.config import Config
-
+    from kafka.options import AIOAdminOptions
 
 __all__ = ["AIOKafkaAdminClient", "NewPartitions", "NewTopic", "RecordsToDelete"]
 
@@ -49,11 +52,19 @@ class AIOKafkaAdminClient(AdminStatus, Lifecycle, AdminCalls):
     _kind = "admin"
     _application: ApplicationTask
 
-    def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
+    def __init__(
+        self,
+        options: Mapping[str, object] | None = None,
+        /,
+        *,
+        loop: asyncio.AbstractEventLoop | None = None,
+        **configs: Unpack[AIOAdminOptions],
+    ) -> None:
         Lifecycle.__init__(self, loop)
-        if configs.get("client_id") is None:
-            configs.pop("client_id", None)
-        self.config: Config = checked_config("admin", "AIOKafkaAdminClient", configs)
+        given = given_options("AIOKafkaAdminClient", options, configs)
+        if given.get("client_id") is None:
+            given.pop("client_id", None)
+        self.config: Config = checked_config("admin", "AIOKafkaAdminClient", given)
         name_client(self.config, "admin")
 
     # Its life…

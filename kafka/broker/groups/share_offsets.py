@@ -1,7 +1,7 @@
 """The stored state of the partitions that a share group reads (KIP-932): start offsets, and the ends of deliveries.
 
-Kafka keeps the same in ``__share_group_state``. A delivery that its member has not acknowledged or released is not stored:
-after a restart of the broker, or a move of the leader, the record counts as never delivered.
+Kafka keeps the same in ``__share_group_state``. A delivery that its member has not acknowledged or
+released is not stored: after a restart of the broker, or a move of the leader, the record counts as never delivered.
 """
 
 from __future__ import annotations

@@ -14,12 +14,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka.config import OPTIONS
+from kafka.cluster import ClusterMetadata
+from kafka.config import BY_SPELLING, CLASSES, OPTIONS, Option
+from kafka.coordinator.base import BaseCoordinator
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.coordinator.heartbeat import Heartbeat
 
 if TYPE_CHECKING:
     from .subjects import Subject
 
 Proof = Callable[["Subject"], None]
+
+#: Classes that take the options in their DEFAULT_CONFIG, which is a part of a client's.
+PARTS = {
+    "cluster": ClusterMetadata,
+    "coordinator": BaseCoordinator,
+    "consumer_coordinator": ConsumerCoordinator,
+    "heartbeat": Heartbeat,
+}
+NAMES = {**CLASSES, **{kind: part.__name__ for kind, part in PARTS.items()}}
+# What these take because programs pass it: the brokers' release is their client's business, and so on.
+WITHOUT_EFFECT = {
+    ("cluster", "client_dns_lookup"),
+    ("coordinator", "api_version"),
+    ("consumer_coordinator", "api_version"),
+    ("heartbeat", "retry_backoff_ms"),
+}
+
+
+def kinds_of(option: Option) -> set[str]:
+    """Return the classes that take an option and make use of it."""
+    parts = {kind for kind, part in PARTS.items() if option in {BY_SPELLING[one] for one in part.DEFAULT_CONFIG}}
+    return {kind for kind in option.kinds | parts if (kind, option.name) not in WITHOUT_EFFECT}
+
 
 _PROOFS: dict[tuple[str, str], Proof] = {}
 
@@ -29,8 +56,8 @@ def proves(*names: str, kinds: str = "") -> Callable[[Proof], Proof]:
 
     def register(proof: Proof) -> Proof:
         for name in names:
-            for kind in kinds.split() or OPTIONS[name].kinds:
-                if kind not in OPTIONS[name].kinds:
+            for kind in kinds.split() or kinds_of(OPTIONS[name]):
+                if kind not in kinds_of(OPTIONS[name]):
                     raise ValueError(f"{kind} does not take {name}")
                 if _PROOFS.setdefault((kind, name), proof) is not proof:
                     raise ValueError(f"two proofs for {name} of {kind}")

@@ -12,12 +12,10 @@ from typing import Any
 
 import pytest
 
-import kafka
 from kafka import BrokerConnection, KafkaAdminClient, KafkaClient, KafkaConsumer, KafkaProducer
 from kafka._runtime.application import complete
 from kafka.broker import Broker
 from kafka.broker.faults import SeenRequest
-from kafka.config import CLASSES
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.base import BaseCoordinator
 from kafka.coordinator.consumer import ConsumerCoordinator
@@ -194,13 +192,6 @@ _USES: dict[str, Callable[..., Used]] = {
     "coordinator": UsedCoordinator,
     "consumer_coordinator": UsedConsumerCoordinator,
 }
-#: Classes that need no broker; their proofs make them.
-_ALONE = frozenset({"cluster", "heartbeat"})
-
-
-def kinds_in_use() -> list[str]:
-    """The classes that there are."""
-    return [kind for kind in CLASSES if kind in _ALONE or kind in _USES or hasattr(kafka, CLASSES[kind])]
 
 
 class Subject:

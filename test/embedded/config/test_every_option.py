@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka.config import CLASSES, OPTIONS, resolve
+from kafka.config import OPTIONS, resolve
 from kafka.errors import KafkaConfigurationError
 
 from . import (
@@ -22,8 +22,8 @@ from . import (
     proofs_sasl,
     proofs_tls,
 )
-from .proofs import proof_of
-from .subjects import Subject, kinds_in_use
+from .proofs import NAMES, kinds_of, proof_of
+from .subjects import Subject
 
 PROOFS = (
     proofs_consumer,
@@ -39,10 +39,10 @@ PROOFS = (
 
 def _walk(*, effective: bool) -> list[Any]:
     return [
-        pytest.param(kind, option.name, id=f"{CLASSES[kind]}-{option.name}")
-        for kind in kinds_in_use()
+        pytest.param(kind, option.name, id=f"{NAMES[kind]}-{option.name}")
+        for kind in NAMES
         for option in OPTIONS.values()
-        if kind in option.kinds and effective is not (bool(option.obsolete) or kind in option.idle)
+        if kind in kinds_of(option) and effective is not bool(option.obsolete)
     ]
 
 
@@ -55,7 +55,7 @@ def stack() -> Iterator[ExitStack]:
 @pytest.mark.parametrize(("kind", "name"), _walk(effective=True))
 def test_an_option_has_an_effect(kind: str, name: str, stack: ExitStack, request: pytest.FixtureRequest) -> None:
     proof = proof_of(kind, name)
-    assert proof is not None, f"nothing proves that {name} has an effect on {CLASSES[kind]}: add it to a proofs_*.py"
+    assert proof is not None, f"nothing proves that {name} has an effect on {NAMES[kind]}: add it to a proofs_*.py"
     try:
         proof(Subject(kind, name, stack, request))
     except KafkaConfigurationError as error:

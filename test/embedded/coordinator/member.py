@@ -49,7 +49,7 @@ class Member:
         self.coordinator = ConsumerCoordinator(
             self.client,
             self.subscription,
-            config=self.config.subset("consumer_coordinator"),
+            config=self.config,
             application=ApplicationThread(self.driver),
         )
         self.closed = False

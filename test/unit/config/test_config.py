@@ -7,12 +7,13 @@ import random
 import re
 import ssl
 import warnings
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import kafka
 from kafka.client_async import KafkaClient
+from kafka.cluster import ClusterMetadata
 from kafka.codec import codec_id, compressor
 from kafka.config import (
     BY_SPELLING,
@@ -27,8 +28,13 @@ from kafka.config import (
     resolve,
 )
 from kafka.config.checks import duration_ms
-from kafka.config.option import ALL_KINDS, PUBLISHED, Lazy
+from kafka.config.librdkafka_options import advice_for, render_librdkafka_rst
+from kafka.config.option import Lazy
 from kafka.conn import BrokerConnection
+from kafka.consumer.subscription_state import SubscriptionState
+from kafka.coordinator.base import BaseCoordinator
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.coordinator.heartbeat import Heartbeat
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError
 from kafka.net.settings import ConnectionContext
 from kafka.partitioner import DefaultPartitioner
@@ -61,13 +67,18 @@ HISTORIC = {
         metadata_max_age_ms allow_auto_create_topics metrics metric_group_prefix ssl_ciphers {_NETWORK}""",
     "connection": f"""node_id state_change_callback metrics metric_group_prefix ssl_ciphers client_software_name
         client_software_version {_NETWORK}""",
-    "cluster": "retry_backoff_ms metadata_max_age_ms bootstrap_servers allow_auto_create_topics client_dns_lookup",
-    "coordinator": """group_id group_instance_id session_timeout_ms heartbeat_interval_ms max_poll_interval_ms
-        retry_backoff_ms request_timeout_ms api_version metrics metric_group_prefix""",
-    "consumer_coordinator": """group_id enable_auto_commit auto_commit_interval_ms default_offset_commit_callback
+}
+
+# The same of classes that take a part of the options, which their DEFAULT_CONFIG has.
+HISTORIC_PARTS = {
+    ClusterMetadata: """retry_backoff_ms metadata_max_age_ms bootstrap_servers allow_auto_create_topics
+        client_dns_lookup""",
+    BaseCoordinator: """group_id group_instance_id session_timeout_ms heartbeat_interval_ms max_poll_interval_ms
+        retry_backoff_ms request_timeout_ms api_version metric_group_prefix""",
+    ConsumerCoordinator: """group_id enable_auto_commit auto_commit_interval_ms default_offset_commit_callback
         assignors session_timeout_ms heartbeat_interval_ms retry_backoff_ms api_version exclude_internal_topics
         metric_group_prefix""",
-    "heartbeat": "group_id heartbeat_interval_ms session_timeout_ms max_poll_interval_ms retry_backoff_ms",
+    Heartbeat: "group_id heartbeat_interval_ms session_timeout_ms max_poll_interval_ms retry_backoff_ms",
 }
 
 # One acceptable value other than the default for what has no default that is a value.
@@ -154,23 +165,80 @@ def test_an_option_of_another_class_names_that_class():
     )
 
 
-def test_no_message_and_no_page_names_a_class_that_cannot_be_imported():
-    homes = {"cluster": "cluster", "coordinator": "coordinator.base", "consumer_coordinator": "coordinator.consumer"}
-    homes["heartbeat"] = "coordinator.heartbeat"
-    missing = set()
-    for kind, name in CLASSES.items():
-        module = import_module("." + homes[kind] if kind in homes else "kafka", "kafka")
-        if not hasattr(module, name):
-            missing.add(kind)
-    assert missing == ALL_KINDS - PUBLISHED, "a class that is there is published, one that is not there is not"
-    names = {CLASSES[kind] for kind in missing}
+def test_each_class_that_messages_and_the_page_name_can_be_imported():
+    assert not [name for name in CLASSES.values() if not hasattr(kafka, name)]
     page = render_rst()
-    assert not [name for name in names if name in page]
     takers = {taker for line in re.findall("taken by: ([a-z, ]+)", page) for taker in line.rstrip().split(", ")}
-    assert takers == {kind.replace("_", " ") for kind in PUBLISHED}
-    for option in OPTIONS.values():
-        for kind in PUBLISHED - option.kinds:
-            assert not [name for name in names if name in refused(kind, option.name, **{option.name: 1})]
+    assert takers == set(CLASSES)
+
+
+@pytest.mark.parametrize("kind", HISTORIC_PARTS, ids=lambda kind: kind.__name__)
+def test_classes_for_parts_of_a_client_take_their_options_alone(kind):
+    assert set(HISTORIC_PARTS[kind].split()) <= set(kind.DEFAULT_CONFIG)
+    arguments = {ClusterMetadata: (), Heartbeat: ()}.get(kind)
+    if arguments is None:
+        client = KafkaClient(bootstrap=False)
+        arguments = (client,) if kind is BaseCoordinator else (client, SubscriptionState())
+    made = kind(*arguments, **kind.DEFAULT_CONFIG)
+    try:
+        assert {name: made.config[name] for name in ("retry_backoff_ms",)} == {"retry_backoff_ms": 100}
+        for wrong in ({"acks": 1}, {"fetch_min_bytes": 1}, {"no_such_option": 1}):
+            with pytest.raises((TypeError, KafkaConfigurationError), match=next(iter(wrong))):
+                kind(*arguments, **wrong)
+    finally:
+        if arguments:
+            made.close(timeout_ms=0)
+            arguments[0].close()
+
+
+def test_a_coordinator_by_hand_has_the_session_of_the_manuals_unless_brokers_decide_it():
+    client = KafkaClient(bootstrap=False)
+    for options in ({}, {"group_protocol": "consumer"}, {"group_instance_id": "i"}):
+        made = ConsumerCoordinator(client, SubscriptionState(), **options)
+        assert made.config["session_timeout_ms"] == 30000
+        made.close(timeout_ms=0)
+    client.close()
+
+
+def test_a_default_that_a_subclass_changes_holds_for_it():
+    class Eager(ClusterMetadata):
+        DEFAULT_CONFIG = {**ClusterMetadata.DEFAULT_CONFIG, "metadata_max_age_ms": 5}
+
+    assert (Eager().config["metadata_max_age_ms"], Eager(metadata_max_age_ms=6).config["metadata_max_age_ms"]) == (5, 6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        ("producer", "message.timeout.ms", "delivery_timeout_ms"),
+        ("producer", "queue.buffering.max.kbytes", "buffer_memory, in bytes"),
+        ("consumer", "enable.ssl.certificate.verification", "verify_mode=ssl.CERT_NONE"),
+        ("admin", "sasl.mechanisms", "sasl_mechanism"),
+        ("consumer", "enable_partition_eof", r"position\(partition\)"),
+        ("producer", "socket.timeout.ms", "request_timeout_ms|it is an option of KafkaConsumer"),
+    ],
+)
+def test_options_of_librdkafka_are_refused_with_what_to_use_here(kind, name, said):
+    with pytest.raises(KafkaConfigurationError, match=said):
+        resolve(kind, {name: 1})
+
+
+def test_what_is_used_in_place_of_librdkafka_s_options_is_there():
+    text = render_librdkafka_rst()
+    assert text == (ROOT / "docs" / "reference" / "librdkafka-options.inc").read_text(encoding="utf-8")
+    rows = re.findall(r"^``(\S+)`` +(.*)$", text, re.MULTILINE)
+    assert len(rows) >= 50
+    for name, said in rows:
+        assert advice_for(name)
+        for option in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", said):
+            assert option in OPTIONS or option in {"add_callback", "add_errback", "end_offsets", "verify_mode"}, option
+        for kind in ("producer", "consumer", "admin"):
+            assert name not in BY_SPELLING or kind not in BY_SPELLING[name].kinds or BY_SPELLING[name].obsolete, name
+
+
+def test_a_partitioner_of_librdkafka_is_explained():
+    with pytest.raises(KafkaConfigurationError, match="murmur2_random"):
+        resolve("producer", {"partitioner": "consistent_random"})
 
 
 def test_an_option_like_no_other_is_refused_without_a_guess():
@@ -316,8 +384,8 @@ def test_defaults_are_safe():
 
 
 def test_default_config_of_the_manuals():
-    assert defaults("heartbeat")["session_timeout_ms"] == 30000
-    assert defaults("coordinator")["group_id"] == "kafka-python-default-group"
+    assert Heartbeat.DEFAULT_CONFIG["session_timeout_ms"] == 30000
+    assert BaseCoordinator.DEFAULT_CONFIG["group_id"] == "kafka-python-default-group"
     assert OPTIONS["group_id"].default_for("consumer") is None
     assert defaults("client")["request_timeout_ms"] == defaults("connection")["request_timeout_ms"] == 30000
 
@@ -509,15 +577,6 @@ def test_a_context_may_say_again_whether_names_are_checked():
     resolve("client", {"ssl_context": ssl.create_default_context(), "ssl_check_hostname": True, "ssl_cafile": None})
 
 
-def test_an_option_that_one_class_makes_no_use_of_says_so():
-    text = "client_dns_lookup has no effect on ClusterMetadata: the client resolves names"
-    with pytest.warns(DeprecationWarning, match=text):
-        resolve("cluster", {"client_dns_lookup": "use_all_dns_ips"})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        resolve("client", {"client_dns_lookup": "use_all_dns_ips"})
-
-
 def test_what_belongs_together_is_accepted():
     resolve("producer", {"compression_type": "zstd", "compression_level": -5})
     resolve("consumer", {"group_protocol": "consumer", "group_id": "g", "group_remote_assignor": "uniform"})
@@ -538,19 +597,8 @@ def test_a_registered_mechanism_is_accepted():
 # The configuration as an object
 
 
-def test_a_subset_is_what_an_inner_object_takes():
-    outer = resolve("producer", {"request_timeout_ms": 5000, "linger_ms": 1, "ssl_password": "hunter2"})
-    inner = outer.subset("connection", node_id=7)
-    assert inner["request_timeout_ms"] == 5000
-    assert inner["node_id"] == 7
-    assert "linger_ms" not in inner
-    assert inner.given == {"request_timeout_ms", "ssl_password", "node_id"}
-    assert repr(inner) == ("<BrokerConnection configuration: node_id=7, request_timeout_ms=5000, ssl_password='***'>")
-    assert set(inner) == set(defaults("connection")) - {"api_version_auto_timeout_ms"}
-
-
 def test_a_configuration_behaves_as_a_mapping():
-    config = resolve("cluster", {})
+    config = resolve("admin", {})
     assert len(config) == len(list(config)) == len(dict(config))
     assert dict(pickle.loads(pickle.dumps(config))) == dict(config)
     config["retry_backoff_ms"] = 1

@@ -10,8 +10,8 @@ import pytest
 
 import kafka
 from kafka import KafkaProducer
+from kafka.config import given_options
 from kafka.errors import KafkaConfigurationError
-from kafka.producer.arguments import options_of
 from test.unit.producer.memory_cluster import Cluster, InlineDriver
 
 
@@ -56,8 +56,8 @@ def test_options_may_come_in_a_dict(make_producer):
 
 
 def test_an_option_by_name_that_is_none_leaves_that_of_the_dict():
-    given = ({"value_serializer": str.encode, "acks": 1},)
-    assert options_of(given, {"value_serializer": None, "key_serializer": None}) == {
+    given = {"value_serializer": str.encode, "acks": 1}
+    assert given_options("KafkaProducer", given, {"value_serializer": None, "key_serializer": None}) == {
         "value_serializer": str.encode,
         "acks": 1,
         "key_serializer": None,
@@ -72,7 +72,7 @@ def test_an_option_by_name_that_is_none_leaves_that_of_the_dict():
             {},
             r"takes its options by name, as in KafkaProducer\(bootstrap_servers=.*, not str$",
         ),
-        (({}, {}), {}, "or in one dict, not 2 arguments"),
+        (({}, {}), {}, "takes from 1 to 2 positional arguments but 3 were given"),
         (({"acks": 1},), {"acks": 1}, "the option 'acks' twice"),
         (({3: 1},), {}, "the name of an option must be a str, not 3"),
     ],

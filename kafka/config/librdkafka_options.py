@@ -1,0 +1,104 @@
+"""The options of librdkafka and confluent-kafka, with what to use here: for the error that refuses one, and the docs.
+
+Options that have the same name in both, such as linger.ms and ssl.ca.location, are not in here: they are accepted. The
+module is imported by the first error that may need it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["advice_for", "render_librdkafka_rst"]
+
+_LOGGING: Final = "set the level of logging.getLogger('kafka')"
+_TOKENS: Final = "sasl_oauth_token_provider is an object with a method token()"
+_NOT_NEEDED: Final = "leave it out: each connection asks its broker for the API versions"
+_KINIT: Final = "kinit gets the ticket, which GSSAPI finds in the system's cache"
+
+_ADVICE: Final = {
+    # Other names
+    "max.in.flight": "max_in_flight_requests_per_connection",
+    "message.timeout.ms": "delivery_timeout_ms",
+    "queue.buffering.max.ms": "linger_ms",
+    "sasl.mechanisms": "sasl_mechanism",
+    "socket.timeout.ms": "request_timeout_ms",
+    "topic.metadata.refresh.interval.ms": "metadata_max_age_ms",
+    "broker.version.fallback": "api_version",
+    "fetch.error.backoff.ms": "retry_backoff_ms",
+    # Other units
+    "queue.buffering.max.kbytes": "buffer_memory, in bytes",
+    "queue.buffering.max.messages": "buffer_memory, in bytes; send() waits for room, for max_block_ms",
+    "batch.num.messages": "batch_size, in bytes",
+    "queued.max.messages.kbytes": "fetch_buffer_memory, in bytes",
+    "queued.min.messages": "fetch_buffer_memory, in bytes; the consumer fetches ahead up to it",
+    # Other means
+    "enable.ssl.certificate.verification": "ssl_context, with verify_mode=ssl.CERT_NONE, in tests only",
+    "ssl.endpoint.identification.algorithm": "ssl_check_hostname, True or False",
+    "ssl.providers": "ssl_context, which has the settings of OpenSSL",
+    "ssl.curves.list": "ssl_context, which has the settings of OpenSSL",
+    "ssl.sigalgs.list": "ssl_context, which has the settings of OpenSSL",
+    "enable.auto.offset.store": "enable_auto_commit=False, and commit({partition: offset + 1}) for what is done",
+    "enable.partition.eof": "position(partition) == end_offsets([partition])[partition]",
+    "offset.store.method": "nothing: brokers store committed offsets",
+    "auto.commit.interval.messages": "enable_auto_commit=False, and commit() after any number of records",
+    "statistics.interval.ms": "metrics(), at any time",
+    "stats_cb": "metrics(), at any time",
+    "error_cb": "health(), at any time; calls raise what concerns them",
+    "throttle_cb": "metrics(), which have the time that brokers have throttled the client",
+    "logger": "logging.getLogger('kafka'), with the handlers of the application",
+    "log_cb": "logging.getLogger('kafka'), with the handlers of the application",
+    "debug": _LOGGING,
+    "log_level": _LOGGING,
+    "log.connection.close": _LOGGING,
+    "log.queue": _LOGGING,
+    "oauth_cb": _TOKENS,
+    "sasl.oauthbearer.config": _TOKENS,
+    "enable.sasl.oauthbearer.unsecure.jwt": _TOKENS,
+    "sasl.oauthbearer.method": "nothing: sasl_oauthbearer_token_endpoint_url alone selects OIDC",
+    "sasl.kerberos.keytab": _KINIT,
+    "sasl.kerberos.principal": _KINIT,
+    "sasl.kerberos.kinit.cmd": _KINIT,
+    "dr_cb": "send(...).add_callback(f).add_errback(g), or on_delivery for whole batches",
+    "dr_msg_cb": "send(...).add_callback(f).add_errback(g), or on_delivery for whole batches",
+    "delivery.report.only.error": "send(...).add_errback(f)",
+    "on_commit": "default_offset_commit_callback",
+    "offset_commit_cb": "default_offset_commit_callback",
+    "rebalance_cb": "subscribe(topics, listener=ConsumerRebalanceListener)",
+    "default.topic.config": "nothing: its options stand beside the others",
+    "topic.blacklist": "subscribe(pattern=...), with a pattern that leaves these topics out",
+    "partitioner_cb": "partitioner, a function of the key, all partitions and the available ones",
+    "sticky.partitioning.linger.ms": "nothing: records without a key fill one batch after another",
+    "enable.gapless.guarantee": "nothing: records of a partition are in order, and a lost one fails its future",
+    # Without a need
+    "api.version.request": _NOT_NEEDED,
+    "api.version.request.timeout.ms": _NOT_NEEDED,
+    "api.version.fallback.ms": _NOT_NEEDED,
+    "socket.keepalive.enable": "nothing: it is on; socket_options switches it off",
+    "socket.nagle.disable": "nothing: TCP_NODELAY is on; socket_options switches it off",
+    "message.copy.max.bytes": "nothing: the client copies no message twice",
+    "enable.sparse.connections": "nothing: the client connects to brokers when it needs them",
+    "enable.random.seed": "nothing: Python seeds its own generator",
+}
+
+
+def advice_for(name: str) -> str:
+    """Return what is used here in place of an option, empty if this module does not know the name.
+
+    >>> advice_for("message.timeout.ms"), advice_for("queue_buffering_max_kbytes"), advice_for("linger")
+    ('delivery_timeout_ms', 'buffer_memory, in bytes', '')
+    """
+    return _ADVICE.get(name) or _ADVICE.get(name.replace("_", "."), "")
+
+
+def render_librdkafka_rst() -> str:
+    """Return the table as reStructuredText.
+
+    >>> "``message.timeout.ms``" in render_librdkafka_rst()
+    True
+    """
+    rows = [(f"``{name}``", f"``{said}``" if said.isidentifier() else said) for name, said in sorted(_ADVICE.items())]
+    wide = [max(len(row[column]) for row in [*rows, ("confluent-kafka", "Here")]) for column in (0, 1)]
+    line = "  ".join("=" * width for width in wide)
+    table = ["  ".join(cell.ljust(width) for cell, width in zip(row, wide, strict=True)).rstrip() for row in rows]
+    head = "  ".join(cell.ljust(width) for cell, width in zip(("confluent-kafka", "Here"), wide, strict=True)).rstrip()
+    return "\n".join([line, head, line, *table, line, ""])
