@@ -33,43 +33,44 @@ def _name(call: Call, name: str, topic_id: Any) -> str:
 
 
 class _Session:
-    """The fetch session of one connection, as the client must know it."""
+    """The fetch session of a client at one node, as the client must know it."""
 
-    __slots__ = ("by_id", "epoch", "id", "is_usable", "partitions")
+    __slots__ = ("by_id", "connection", "epoch", "id", "is_usable", "partitions")
 
-    def __init__(self, *, by_id: bool) -> None:
+    def __init__(self, connection: int, *, by_id: bool) -> None:
+        self.connection = connection
         self.by_id = by_id
         self.id = 0
         self.epoch = 0
         self.is_usable = False
-        """Whether the last reply was without an error, so that the session continues."""
+        """Whether the client has the last reply, and it was without an error: then the session continues."""
         self.partitions: set[tuple[Any, int]] = set()
 
 
 class FetchSessions:
-    """Ids and epochs of fetch sessions, and their partitions."""
+    """Ids and epochs of fetch sessions, and their partitions. A session may continue on another connection."""
 
     apis: frozenset[int] | None = frozenset({ApiKey.Fetch})
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._sessions: dict[int, _Session] = {}
+        self._sessions: dict[tuple[Peer, int], _Session] = {}
 
     def arrived(self, peer: Peer, call: Call, request: Any) -> None:
-        if call.version < _SESSIONS_FROM:
-            return
-        by_id = call.version > 12
-        number = call.connection.number
-        session = self._sessions.get(number)
-        named = [(t.topic_id if by_id else t.topic, part.partition) for t in request.topics for part in t.partitions]
         epoch = request.session_epoch
+        if call.version < _SESSIONS_FROM or (epoch == -1 and not request.session_id):
+            return  # a request without a session, beside one or where the client has switched them off
+        by_id = call.version > 12
+        key = peer, call.node.node_id
+        session = self._sessions.get(key)
+        named = [(t.topic_id if by_id else t.topic, part.partition) for t in request.topics for part in t.partitions]
         if epoch <= 0:
             problem = None
             if epoch == 0 and session is not None and session.is_usable and session.by_id == by_id:
                 problem = "a full fetch, though the session could be continued"
             elif epoch < -1:
                 problem = "an epoch below -1"
-            session = self._sessions[number] = _Session(by_id=by_id)
+            session = self._sessions[key] = _Session(call.connection.number, by_id=by_id)
         else:
             problem = self._continued(session, request, by_id=by_id)
         if len(named) != len(set(named)):
@@ -78,13 +79,14 @@ class FetchSessions:
             self._report("fetch sessions", f"{peer}: {problem}: {request}")
         if session is not None:
             session.is_usable = False  # until the reply says so
+            session.connection = call.connection.number
             session.partitions.update(named)
 
     def _continued(self, session: _Session | None, request: Any, *, by_id: bool) -> str | None:
         if not request.session_id:
             return "a session epoch without a session id"
         if session is None or not session.id:
-            return "the session is not that of this connection"
+            return "there is no session here"
         if (session.id, session.epoch) != (request.session_id, request.session_epoch):
             return f"session {session.id} at epoch {session.epoch} follows"
         forgotten = {
@@ -96,8 +98,8 @@ class FetchSessions:
         session.partitions -= forgotten
         return f"forgotten partitions that the session did not have: {unknown}" if unknown else None
 
-    def answered(self, _peer: Peer, call: Call, request: Any, reply: Any) -> None:
-        session = self._sessions.get(call.connection.number)
+    def answered(self, peer: Peer, call: Call, request: Any, reply: Any) -> None:
+        session = self._sessions.get((peer, call.node.node_id))
         if session is None or reply is None or request.session_epoch < 0:
             return
         session.is_usable = not reply.error_code and reply.session_id != 0
@@ -108,7 +110,9 @@ class FetchSessions:
             session.id = 0
 
     def closed(self, connection: int) -> None:
-        self._sessions.pop(connection, None)
+        for session in self._sessions.values():
+            if session.connection == connection:
+                session.is_usable = False  # the reply may be lost; without that the session may continue
 
 
 class _Member:

@@ -120,22 +120,25 @@ class Repetitions(_Runs):
 
 
 class EmptyFetches(_Runs):
-    """Fetches that bring nothing, though the broker holds an empty one back for fetch_max_wait_ms."""
+    """Fetches that bring nothing, though the broker holds an empty one back for fetch_max_wait_ms.
+
+    Measured by the broker's clock, which a test may advance: then all waits are over.
+    """
 
     apis = frozenset({ApiKey.Fetch})
 
     def arrived(self, _peer: Peer, call: Call, _request: Any) -> None:
         run = self._runs.get(call.connection.number)
         if run is None:
-            self._runs[call.connection.number] = _Run(time.monotonic())
+            self._runs[call.connection.number] = _Run(call.cluster.clock.monotonic())
         else:
-            run.started = time.monotonic()
+            run.started = call.cluster.clock.monotonic()
 
     def answered(self, peer: Peer, call: Call, request: Any, reply: Any) -> None:
         run = self._runs.get(call.connection.number)
         if run is None:
             return
-        now = time.monotonic()
+        now = call.cluster.clock.monotonic()
         is_early = now - run.started < request.max_wait_ms / 1000 * _HASTE
         is_hasty = run.started - run.ended < (peer.seconds("retry_backoff_ms") or 0.1) * _HASTE
         is_empty = not any(part.records for topic in reply.responses or () for part in topic.partitions or ())

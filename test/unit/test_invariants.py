@@ -71,7 +71,7 @@ class Wire:
             version=request.API_VERSION,
             client_id="client",
             header=SimpleNamespace(request_api_key=request.API_KEY),
-            cluster=SimpleNamespace(topics_by_id={TOPIC_ID: SimpleNamespace(name="events")}),
+            cluster=SimpleNamespace(topics_by_id={TOPIC_ID: SimpleNamespace(name="events")}, clock=storms.time),
         )
         self.checker.arrived(call, request)
         return call
@@ -306,9 +306,12 @@ def test_a_fetch_session_that_continues() -> None:
     wire.exchange(fetch(9, 2, [], [1]), session_id=9)
     wire.exchange(fetch(9, 3), error_code=71)
     wire.exchange(fetch(9, 0, [0]), session_id=8, responses=fetched())
-    wire.disconnect()
+    wire.disconnect()  # perhaps with the reply
     wire.connect()
     wire.exchange(fetch(8, 0, [0]), session_id=7, responses=fetched())
+    wire.disconnect()
+    wire.connect()
+    wire.exchange(fetch(7, 1), session_id=7)
     wire.exchange(fetch(7, -1, []))
     assert wire.rules() == []
 
