@@ -120,7 +120,7 @@ class Store:
             os.fsync(self._file.fileno())
 
     def _sync_name(self) -> None:
-        """Have the file's name on the disk: what is appended to a file without one is lost with the power."""
+        """Have the file's name on the disk: after a loss of power a file without one is gone, with all its changes."""
         if self._fsync:
             assert self._path is not None
             sync_directory(self._path.parent)
