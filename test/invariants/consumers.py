@@ -24,14 +24,6 @@ _SESSIONS_FROM: Final = 7
 _LAST_EPOCH: Final = 2**31 - 1
 
 
-def _name(call: Call, name: str, topic_id: Any) -> str:
-    """Return a topic's name: newer versions have its id."""
-    if name:
-        return name
-    found = call.cluster.topics_by_id.get(topic_id)
-    return str(topic_id) if found is None else found.name
-
-
 class _Session:
     """The fetch session of a client at one node, as the client must know it."""
 
@@ -135,12 +127,14 @@ class Commits:
         self._members: dict[tuple[str, str], _Member] = {}
         #: The lowest offset that a client has fetched from since it committed.
         self._lowest: dict[Peer, dict[Place, float]] = {}
+        #: Of topics that are deleted, too.
+        self._names: dict[Any, str] = {}
 
     def arrived(self, peer: Peer, call: Call, request: Any) -> None:
         if ApiKey.Fetch == request.API_KEY:
             lowest = self._lowest.setdefault(peer, {})
             for topic in request.topics:
-                name = _name(call, topic.topic, topic.topic_id)
+                name = self._name(call, topic.topic, topic.topic_id)
                 for part in topic.partitions:
                     place = name, part.partition
                     lowest[place] = min(lowest.get(place, math.inf), part.fetch_offset)
@@ -153,7 +147,7 @@ class Commits:
             # The member has these until it says otherwise, whatever it is told to give up.
             member = self._member(request)
             member.assigned.clear()
-            member.assigned[request.member_epoch] = set(_places(call, request.topic_partitions))
+            member.assigned[request.member_epoch] = set(self._places(call, request.topic_partitions))
 
     def _member(self, request: Any) -> _Member:
         return self._members.setdefault((request.group_id, request.member_id), _Member())
@@ -167,7 +161,7 @@ class Commits:
         owned = set().union(*(places for number, places in member.assigned.items() if number <= generation))
         lowest = self._lowest.setdefault(peer, {})
         for topic in request.topics:
-            name = _name(call, topic.name, topic.topic_id)
+            name = self._name(call, topic.name, topic.topic_id)
             for part in topic.partitions:
                 place, offset = (name, part.partition_index), part.committed_offset
                 where = f"{peer}: group {request.group_id!r}, member {request.member_id!r}: {name}-{place[1]}"
@@ -188,7 +182,7 @@ class Commits:
         elif ApiKey.ConsumerGroupHeartbeat == request.API_KEY:
             if not reply.error_code and reply.assignment is not None:
                 member = self._members.setdefault((request.group_id, reply.member_id or request.member_id), _Member())
-                given = set(_places(call, reply.assignment.topic_partitions))
+                given = set(self._places(call, reply.assignment.topic_partitions))
                 member.assigned.setdefault(reply.member_epoch, set()).update(given)
         elif ApiKey.OffsetCommit == request.API_KEY and request.member_id:
             self._accepted(peer, call, request, reply)
@@ -203,28 +197,36 @@ class Commits:
     def _accepted(self, peer: Peer, call: Call, request: Any, reply: Any) -> None:
         member = self._member(request)
         codes = {
-            (_name(call, topic.name, topic.topic_id), part.partition_index): part.error_code
+            (self._name(call, topic.name, topic.topic_id), part.partition_index): part.error_code
             for topic in reply.topics
             for part in topic.partitions
         }
         lowest = self._lowest.setdefault(peer, {})
         for topic in request.topics:
-            name = _name(call, topic.name, topic.topic_id)
+            name = self._name(call, topic.name, topic.topic_id)
             for part in topic.partitions:
                 place = name, part.partition_index
                 if codes.get(place) == 0:
                     member.committed[place] = part.committed_offset
                     lowest.pop(place, None)
 
+    def _name(self, call: Call, name: str, topic_id: Any) -> str:
+        """Return a topic's name: newer versions have its id."""
+        if name:
+            return name
+        found = call.cluster.topics_by_id.get(topic_id)
+        if found is not None:
+            self._names[topic_id] = found.name
+        return self._names.get(topic_id, str(topic_id))
+
+    def _places(self, call: Call, topics: Any) -> Iterator[Place]:
+        for topic in topics:
+            name = self._name(call, "", topic.topic_id)
+            for index in topic.partitions:
+                yield name, index
+
     def closed(self, connection: int) -> None:
         pass
-
-
-def _places(call: Call, topics: Any) -> Iterator[Place]:
-    for topic in topics:
-        name = _name(call, "", topic.topic_id)
-        for index in topic.partitions:
-            yield name, index
 
 
 def _assignment(data: bytes | None) -> set[Place] | None:

@@ -505,6 +505,7 @@ def test_ends():
 """
 
 
+@pytest.mark.slow
 def test_what_a_test_leaves_behind_fails_it(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("from test.invariants.plugin import invariants_hold, pytest_configure\n")
     (tmp_path / "test_leaves.py").write_text(LEAVES)
