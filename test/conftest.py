@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from test.invariants import plugin
+
 # An exception that these log as an error is a mistake of ours, whatever the test did.
 WATCHED = ("kafka._runtime.loop", "kafka._runtime.network_thread", "kafka.consumer.fetch_connection", "kafka.broker")
 
@@ -25,13 +27,14 @@ class _Kept(logging.Handler):
         self.texts.append(self.format(record))
 
 
-def pytest_configure() -> None:
-    """Let Ctrl-C be heard, by the tests of it and by the programs that they start.
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the invariants. And let Ctrl-C be heard, by the tests of it and by the programs that they start.
 
     A shell that starts the run in the background has it ignored, and that is inherited.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    plugin.pytest_configure(config)
 
 
 def pytest_collection() -> None:
@@ -46,6 +49,9 @@ def pytest_runtest_teardown() -> None:
     """Give Ctrl-C back to the tests that come next: a Spark driver in the process keeps it for itself."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+invariants_hold = plugin.invariants_hold
 
 
 @pytest.fixture(autouse=True)

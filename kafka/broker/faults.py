@@ -1,4 +1,4 @@
-"""What tests order to go wrong, or want to see: errors, delays, changed replies, and the log of requests.
+"""What tests order to go wrong, or want to see: errors, delays, changed replies, the log of requests, and a watcher.
 
 The dispatcher asks :class:`Faults` about each request. With no order in force that is one look-up in an empty dict.
 """
@@ -9,7 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from kafka.broker.server.versions import ApiKeyLike, api_key_of
 from kafka.errors import IllegalArgumentError, KafkaError, kafka_errors
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka.broker.server.call import Call
+    from kafka.broker.server.connection import Connection
     from kafka.protocol.api import Request, Response
 
-__all__ = ["CLOSE", "NO_REPLY", "Exchange", "Faults", "Order", "SeenRequest", "Taken"]
+__all__ = ["CLOSE", "NO_REPLY", "Exchange", "Faults", "Order", "SeenRequest", "Taken", "Watcher"]
 
 
 class _Action:
@@ -166,15 +167,40 @@ class Taken:
     after: list[Interceptor] = field(default_factory=list)
 
 
+class Watcher(Protocol):
+    """Sees all connections, requests and replies of a cluster, on the broker's loop; it must not block or raise."""
+
+    def opened(self, connection: Connection) -> None:
+        """A client has connected."""
+        ...
+
+    def closed(self, connection: Connection) -> None:
+        """A connection has ended."""
+        ...
+
+    def arrived(self, call: Call, request: Request[Response]) -> None:
+        """A request has been read, and is served next."""
+        ...
+
+    def answered(self, call: Call, request: Request[Response], reply: Any) -> None:
+        """A reply is about to be sent, as faults have left it; None where the request has none."""
+        ...
+
+
 class Faults:
     """The orders in force, and the requests that have been seen."""
 
     #: The log of requests keeps the latest up to this many bytes of frames.
     LOG_BYTES: Final = 16 * 1024 * 1024
 
+    #: Makes the watcher of each cluster that starts; the tests of this project set it.
+    make_watcher: ClassVar[Callable[[], Watcher] | None] = None
+
     def __init__(self) -> None:
         self._orders: dict[int | None, list[Order]] = defaultdict(list)
-        self.is_active = False
+        self.watcher = None if Faults.make_watcher is None else Faults.make_watcher()
+        #: Whether the dispatcher must ask about each request.
+        self.is_active = self.watcher is not None
         self._log: deque[SeenRequest] = deque()
         self._log_bytes = 0
 
@@ -190,12 +216,12 @@ class Faults:
         orders = self._orders.get(order.api_key)
         if orders and order in orders:
             orders.remove(order)
-        self.is_active = any(self._orders.values())
+        self.is_active = self.watcher is not None or any(self._orders.values())
 
     def clear(self) -> None:
         """Take all orders back."""
         self._orders.clear()
-        self.is_active = False
+        self.is_active = self.watcher is not None
 
     def take(self, api_key: int, node_id: int, refuse: Callable[[int], Any]) -> Taken | None:
         """Return what a request that has arrived must obey, and count it; None if no order is for it.

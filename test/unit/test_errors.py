@@ -161,8 +161,15 @@ def test_a_deserialization_error_does_not_print_the_bytes():
 
 
 def test_a_corrupt_record_says_where_and_why():
-    error = errors.CorruptRecordError(offset=12, reason="checksum")
-    assert (error.offset, error.reason, error.errno) == (12, "checksum", 2)
+    error = errors.CorruptRecordError(
+        "this batch is damaged", topic_partition=TopicPartition("t", 1), offset=12, reason="checksum"
+    )
+    text = "this batch is damaged (topic_partition=TopicPartition(topic='t', partition=1), offset=12, reason=checksum)"
+    assert str(error) == f"[Error 2] CorruptRecordError: {text}"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    with pytest.raises(errors.CorruptRecordError) as caught:
+        errors.check_error(error)
+    assert (caught.value.offset, caught.value.reason) == (12, "checksum")
 
 
 def test_families_that_need_a_person_are_not_retriable():

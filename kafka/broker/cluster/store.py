@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sys
 import zlib
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import IO, Any, Final, Literal
 
 from kafka.errors import IllegalStateError
 
-__all__ = ["Store", "Table", "open_private"]
+__all__ = ["Store", "Table", "open_private", "sync_directory"]
 
 log = logging.getLogger("kafka.broker")
 
@@ -118,6 +119,12 @@ class Store:
         if self._fsync:
             os.fsync(self._file.fileno())
 
+    def _sync_name(self) -> None:
+        """Have the file's name on the disk: after a loss of power a file without one is gone, with all its changes."""
+        if self._fsync:
+            assert self._path is not None
+            sync_directory(self._path.parent)
+
     def _read(self, path: Path) -> None:
         """Read the file. A line that a crash has cut short is dropped; a damaged one is not passed over.
 
@@ -136,6 +143,7 @@ class Store:
             self.table(name).load(key, value)
         self._lines = len(entries)
         self._file = open_private(path, "ab")
+        self._sync_name()
         if len(entries) > len(lines):
             self._file.write(b"\n")
             self._flush()
@@ -157,8 +165,20 @@ class Store:
             os.fsync(out.fileno())
         self._file.close()
         fresh.replace(self._path)
+        self._sync_name()
         self._file = open_private(self._path, "ab")
         self._lines = sum(map(len, self._tables.values()))
+
+
+def sync_directory(path: Path) -> None:
+    """Have the names in a directory on the disk."""
+    if sys.platform == "win32":
+        return  # directories cannot be opened there, and need not be
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def open_private(path: Path, mode: Literal["ab", "ab+", "wb"]) -> IO[bytes]:

@@ -114,20 +114,37 @@ class Dispatcher:
             return f"{name} is not served"
         return f"{name} version {version} is not served, only {offered[0]} to {offered[1]}"
 
-    # With orders of a test in force
+    # With orders of a test in force, or a watcher
 
     def _serve_with_orders(
         self, call: Call, request: Request[Response], api_key: int
     ) -> Awaitable[Parts | None] | Parts | None:
-        taken = self._cluster.faults.take(api_key, call.node.node_id, lambda code: refuse(call, request, code))
-        if taken is None:
-            reply = handler(api_key)(call, request)
-            if isawaitable(reply):
-                return _finish(reply, call.header.correlation_id)
-            return None if reply is None else reply.frame_parts(call.header.correlation_id)
-        return self._obey(call, request, api_key, taken)
+        faults = self._cluster.faults
+        if faults.watcher is not None:
+            faults.watcher.arrived(call, request)
+        taken = faults.take(api_key, call.node.node_id, lambda code: refuse(call, request, code))
+        reply: Any = handler(api_key)(call, request) if taken is None else self._obey(call, request, api_key, taken)
+        return self._answer_later(call, request, reply) if isawaitable(reply) else self._answer(call, request, reply)
 
-    async def _obey(self, call: Call, request: Request[Response], api_key: int, taken: Taken) -> Parts | None:
+    async def _answer_later(self, call: Call, request: Request[Response], reply: Awaitable[Any]) -> Parts | None:
+        return self._answer(call, request, await reply)
+
+    def _answer(self, call: Call, request: Request[Response], reply: Any) -> Parts | None:
+        if reply is CLOSE:
+            call.connection.abort()
+            return None
+        watcher = self._cluster.faults.watcher
+        if watcher is not None:
+            watcher.answered(call, request, reply)
+        if reply is None:
+            return None
+        # A reply that a test returns need not be bound to a version.
+        version = call.version if getattr(reply, "API_VERSION", None) is None else None
+        parts: Parts = reply.frame_parts(call.header.correlation_id, version)
+        return parts
+
+    async def _obey(self, call: Call, request: Request[Response], api_key: int, taken: Taken) -> Any:
+        """Return the reply that orders leave of the API's; CLOSE, or None where the request has none."""
         for seconds in taken.delays:
             await self._cluster.sleep(seconds)
         exchange = Exchange(request, None, call)
@@ -140,19 +157,13 @@ class Dispatcher:
                 return None
             exchange.reply = reply
             reply = _after(exchange, taken.after)
-        if reply is CLOSE:
-            call.connection.abort()
-            return None
         if reply is NO_REPLY:
             await asyncio.get_running_loop().create_future()
-        if not request.expect_response():
-            if reply is taken.reply:
-                call.connection.refuse("a Produce request with acks=0, which has no reply, failed as a test ordered")
-            return None
-        # A reply that a test returns need not be bound to a version.
-        version = call.version if getattr(reply, "API_VERSION", None) is None else None
-        parts: Parts = reply.frame_parts(call.header.correlation_id, version)
-        return parts
+        if reply is CLOSE or request.expect_response():
+            return reply
+        if reply is taken.reply:
+            call.connection.refuse("a Produce request with acks=0, which has no reply, failed as a test ordered")
+        return None
 
 
 def _after(exchange: Exchange, interceptors: Iterable[Interceptor]) -> Any:

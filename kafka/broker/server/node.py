@@ -248,10 +248,14 @@ class Listener:
         if not self.is_open:
             connection.abort()
         self.connections.add(connection)
+        if (watcher := self.node.cluster.faults.watcher) is not None:
+            watcher.opened(connection)
 
     def closed(self, connection: Connection) -> None:
         """A connection has ended."""
         self.connections.discard(connection)
+        if (watcher := self.node.cluster.faults.watcher) is not None:
+            watcher.closed(connection)
 
 
 def _close_if_not_taken(client: socket.socket, task: asyncio.Task[None]) -> None:

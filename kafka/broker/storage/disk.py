@@ -29,7 +29,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
-from kafka.broker.cluster.store import Store, open_private
+from kafka.broker.cluster.store import Store, open_private, sync_directory
 from kafka.broker.storage import Storage
 from kafka.broker.storage.log import Log
 from kafka.broker.storage.segment import DiskSegment, Segment
@@ -75,12 +75,13 @@ class DiskStorage(Storage):
         directory.parent.mkdir(mode=0o700, exist_ok=True)
         directory.mkdir(mode=0o700, exist_ok=True)
         if self._fsync:
-            _sync_directory(directory.parent)
+            sync_directory(self._path)
+            sync_directory(directory.parent)
 
         def make_segment(base_offset: int, created_ms: int) -> DiskSegment:
             segment = DiskSegment(directory / f"{base_offset:020}.log", base_offset, created_ms)
             if self._fsync:
-                _sync_directory(directory)
+                sync_directory(directory)
             return segment
 
         def start_moved(offset: int) -> None:
@@ -191,17 +192,6 @@ def _write(path: Path, data: bytes, *, fsync: bool = False) -> None:
         if fsync:
             file.flush()
             os.fsync(file.fileno())
-
-
-def _sync_directory(path: Path) -> None:
-    """Have the names in a directory on the disk."""
-    if sys.platform == "win32":
-        return  # directories cannot be opened there, and need not be
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 # Indexes

@@ -62,6 +62,16 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
 }
 
 
+@pytest.fixture(scope="session", autouse=True)
+def pipe_of_libuv() -> None:
+    """Have libuv open the pipe that it keeps for the life of the process before a test must leave nothing open."""
+    try:
+        import uvloop
+    except ImportError:
+        return
+    uvloop.new_event_loop().close()
+
+
 def run_on(make_loop: Callable[[], asyncio.AbstractEventLoop], main: Coroutine[Any, Any, Any]) -> Any:
     """Run a coroutine on a new event loop, which no task may outlive and on which nothing may fail unseen."""
     loop = make_loop()

@@ -135,6 +135,17 @@ def fetch(version: int, epoch: int, session: int = 0, topics: bool = True) -> An
     )
 
 
+def test_an_error_of_sessions_waits_for_a_fetch_that_continues_one(broker: Broker) -> None:
+    with Wire(broker.port()) as client:
+        broker.fail("Fetch", "INVALID_FETCH_SESSION_EPOCH")
+        reply = client.ask(fetch(12, 0))
+        assert reply.error_code == 0
+        assert client.ask(fetch(12, -1, reply.session_id)).error_code == 0, "it ends the session"
+        session = client.ask(fetch(12, 0)).session_id
+        reply = client.ask(fetch(12, 1, session, topics=False))
+        assert (reply.error_code, reply.responses) == (71, [])
+
+
 def test_a_fetch_fails_at_the_partitions_that_its_session_remembers(broker: Broker) -> None:
     with wire(broker, broker.leader("events")) as client:
         broker.move_leader(("events", 0), broker.leader("events"))

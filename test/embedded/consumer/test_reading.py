@@ -9,6 +9,7 @@ from itertools import islice
 
 import pytest
 
+from kafka import KafkaProducer
 from kafka.broker import Broker
 from kafka.consumer import ConsumerRebalanceListener, KafkaConsumer
 from kafka.errors import (
@@ -48,6 +49,28 @@ def test_records_that_are_written_while_it_waits_come_at_once(broker: Broker, ma
     before = time.monotonic()
     assert [record.value for record in read(consumer, 1)] == [b"late"]
     assert time.monotonic() - before < 15  # a busy machine adds to it; the long poll would take 20
+
+
+def test_a_reader_of_committed_records_waits_at_the_broker_for_the_end_of_a_transaction(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="t") as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("events", b"open", partition=0).get(30)
+        consumer = make_consumer(isolation_level="read_committed", fetch_max_wait_ms=20_000)
+        consumer.assign([tp()])
+        deadline = time.monotonic() + TIMEOUT
+        while not any(seen.name == "Fetch" for seen in broker.requests):
+            assert consumer.poll(timeout_ms=10) == {}
+            assert time.monotonic() < deadline
+        broker.forget_requests()
+        for _ in range(3):
+            producer.send("events", b"more", partition=0).get(30)
+            assert consumer.poll(timeout_ms=100) == {}
+        assert [seen.name for seen in broker.requests if seen.name == "Fetch"] == []
+        producer.commit_transaction()
+        assert [record.value for record in read(consumer, 4)] == [b"open", b"more", b"more", b"more"]
 
 
 def test_poll_returns_no_more_than_asked_for_and_serves_partitions_in_turn(

@@ -326,13 +326,14 @@ def test_a_right_that_is_taken_away_is_raised_and_reading_goes_on_when_it_is_bac
     if api == "Heartbeat" and protocol == "consumer":
         api = "ConsumerGroupHeartbeat"
 
-    def deny(exchange: Any) -> None:
+    def deny(exchange: Any) -> Any:
         if api == "Fetch":
             for topic in exchange.reply.responses:
                 for data in topic.partitions:
                     data.error_code, data.records = 29, None
         else:
-            exchange.reply.error_code = 30
+            exchange.reply = type(exchange.reply)(error_code=30)
+        return exchange.reply
 
     denial = broker.intercept(api, deny)
     if api == "Fetch":

@@ -6,6 +6,7 @@ import gc
 import logging
 import pickle
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -152,9 +153,17 @@ def test_a_client_can_be_copied_and_pickled_and_forgets_its_connections(client: 
 
 
 def test_a_client_that_is_collected_closes_its_connections(broker: Broker) -> None:
+    def connections() -> int:
+        return broker.run(lambda cluster: sum(len(node.listener.connections) for node in cluster.nodes.values()))
+
     client = SimpleClient(broker.bootstrap_servers)
+    client.send_produce_request([HELLO])
+    assert connections() >= 1
     del client
-    gc.collect()  # a connection left open would warn, and warnings are errors here
+    gc.collect()  # a socket that is collected without being closed would warn, and warnings are errors here
+    deadline = time.monotonic() + 30
+    while connections():
+        assert time.monotonic() < deadline
 
 
 # Producers

@@ -128,7 +128,7 @@ def test_an_answer_that_says_nothing_may_come_after_the_append(make, broker, top
 def spoil(exchange, code):
     for entry in exchange.reply.responses:
         for part in entry.partition_responses:
-            part.error_code = code
+            part.error_code, part.base_offset = code, -1
 
 
 def test_a_broker_that_never_accepts_a_number_is_not_asked_without_pause(make, broker, topic):

@@ -296,7 +296,7 @@ def test_one_topic_without_rights_harms_no_other(make, broker, topic):
             name = entry.name or producer._core.cluster.topic_name_for_id(entry.topic_id) or wanted.get(entry.topic_id)
             if name.endswith("-bad"):
                 for part in entry.partition_responses:
-                    part.error_code = TopicAuthorizationFailedError.errno
+                    part.error_code, part.base_offset = TopicAuthorizationFailedError.errno, -1
 
     with broker.intercept("Produce", refuse):
         for number in range(30):
@@ -326,7 +326,8 @@ def test_an_error_after_a_lost_reply_says_that_the_outcome_is_unknown(make, brok
         if seen[0] == 1:
             return CLOSE
         for entry in exchange.reply.responses:
-            entry.partition_responses[0].error_code = 29
+            part = entry.partition_responses[0]
+            part.error_code, part.base_offset = 29, -1
         return None
 
     with broker.intercept("Produce", trouble, times=2), pytest.raises(OutcomeUnknownError) as caught:

@@ -640,7 +640,21 @@ def test_what_init_is_refused_for_can_be_mended(broker, topic, make):
     assert committed(broker, topic) == [b"x"]
 
 
-def test_the_state_is_part_of_health(topic, producer):
+def test_the_state_is_part_of_health(broker, topic, producer):
+    def found():
+        health = producer.health()["transaction"]
+        assert health["transactional_id"] == topic
+        return health["state"], health["error"]
+
+    assert found() == ("ready", None)
     producer.begin_transaction()
-    found = producer.health()["transaction"]
-    assert (found["transactional_id"], found["state"], found["error"]) == (topic, "in a transaction", None)
+    assert found() == ("in a transaction", None)
+    broker.fail("Produce", [TopicAuthorizationFailedError])
+    with pytest.raises(TopicAuthorizationFailedError) as caught:
+        producer.send(topic, b"0").get(WAIT)
+    state, error = found()
+    assert state == "in a transaction that must be aborted"
+    assert str(caught.value) in error
+    assert "abort_transaction() lets the producer continue" in error
+    producer.abort_transaction()
+    assert found() == ("ready", None)

@@ -70,6 +70,8 @@ def test_counts_are_common_and_let_the_fastest_run_long_enough():
 def test_a_library_that_would_run_too_long_gets_its_own_count():
     counts = plan_counts({"fast": 1e-6, "slow": 1e-3}, want_s=0.35, most_s=1.0, same=False)
     assert counts == {"fast": 350_000, "slow": 1000}
+    counts = plan_counts({"fast": 1e-3, "barely": 2e-3, "slow": 4e-3}, want_s=0.5, most_s=1.0, same=False)
+    assert counts == {"fast": 500, "barely": 500, "slow": 250}, "only those that would take longer than most_s"
 
 
 def test_same_count_is_kept_at_any_price():

@@ -40,20 +40,22 @@ def test_list_names_the_cases(capsys):
 def test_describe_is_json_of_all_that_is_declared(capsys):
     told = json.loads(said(capsys, nothing, "--describe"))
     assert [case["name"] for case in told["cases"]] == ["one", "two"]
-    assert told["targets"][0]["at_least"] == 2
-    assert told["settings"] == {"linger": 5}
+    assert told["cases"][1]["start"] == 5
+    assert [(target["case"], target["peer"], target["at_least"]) for target in told["targets"]] == [("one", "kio", 2)]
+    assert (told["title"], told["unit"], told["impls"]) == ("test", "record", ["purekafka", "kio"])
+    assert (told["settings"], told["needs_broker"], told["set_up_impl"]) == ({"linger": 5}, False, "")
 
 
 def test_a_run_prints_one_line_and_counts_what_the_operations_handled(capsys):
-    counts = []
-    job = Job(counts.append, records=10, bytes=1000, digest="d", extra=lambda: {"p99_ms": 1.5})
+    counts, cpu = [], iter([7.0, 7.5])
+    job = Job(counts.append, records=10, bytes=1000, digest="d", extra=lambda: {"p99_ms": 1.5}, cpu_s=lambda: next(cpu))
     line = json.loads(said(capsys, lambda *_: job, "--impl", "kio", "--case", "two", "--count", "50"))
     assert counts == [5, 50]  # the warm-up, then what is timed
     assert (line["impl"], line["case"], line["count"]) == ("kio", "two", 50)
     assert (line["records"], line["bytes"]) == (500, 50_000)
     assert (line["digest"], line["p99_ms"]) == ("d", 1.5)
-    assert line["cpu_s"] >= 0
-    assert line["wall_s"] > 0
+    assert line["cpu_s"] == 0.5, "from the end of the warm-up to the end of the run"
+    assert 0 < line["wall_s"] < 60
 
 
 def test_what_a_library_cannot_do_is_told_not_raised(capsys):

@@ -14,6 +14,12 @@ from kafka.protocol.fetch import FetchRequest, FetchResponse
 from kafka.protocol.metadata import MetadataRequest
 
 
+@pytest.fixture(autouse=True)
+def no_watcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checker of the invariants would keep the faults active."""
+    monkeypatch.setattr(Faults, "make_watcher", None)
+
+
 def test_errors_are_given_in_any_form() -> None:
     assert [error_code(error) for error in (16, NotCoordinatorError, NotCoordinatorError("x"), None)] == [
         16,

@@ -59,9 +59,12 @@ def handle(call: Call[FetchResponse], request: FetchRequest) -> FetchResponse | 
 
 
 def refuse(call: Call[FetchResponse], request: FetchRequest, code: int) -> FetchResponse | None:
-    """Give the error to each partition of the request and its session; to the whole reply only a session's."""
+    """Give the error to each partition of the request and its session; to the whole reply only a session's.
+
+    An error of sessions waits for a request that continues one.
+    """
     if call.version >= _SESSIONS_FROM and code in _SESSION_CODES:
-        return call.response(error_code=code)
+        return call.response(error_code=code) if request.session_epoch > INITIAL else None
     try:
         session, requested = _continue(call, request)
     except SessionRefused:

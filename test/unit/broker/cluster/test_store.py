@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+from stat import S_ISDIR
 
 import pytest
 
@@ -155,3 +157,27 @@ def test_a_rewritten_file_is_on_the_disk_before_it_takes_the_old_one_s_name(
     store.close()
     inode = path.stat().st_ino
     assert done.index(("fsync", inode)) < done.index(("rename", inode))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="directories cannot be opened there, and need not be")
+def test_the_name_of_a_new_and_of_a_rewritten_file_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    rename = Path.replace
+
+    def note_rename(source: Path, target: Path) -> Path:
+        done.append("rename")
+        return rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", lambda fd: done.append("directory" if S_ISDIR(os.fstat(fd).st_mode) else "file"))
+    monkeypatch.setattr(Path, "replace", note_rename)
+    store = Store(tmp_path / "tables", fsync=True)
+    assert done == ["directory"]
+    store.table("t")["k"] = 1
+    assert done == ["directory", "file"]
+    store.close()
+    assert done == ["directory", "file", "file", "rename", "directory"]
+    done.clear()
+    Store(tmp_path / "without").close()
+    assert done == ["file", "rename"]
