@@ -231,6 +231,7 @@ class Member:
 
     def see(self, partition: TopicPartition, offset: int, value: bytes, *, decoded: bool = True) -> None:
         log = self.world.logs[partition]
+        self.world.saw(self.name, partition, offset)
         self.check(partition, offset)
         assert bytes(value) in log.shown.get(offset, ()), f"{partition}: {value!r} was never at {offset}"
         assert not decoded or not value.startswith(b"refused")
@@ -296,6 +297,7 @@ class Member:
         assert self.is_alone, f"{error!r} despite of auto_offset_reset"
         start = self.world.broker.offsets(*partition)[0]
         at = self.at[partition]
+        self.world.note(f"{self.name}: {error!r}"[:200])
         nowhere = self.world.flavour == "cut" or isinstance(error, NoOffsetForPartitionError)
         assert nowhere or at is None or min(at) < start, f"{error!r} but the log begins at {start}"
         target = start
@@ -341,6 +343,7 @@ class Member:
     async def take(self, way: str, count: int, partition: TopicPartition) -> int:
         """Take records, for a moment if there are none."""
         work = self.way(way, count, partition)
+        self.world.story.append(f"    {self.name}.{way}")
         try:
             if self.world.face == "threads" or way in {"poll", "peek", "columns", "getmany"}:
                 return await work()
@@ -475,6 +478,8 @@ class Consumers(faults.Faults, Kind):
         self.observed: dict[TopicPartition, set[int]] = {partition: set() for partition in ALL}
         self.members: list[Member] = []
         self.born = self.count = 0
+        self.run = (0, 0)
+        """The offsets in the last line of the story."""
         self.sequences: dict[tuple[int, TopicPartition], int] = {}
         self.open: dict[TopicPartition, tuple[int, list[tuple[int, list[bytes]]]]] = {}
 
@@ -868,6 +873,16 @@ class Consumers(faults.Faults, Kind):
             return
         if found.covers().get(chosen) == offset:
             assert self.committed(chosen) == offset, f"commit() returned, {self.committed(chosen)} is stored"
+
+    def saw(self, name: str, partition: TopicPartition, offset: int) -> None:
+        """Note which offsets came, in one line as long as they follow each other."""
+        line, (begun, end) = f"    {name} got {partition.topic}-{partition.partition} ", self.run
+        if self.story and end == offset and self.story[-1] == f"{line}{begun}..{end - 1}":
+            self.story.pop()
+        else:
+            begun = offset
+        self.run = begun, offset + 1
+        self.story.append(f"{line}{begun}..{offset}")
 
     async def look(self, member: int, partition: int) -> None:
         """Ask for position, committed offset, lag, paused partitions and health."""
