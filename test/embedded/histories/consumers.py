@@ -704,8 +704,10 @@ class Consumers(faults.Faults, Kind):
             return
         member = self.make(topics, 0)
         if self.face == "threads":
-            with suppress(KafkaError):
-                member.consumer.poll(timeout_ms=int(30 * cut))
+            try:
+                member.see_records(member.consumer.poll(timeout_ms=int(30 * cut)))
+            except REFUSALS as error:
+                await member.refused(error)
             await member.close()
             return
         with suppress(CutShort, ConsumerStoppedError):
@@ -803,8 +805,8 @@ class Consumers(faults.Faults, Kind):
         before = self.broker.offsets(*chosen)
         possible: set[int] | None = {before[0]} if where == "beginning" else None
         if where == "committed":
-            if self.broker.committed(GROUP, *chosen) is None and found.is_alone:
-                return  # auto_offset_reset is none
+            if self.broker.committed(GROUP, *chosen) is None and (found.is_alone or self.face == "asyncio"):
+                return  # auto_offset_reset is none; or the position stays, as with aiokafka
             possible = {self.committed(chosen)}
         with suppress(IllegalStateError if self.mode != "alone" else ()):
             with suppress(KafkaTimeoutError):
