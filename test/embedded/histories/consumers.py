@@ -159,6 +159,8 @@ class Member:
         """What its listener does besides: a number, to choose from."""
         self.skips = True
         self.owned: set[TopicPartition] = set()
+        #: Revoked: in asyncio the consumer unassigns them when the task of the listener has ended.
+        self.revoked: set[TopicPartition] = set()
         #: Where each partition may continue; None if that is not known.
         self.at: dict[TopicPartition, set[int] | None] = {}
         #: Assigned, and not known yet where it continues: at the committed offset.
@@ -188,12 +190,14 @@ class Member:
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         for partition in partitions:
             self.owned.add(partition)
+            self.revoked.discard(partition)
             self.at[partition] = {self.world.committed(partition)}
             self.fresh.add(partition)
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
         for partition in partitions:
             self.owned.discard(partition)
+            self.revoked.add(partition)
             self.at.pop(partition, None)
             for known in (self.fresh, self.moved, self.paused):
                 known.discard(partition)
@@ -557,7 +561,8 @@ class Consumers(faults.Faults, Kind):
         await super().do(step)
         for member in self.members:
             if not member.is_alone:
-                assert set(member.consumer.assignment()) <= member.owned, f"{member.name} was not told"
+                told = member.owned | member.revoked
+                assert set(member.consumer.assignment()) <= told, f"{member.name} was not told"
         self.check_committed()
 
     def member(self, number: int) -> Member | None:
