@@ -499,7 +499,10 @@ class RecordReader:
                 self._at_end = True
                 return
             self._position = header.end
-        self.next_offset, self.leader_epoch = max(self.next_offset, self._behind(header)), -1  # the epoch may be damaged
+        self.next_offset, self.leader_epoch = (
+            max(self.next_offset, self._behind(header)),
+            -1,
+        )  # the epoch may be damaged
         self._header = None
 
     def _behind(self, damaged: BatchHeader) -> int:
