@@ -316,7 +316,6 @@ class Member:
     def way(self, way: str, count: int, partition: TopicPartition) -> Callable[[], Awaitable[int]]:
         """Return a call that takes records and looks at them."""
         threads = self.world.face == "threads"
-        one: Callable[[], Awaitable[Any]]
 
         async def take() -> int:
             if way == "poll":
@@ -605,9 +604,7 @@ class Consumers(faults.Faults, Kind):
         for size in sizes:
             batch, values = values[:size], values[size:]
             keys = [b"%d" % (number % 7) for number in range(size)]
-            first = self.broker.append_many(
-                where.topic, list(zip(keys, batch, strict=True)), partition=where.partition
-            )
+            first = self.broker.append_many(where.topic, list(zip(keys, batch, strict=True)), partition=where.partition)
             self.logs[where].show(first, batch)
 
     async def transact(self, partition: int, size: int, how: str) -> None:
@@ -696,7 +693,9 @@ class Consumers(faults.Faults, Kind):
                 if other is not member and other.topics:
                     await other.take("poll", 5, ALL[0])
             await asyncio.wait({starting}, timeout=0.005)
-            assert time.monotonic() < begun + 60 + 20, f"start() of {member.name} takes {time.monotonic() - begun:.1f} s"
+            assert time.monotonic() < begun + 60 + 20, (
+                f"start() of {member.name} takes {time.monotonic() - begun:.1f} s"
+            )
         try:
             await starting
         except KafkaError as error:  # faults may last as long as it waits

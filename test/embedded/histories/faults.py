@@ -19,10 +19,14 @@ GROUP = (14, 15, 16)
 PRODUCE = (3, 6, 7, 19, 56)
 
 
-def steps(rng: random.Random, codes: dict[str, Sequence[int]], nodes: int, *, silence: bool = True) -> list[Step]:
+#: Members wait for the answers to these as long as a rebalance may last.
+PATIENT = ("JoinGroup", "SyncGroup")
+
+
+def steps(rng: random.Random, codes: dict[str, Sequence[int]], nodes: int) -> list[Step]:
     """Return some faults to choose from; `codes` are the errors of each API."""
     api = rng.choice(list(codes))
-    fates = ["close", "silence"] if silence else ["close"]
+    fates = ["close"] if api in PATIENT else ["close", "silence"]
     lost = {"api": api, "fate": rng.choice(fates), "before": rng.random() < 0.5, "times": rng.randint(1, 2)}
     return [
         Step("fail", {"api": api, "code": rng.choice(codes[api]), "times": rng.choice([1, 1, 2, 4])}),

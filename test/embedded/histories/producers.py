@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +26,7 @@ from kafka.broker import Broker
 from kafka.errors import KafkaError, KafkaTimeoutError
 
 from . import faults
-from .history import GRACE, CutShort, Kind, Step, chooser
+from .history import GRACE, CutShort, Kind, Step, chooser, now
 
 NODES = 3
 TOPICS = {"a": 3, "b": 2}
@@ -49,6 +51,8 @@ STEPS = {
     "rest": 5,
     "fault": 22,
     "outage": 1,
+    "trickle": 2,
+    "crowd": 3,
 }
 
 
@@ -62,6 +66,8 @@ class Sent:
     partition: int | None
     future: Any = None
     when: float = field(default_factory=time.monotonic)
+    #: Which of several threads or tasks has sent it.
+    line: int = 0
     #: Whether it may be in the log: "no" if send() has raised, "maybe" if that was interrupted.
     may_be: str = "yes"
     calls: list[Any] = field(default_factory=list)
@@ -79,7 +85,7 @@ class Producers(faults.Faults, Kind):
         rng = self.rng
         self.acks: Any = rng.choice(["all", "all", "all", "all", 1, 0])
         self.idempotent = self.acks == "all" and rng.random() < 0.85
-        self.delivery = rng.choice([0.8, 3.0, 20.0])
+        self.delivery = rng.choice([0.8, 15.0, 15.0])
         self.options: dict[str, Any] = {
             "acks": self.acks,
             "enable_idempotence": self.idempotent,
@@ -128,6 +134,15 @@ class Producers(faults.Faults, Kind):
                 arguments = {"in_flight": rng.random() < 0.5}
             elif name == "close":
                 arguments = {"timeout": rng.choice([0, 0.02, 1.0, None])}
+            elif name == "crowd":
+                arguments = {"topic": topic, "partition": rng.choice([None, partition]), "count": rng.choice([5, 50])}
+            elif name == "trickle":
+                arguments = {
+                    "partition": partition,
+                    "topic": topic,
+                    "count": rng.choice([3, 6]),
+                    "silent": rng.randint(1, 4),
+                }
             elif name == "rest":
                 arguments = {"seconds": rng.choice([0.0, 0.005, 0.03])}
             elif name == "outage":
@@ -166,10 +181,10 @@ class Producers(faults.Faults, Kind):
     # What must hold
 
     def check_times(self) -> None:
-        now = time.monotonic()
+        moment = time.monotonic()
         for sent in self.sent:
-            if sent.future is not None and now > sent.when + self.delivery + GRACE:
-                assert sent.future.done(), f"{sent.value[:12]!r} has waited for {now - sent.when:.1f} s"
+            if sent.future is not None and moment > sent.when + self.delivery + GRACE:
+                assert sent.future.done(), f"{sent.value[:12]!r} has waited for {moment - sent.when:.1f} s"
 
     def outcome(self, sent: Sent) -> Any:
         """Return what is known of a record of a closed producer: its metadata or its error."""
@@ -198,8 +213,10 @@ class Producers(faults.Faults, Kind):
             future.add_callback(sent.calls.append)
             future.add_errback(sent.calls.append)
 
-    async def add(self, topic: str, partition: int | None, value: bytes, key: bytes | None = None) -> None:
-        sent = Sent(self.born, value, topic, partition)
+    async def add(
+        self, topic: str, partition: int | None, value: bytes, key: bytes | None = None, *, line: int = 0
+    ) -> None:
+        sent = Sent(self.born, value, topic, partition, line=line)
         self.sent.append(sent)
         try:
             sent.future = await self.call(
@@ -301,6 +318,27 @@ class Producers(faults.Faults, Kind):
         for sent in many[1:]:
             sent.may_be = "maybe"  # has no future: what becomes of it is what becomes of the batch
 
+    async def crowd(self, topic: str, partition: int | None, count: int) -> None:
+        """Send from several threads, or tasks, at the same time."""
+        lines = [self.values(count, 10) for _ in range(4)]
+        if self.face == "asyncio":
+            await asyncio.gather(*(self.add_line(topic, partition, line, n + 1) for n, line in enumerate(lines)))
+            return
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            with ThreadPoolExecutor(len(lines)) as pool:
+                for done in [
+                    pool.submit(now, self.add_line(topic, partition, line, n + 1)) for n, line in enumerate(lines)
+                ]:
+                    done.result()
+        finally:
+            sys.setswitchinterval(before)
+
+    async def add_line(self, topic: str, partition: int | None, values: list[bytes], line: int) -> None:
+        for value in values:
+            await self.add(topic, partition, value, line=line)
+
     # What else the application calls
 
     async def flush(self, timeout: float | None) -> None:
@@ -354,6 +392,13 @@ class Producers(faults.Faults, Kind):
             for node in range(1, NODES + 1):
                 self.broker.start_node(node)
 
+    async def trickle(self, topic: str, partition: int, count: int, silent: int) -> None:
+        """Send a few at a time while brokers do not answer: some expire, and those behind them must not wait for them."""
+        await self.lose("Produce", "silence", silent % 2 == 0, silent)
+        for _ in range(count):
+            await self.send(topic, 60, partition, 3)
+            await asyncio.sleep(0.2)
+
     # The end
 
     async def finish(self) -> None:
@@ -366,15 +411,15 @@ class Producers(faults.Faults, Kind):
             await asyncio.sleep(0)  # callbacks are called by the event loop
             await asyncio.sleep(0)
         self.check_log()
-        outcome = self.outcome(last) if last.future is not None else None
-        assert self.delivery < 10 or not isinstance(outcome, BaseException), f"nothing fails any more: {outcome!r}"
+        assert last.future is not None, "nothing fails any more, and send() raises"
+        assert self.delivery < 10 or not isinstance(self.outcome(last), BaseException), "nothing fails any more"
 
     def check_log(self) -> None:
         places: dict[bytes, list[tuple[str, int, int]]] = {}
         for where in ALL:
             for record in self.broker.records(*where):
                 places.setdefault(record.value, []).append((*where, record.offset))
-        numbers = {sent.value: (sent.producer, number) for number, sent in enumerate(self.sent)}
+        numbers = {sent.value: ((sent.producer, sent.line), number) for number, sent in enumerate(self.sent)}
         assert places.keys() <= numbers.keys(), "the log has records that nobody sent"
         for sent in self.sent:
             self.check_record(sent, places.get(sent.value, []))
@@ -395,21 +440,28 @@ class Producers(faults.Faults, Kind):
         if sent.future is not None:
             assert len(sent.calls) == 1, f"{what}: its callback was called {len(sent.calls)} times"
         if isinstance(outcome, BaseException):
-            assert not places or getattr(outcome, "outcome_unknown", False), f"{what} is in the log, despite {outcome!r}"
+            # All faults pass in a moment: what waits for longer waits for something that does not come.
+            expired = isinstance(outcome, KafkaTimeoutError) and self.delivery > 10
+            assert not expired, f"{what} has expired: {outcome!r}"
+            assert not places or getattr(outcome, "outcome_unknown", False), (
+                f"{what} is in the log, despite {outcome!r}"
+            )
         elif self.acks != 0:
             where = (outcome.topic, outcome.partition, outcome.offset)
             assert where in places or (where[2] == -1 and places), f"{what} is at {places}, its future says {where}"
 
-    def check_order(self, numbers: dict[bytes, tuple[int, int]]) -> None:
+    def check_order(self, numbers: dict[bytes, tuple[tuple[int, int], int]]) -> None:
         for where in ALL:
             seen: set[bytes] = set()
-            last: dict[int, int] = {}
+            last: dict[tuple[int, int], int] = {}
             for record in self.broker.records(*where):
                 if record.value in seen:
                     continue  # a retry
                 seen.add(record.value)
                 producer, number = numbers[record.value]
-                assert number > last.get(producer, -1), f"{where}: {record.value[:12]!r} was sent before the one before it"
+                assert number > last.get(producer, -1), (
+                    f"{where}: {record.value[:12]!r} was sent before the one before it"
+                )
                 last[producer] = number
 
     async def free(self) -> None:

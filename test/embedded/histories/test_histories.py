@@ -53,5 +53,7 @@ def test_promises_hold_for_as_long_as_there_is_time(capsys: pytest.CaptureFixtur
             continue
         break
     with capsys.disabled():
-        print(f"from PUREKAFKA_SEED={first}: {histories} histories, {operations} operations, {len(failures)} violations")
+        print(
+            f"from PUREKAFKA_SEED={first}: {histories} histories, {operations} operations, {len(failures)} violations"
+        )
     assert not failures, "\n\n".join(failures)

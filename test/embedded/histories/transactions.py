@@ -244,9 +244,7 @@ class Transactions(faults.Faults, Kind):
                 continue
             return
 
-    async def fill(
-        self, transaction: Transaction, sends: list[int], offsets: bool, cut: float | None
-    ) -> None:
+    async def fill(self, transaction: Transaction, sends: list[int], offsets: bool, cut: float | None) -> None:
         number = len(self.transactions)
         for index, where in enumerate(sends):
             topic, partition = ALL[where]
@@ -285,9 +283,7 @@ class Transactions(faults.Faults, Kind):
                 return
             state = await self.state()
             if outcome == "cut":
-                if state == "in a transaction" or (state == "ready" and not possible):
-                    possible.add(end)
-                elif state == "ready":
+                if state in {"in a transaction", "ready"}:
                     possible.add(end)
                 else:  # it is known which one is under way
                     transaction.ends = possible = {"commit" if state == "committing" else "abort"}
