@@ -26,10 +26,10 @@ from kafka.coordinator.metrics import GroupCoordinatorMetrics
 from kafka.coordinator.rebalance import Rendezvous
 from kafka.coordinator.states import NO_GENERATION, Generation, MemberEvent, MemberState, next_state
 from kafka.errors import (
-    KafkaConnectionError,
     ClientClosedError,
     FencedInstanceIdError,
     IllegalGenerationError,
+    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     RebalanceInProgressError,

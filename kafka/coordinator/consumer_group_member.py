@@ -25,8 +25,8 @@ from kafka.coordinator.lookup import COMMITS
 from kafka.coordinator.rebalance import CallKind, RebalanceCall
 from kafka.coordinator.states import Generation, MemberEvent, MemberState
 from kafka.errors import (
-    KafkaConnectionError,
     FencedMemberEpochError,
+    KafkaConnectionError,
     KafkaError,
     UnknownMemberIdError,
     UnreleasedInstanceIdError,

@@ -166,7 +166,7 @@ def test_what_was_passed_in_a_later_epoch_is_no_truncation(
     while consumer.position(tp()) < end:
         try:
             consumer.poll_batches(1000) if way == "columns" else consumer.poll(100)
-        except RecordDeserializationError as error:
+        except RecordDeserializationError as error:  # noqa: PERF203
             assert error.offset is not None
             consumer.seek(tp(), error.offset + 1)
     consumer.commit()

@@ -313,7 +313,9 @@ class Member:
 
     # What it calls
 
-    def way(self, way: str, count: int, partition: TopicPartition) -> Callable[[], Awaitable[int]]:
+    def way(  # noqa: C901 - one line for each
+        self, way: str, count: int, partition: TopicPartition
+    ) -> Callable[[], Awaitable[int]]:
         """Return a call that takes records and looks at them."""
         threads = self.world.face == "threads"
 
@@ -493,7 +495,7 @@ class Consumers(faults.Faults, Kind):
     # The steps
 
     @classmethod
-    def steps(cls, rng: random.Random, length: int) -> list[Step]:
+    def steps(cls, rng: random.Random, length: int) -> list[Step]:  # noqa: C901, PLR0912 - two lines for each kind
         name_of, way_of = chooser(rng, STEPS), chooser(rng, WAYS)
         found = [Step("write", {"partition": number, "sizes": [20], "bad": [3]}) for number in range(len(ALL))]
         found.append(Step("join", {"topics": ["a", "b"], "listens": 0}))
@@ -507,7 +509,7 @@ class Consumers(faults.Faults, Kind):
             if name == "take":
                 arguments = reading
             elif name == "cut_take":
-                arguments = {**reading, "cut": rng.random()}
+                arguments = {**reading, "cuts": [round(rng.random() ** 2, 3) for _ in range(4)]}
             elif name == "write":
                 sizes = rng.choice([[1], [5], [10, 10, 10], [300], [1, 700, 2]])
                 bad = sorted(rng.sample(range(sum(sizes)), min(sum(sizes), rng.choice([0, 0, 1, 3]))))
@@ -766,10 +768,11 @@ class Consumers(faults.Faults, Kind):
             elif other.topics:
                 await other.take("poll", 5, ALL[partition])
 
-    async def cut_take(self, member: int, way: str, count: int, partition: int, cut: float) -> None:
-        """Take records, and be cancelled or interrupted."""
+    async def cut_take(self, member: int, way: str, count: int, partition: int, cuts: list[float]) -> None:
+        """Take records, and be cancelled or interrupted, some times in a row."""
         if (found := self.member(member)) is not None:
-            await found.cut_take(way, count, ALL[partition], cut)
+            for cut in cuts:
+                await found.cut_take(way, count, ALL[partition], cut)
 
     async def wake(self, member: int) -> None:
         """Call wakeup() from another thread, during a poll() or before one."""
