@@ -275,7 +275,7 @@ class FetchCollector:
 
 
 def _follow(cursor: Cursor, reader: RecordReader) -> None:
-    """Put the position where the reader is, with the epoch of what was passed, which the log is checked for (KIP-320)."""
+    """Put the position where the reader is, with the epoch of what was passed: a check of the log asks for it."""
     if cursor.position != reader.next_offset:
         cursor.advance(reader.next_offset, reader.leader_epoch)
 
