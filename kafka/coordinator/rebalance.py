@@ -244,13 +244,20 @@ class Assignments:
         added = set(partitions) - self.held()
         self.ownership.replace(partitions)
 
-        def call() -> object:
-            if not self._subscription.is_automatic:
-                return None  # the application unsubscribed a moment ago
-            self._subscription.assign_from_group(sorted(partitions))
-            return tell(self._subscription.listener, CallKind.ASSIGNED, added)
+        placed = False
 
-        await self._rendezvous.ask(RebalanceCall(CallKind.ASSIGNED, added, call))
+        def place() -> None:
+            nonlocal placed
+            if self._subscription.is_automatic and not placed:  # else the application unsubscribed a moment ago
+                self._subscription.assign_from_group(sorted(partitions))
+                placed = True
+
+        def call() -> object:
+            place()
+            return tell(self._subscription.listener, CallKind.ASSIGNED, added) if placed else None
+
+        # Once more after the call: Ctrl-C may have come before it, and the member owns these partitions all the same.
+        await self._rendezvous.ask(RebalanceCall(CallKind.ASSIGNED, added, call, place))
 
     def mark_lost(self, why: str = "") -> None:
         """Own nothing any more, because the coordinator removed this member."""

@@ -26,7 +26,6 @@ from kafka.aio import AIOKafkaConsumer
 from kafka.broker import Broker
 from kafka.errors import (
     CommitFailedError,
-    ConsumerStoppedError,
     IllegalStateError,
     KafkaError,
     KafkaTimeoutError,
@@ -539,9 +538,11 @@ class Consumers(faults.Faults, Kind):
             elif name == "leave":
                 arguments |= {"timeout": rng.choice([0, 0.5, 20])}
             elif name == "give_up":
-                arguments = {"topics": topics, "cut": rng.random()}
+                arguments = {"topics": topics, "cut": rng.random(), "again": rng.random() < 0.3}
             elif name == "subscribe":
                 arguments |= {"topics": topics, "pattern": rng.random() < 0.2}
+            elif name == "unsubscribe":
+                arguments |= {"seconds": rng.choice([0.0, 0.0, 0.03])}
             elif name in {"compact", "outage"}:
                 arguments = {}
             elif name == "rest":
@@ -704,7 +705,7 @@ class Consumers(faults.Faults, Kind):
             self.note(f"{member.name} does not start: {error!r}")
             self.members.remove(member)
 
-    async def give_up(self, topics: list[str], cut: float) -> None:
+    async def give_up(self, topics: list[str], cut: float, again: bool) -> None:
         """Cancel the start of a member, or close one that has just begun to join."""
         if self.mode == "alone" or len(self.members) >= 3:
             return
@@ -716,8 +717,14 @@ class Consumers(faults.Faults, Kind):
                 await member.refused(error)
             await member.close()
             return
-        with suppress(CutShort, ConsumerStoppedError):
+        try:
             await self.cut(cut, member.consumer.start)
+        except CutShort:
+            if again:  # a start() that was cancelled may be called again
+                member.lost(tuple(member.owned))
+                self.members.append(member)
+                await self.start(member)
+                return
         await member.close()
 
     async def leave(self, member: int, timeout: float) -> None:
@@ -743,11 +750,12 @@ class Consumers(faults.Faults, Kind):
         else:
             found.consumer.subscribe(topics, listener=found)
 
-    async def unsubscribe(self, member: int) -> None:
-        """Read nothing, and after that something again."""
+    async def unsubscribe(self, member: int, seconds: float) -> None:
+        """Read nothing, and after a moment something again."""
         if (found := self.member(member)) is None:
             return
         await found.call("unsubscribe")
+        await asyncio.sleep(seconds)
         if found.is_alone:
             found.lost(tuple(found.owned))
             await self.subscribe(member, sorted(found.topics), False)

@@ -27,7 +27,9 @@ def steps(rng: random.Random, codes: dict[str, Sequence[int]], nodes: int) -> li
     """Return some faults to choose from; `codes` are the errors of each API."""
     api = rng.choice(list(codes))
     fates = ["close"] if api in PATIENT else ["close", "silence"]
-    lost = {"api": api, "fate": rng.choice(fates), "before": rng.random() < 0.5, "times": rng.randint(1, 2)}
+    fate = rng.choice(fates)
+    times = rng.randint(1, 2) if fate == "close" else 1  # a silent request blocks those behind it, as for a hung broker
+    lost = {"api": api, "fate": fate, "before": rng.random() < 0.5, "times": times}
     return [
         Step("fail", {"api": api, "code": rng.choice(codes[api]), "times": rng.choice([1, 1, 2, 4])}),
         Step("fail", {"api": api, "code": rng.choice(codes[api]), "times": rng.choice([1, 1, 2, 4])}),

@@ -38,11 +38,13 @@ ALL = [(topic, number) for topic, count in TOPICS.items() for number in range(co
 GROUP = "movers"
 OFFSETS = TopicPartition("a", 0)
 PASSING = (14, 15, 16, 51)
+#: After these the transaction, or the producer, is done for.
+DOOMING = (29, 45, 47, 49, 59, 120)
 CODES = {
-    "AddPartitionsToTxn": (*PASSING, 29),
-    "Produce": (*faults.PRODUCE, 29, 87),
-    "AddOffsetsToTxn": PASSING,
-    "TxnOffsetCommit": (14, 15, 16, 3),
+    "AddPartitionsToTxn": (*PASSING, *PASSING, *DOOMING),
+    "Produce": (*faults.PRODUCE, *faults.PRODUCE, 87, *DOOMING),
+    "AddOffsetsToTxn": (*PASSING, *PASSING, *DOOMING),
+    "TxnOffsetCommit": (14, 15, 16, 3, *DOOMING),
     "EndTxn": PASSING,
     "InitProducerId": PASSING,
 }
