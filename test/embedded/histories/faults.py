@@ -29,7 +29,8 @@ def steps(rng: random.Random, codes: dict[str, Sequence[int]], nodes: int) -> li
     fates = ["close"] if api in PATIENT else ["close", "silence"]
     fate = rng.choice(fates)
     times = rng.randint(1, 2) if fate == "close" else 1  # a silent request blocks those behind it, as for a hung broker
-    lost = {"api": api, "fate": fate, "before": rng.random() < 0.5, "times": times}
+    # A member whose join was served and not answered stays in the group as a stranger until its session ends.
+    lost = {"api": api, "fate": fate, "before": api in PATIENT or rng.random() < 0.5, "times": times}
     return [
         Step("fail", {"api": api, "code": rng.choice(codes[api]), "times": rng.choice([1, 1, 2, 4])}),
         Step("fail", {"api": api, "code": rng.choice(codes[api]), "times": rng.choice([1, 1, 2, 4])}),
