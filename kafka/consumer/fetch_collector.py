@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kafka.consumer.fetcher import Fetcher
     from kafka.consumer.positions import Positions
     from kafka.consumer.subscription_state import SubscriptionState
+    from kafka.record.batch_reader import RecordReader
     from kafka.record.columns import Columns
     from kafka.record.consumer_record import ConsumerRecord
 
@@ -207,15 +208,10 @@ class FetchCollector:
             decoded = reader.decoded
             try:
                 new = reader.take(limit - len(rows), room)
-            except BaseException:
-                cursor.position = reader.next_offset
-                raise
-            if new:
-                rows += new
-                current.count += len(new)
-                cursor.advance(reader.next_offset, new[-1].leader_epoch)
-            else:
-                cursor.position = reader.next_offset
+            finally:
+                _follow(cursor, reader)
+            rows += new
+            current.count += len(new)
             room -= reader.decoded - decoded
             if reader.exhausted:
                 self._drained(cursor, current)
@@ -234,7 +230,7 @@ class FetchCollector:
             try:
                 columns = next(reader.columns(at_least=at_least, room=room), None)
             finally:
-                cursor.position = reader.next_offset
+                _follow(cursor, reader)
             if columns is not None:
                 current.count += len(columns)
                 return columns, room - (reader.decoded - decoded)
@@ -278,8 +274,16 @@ class FetchCollector:
         raise error
 
 
+def _follow(cursor: Cursor, reader: RecordReader) -> None:
+    """Put the position where the reader is, with the epoch of what was passed: a check of the log asks for it."""
+    if cursor.position != reader.next_offset:
+        cursor.advance(reader.next_offset, reader.leader_epoch)
+
+
 def _take_given_back(cursor: Cursor, rows: list[ConsumerRecord], limit: int) -> None:
     rows += cursor.given_back[:limit]
     del cursor.given_back[:limit]
-    cursor.position = rows[-1].offset + 1 if cursor.given_back else cursor.given_back_end
-    cursor.epoch = rows[-1].leader_epoch
+    if cursor.given_back:
+        cursor.advance(rows[-1].offset + 1, rows[-1].leader_epoch)
+    else:
+        cursor.advance(*cursor.given_back_end)

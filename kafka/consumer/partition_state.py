@@ -100,8 +100,8 @@ class Cursor:
         """The response that records are being taken from."""
         self.given_back: list[ConsumerRecord] = []
         """Records that an iteration had taken and has not returned."""
-        self.given_back_end = -1
-        """The position after these."""
+        self.given_back_end = (-1, -1)
+        """The position after these, and its epoch."""
         self.connection: object = None
         """The connection with a request for it under way. Written by the loop."""
         self.side_empty = False
@@ -155,7 +155,7 @@ class Cursor:
         if offset not in current.reader.skip_target:
             return False
         current.reader.skip()
-        self.position = offset
+        self.advance(offset, current.reader.leader_epoch)
         return True
 
     @property
@@ -268,7 +268,7 @@ class Chunk:
     two, so Ctrl-C comes before both or after both, and the records from the position on were not returned.
     """
 
-    __slots__ = ("cursor", "end", "interrupted", "records", "state")
+    __slots__ = ("cursor", "end", "end_epoch", "interrupted", "records", "state")
 
     def __init__(
         self, state: AssignedPartition, records: list[ConsumerRecord], start: int | None, epoch: int = -1
@@ -276,8 +276,8 @@ class Chunk:
         self.state = state
         self.cursor = state.cursor
         self.records = records
-        self.end = self.cursor.position
-        """The position behind all of them; it may be beyond the last one."""
+        self.end, self.end_epoch = self.cursor.position, self.cursor.epoch
+        """The position behind all of them, which may be beyond the last one, and its epoch."""
         self.interrupted = False
         """Whether the iteration must stop before the next record: for the group, a commit that is due, `wakeup`."""
         self.cursor.position, self.cursor.epoch = start, epoch
@@ -294,9 +294,9 @@ class Chunk:
         assert position is not None
         assert end is not None
         if not records or records[-1].offset < position:
-            cursor.position = end
+            cursor.advance(end, self.end_epoch)
             return False
-        cursor.given_back_end = end
+        cursor.given_back_end = end, self.end_epoch
         cursor.given_back = [record for record in records if record.offset >= position]
         return True
 

@@ -29,6 +29,7 @@ from kafka.errors import (
     ClientClosedError,
     FencedInstanceIdError,
     IllegalGenerationError,
+    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     RebalanceInProgressError,
@@ -524,18 +525,22 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         # A static member does not leave: the coordinator keeps its place while it restarts (KIP-345).
         if not leaving.member_id or self.group_instance_id is not None or self.coordinator_id is None:
             return
-        now = self.loop.time()
-        timeout = self.client.settings.request_timeout if deadline is None else max(0.0, deadline - now)
-        try:
-            node_id = self.coordinator_id
-            link = self.client.link(node_id, COMMITS)
-            await self.client.open(link, now + timeout)
-            assert link.versions is not None
-            request = join_group.leave_request(self.group_id, leaving.member_id, reason, link.versions)
-            response = await self.client.submit(node_id, request, use=COMMITS, deadline=now + timeout)
-            join_group.check_left(response)
-        except KafkaError as error:
-            log.info(NOT_CONFIRMED, self.group_id, printable(leaving.member_id), error)
+        node_id = self.coordinator_id
+        for is_last in (False, True):
+            now = self.loop.time()
+            timeout = self.client.settings.request_timeout if deadline is None else max(0.0, deadline - now)
+            try:
+                link = self.client.link(node_id, COMMITS)
+                await self.client.open(link, now + timeout)
+                assert link.versions is not None
+                request = join_group.leave_request(self.group_id, leaving.member_id, reason, link.versions)
+                response = await self.client.submit(node_id, request, use=COMMITS, deadline=now + timeout)
+                join_group.check_left(response)
+            except KafkaError as error:
+                if isinstance(error, KafkaConnectionError) and not is_last:
+                    continue  # perhaps another request was not answered; the group would wait for the session's end
+                log.info(NOT_CONFIRMED, self.group_id, printable(leaving.member_id), error)
+            return
 
     def close(self, timeout_ms: float | None = None) -> None:
         """Leave the group and stop; may be called twice."""

@@ -27,6 +27,7 @@ from kafka.coordinator.states import Generation, MemberEvent, MemberState
 from kafka.errors import (
     FencedMemberEpochError,
     InvalidRegularExpressionError,
+    KafkaConnectionError,
     KafkaError,
     UnknownMemberIdError,
     UnreleasedInstanceIdError,
@@ -359,10 +360,14 @@ class ConsumerGroupMember:
             member_epoch=_LEAVE_STATIC if static else _LEAVE,
             instance_id=owner.group_instance_id,
         )
-        timeout = None if deadline is None else max(0.0, deadline - self._loop.time())
-        try:
-            response = await owner.ask(request, "leave", timeout)
-            if response.error_code:
-                raise for_code(response.error_code)(response.error_message)
-        except KafkaError as error:
-            log.info(NOT_CONFIRMED, owner.group_id, printable(self._member_id), error)
+        for is_last in (False, True):
+            timeout = None if deadline is None else max(0.0, deadline - self._loop.time())
+            try:
+                response = await owner.ask(request, "leave", timeout)
+                if response.error_code:
+                    raise for_code(response.error_code)(response.error_message)
+            except KafkaError as error:
+                if isinstance(error, KafkaConnectionError) and not is_last and owner.coordinator_id is not None:
+                    continue  # perhaps another request was not answered; the group would wait for the session's end
+                log.info(NOT_CONFIRMED, owner.group_id, printable(self._member_id), error)
+            return

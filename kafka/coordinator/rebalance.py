@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from enum import Enum
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
@@ -52,7 +53,7 @@ class CallKind(Enum):
 class RebalanceCall:
     """A call to be made once, in the application's thread or task; the rebalance waits for `done`."""
 
-    __slots__ = ("_action", "_after", "done", "kind", "partitions")
+    __slots__ = ("_action", "_after", "begun", "done", "kind", "partitions")
 
     def __init__(
         self,
@@ -64,15 +65,22 @@ class RebalanceCall:
         self.kind = kind
         self.partitions = frozenset(partitions)
         self.done: Future[None] = Future()
+        self.begun = False
         self._action = action
         self._after = after
 
     async def run(self, application: Application) -> None:
         """Make the call. Errors of a listener come out; the rebalance continues in any case."""
         try:
+            self.begun = True  # here: from now on it comes to its end, also by Ctrl-C
             await application.call(self._action)
         finally:
             self.finish()
+
+    def leave_out(self) -> None:
+        """Let the rebalance continue without the call."""
+        self.begun = True
+        self.done.try_success(None)
 
     def finish(self) -> None:
         """Do the step after the listener, and let the rebalance continue."""
@@ -99,14 +107,16 @@ class Rendezvous:
         """Called on the loop when a call begins to wait; wakes a poll() that sleeps."""
 
     def __bool__(self) -> bool:
-        return bool(self._waiting)
+        return any(not call.begun for call in tuple(self._waiting))
 
     def take(self) -> RebalanceCall | None:
-        """Return the next call, for the caller to make."""
-        try:
-            return self._waiting.popleft()
-        except IndexError:
-            return None
+        """Return the next call, for the caller to make. It waits until it has begun: Ctrl-C may come before that."""
+        for call in tuple(self._waiting):
+            if not call.begun:
+                return call
+            with suppress(ValueError):  # the loop may have removed it
+                self._waiting.remove(call)
+        return None
 
     def post(self, call: RebalanceCall) -> RebalanceCall:
         """Add a call, without waiting for its end."""
@@ -244,13 +254,20 @@ class Assignments:
         added = set(partitions) - self.held()
         self.ownership.replace(partitions)
 
-        def call() -> object:
-            if not self._subscription.is_automatic:
-                return None  # the application unsubscribed a moment ago
-            self._subscription.assign_from_group(sorted(partitions))
-            return tell(self._subscription.listener, CallKind.ASSIGNED, added)
+        placed = False
 
-        await self._rendezvous.ask(RebalanceCall(CallKind.ASSIGNED, added, call))
+        def place() -> None:
+            nonlocal placed
+            if self._subscription.is_automatic and not placed:  # else the application unsubscribed a moment ago
+                self._subscription.assign_from_group(sorted(partitions))
+                placed = True
+
+        def call() -> object:
+            place()
+            return tell(self._subscription.listener, CallKind.ASSIGNED, added) if placed else None
+
+        # Once more after the call: Ctrl-C may have come before it, and the member owns these partitions all the same.
+        await self._rendezvous.ask(RebalanceCall(CallKind.ASSIGNED, added, call, place))
 
     def mark_lost(self, why: str = "") -> None:
         """Own nothing any more, because the coordinator removed this member."""
@@ -283,7 +300,7 @@ class Assignments:
             partitions = subscription.assigned()
         kind = CallKind.REVOKED if self.held() else CallKind.LOST
         while (call := self._rendezvous.take()) is not None:
-            call.done.try_success(None)  # this revocation replaces it
+            call.leave_out()  # this revocation replaces it
         self._lost_call = None
         try:
             if partitions:

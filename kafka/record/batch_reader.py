@@ -62,6 +62,7 @@ class RecordReader:
         "topic",
         "partition",
         "next_offset",
+        "leader_epoch",
         "decoded",
         "_buffer",
         "_position",
@@ -96,6 +97,9 @@ class RecordReader:
     next_offset: int
     """The offset to fetch from once this reader is exhausted, or to continue from after an error. It passes batches
     that hold no records for the application, and offsets that compaction removed (KAFKA-5443)."""
+    leader_epoch: int
+    """The leader epoch of the last batch before ``next_offset``, records for the application in it or not; -1 before
+    the first (KIP-320)."""
     decoded: int
     """How many bytes of records were decoded so far, before compression."""
 
@@ -127,6 +131,7 @@ class RecordReader:
         self.topic = topic
         self.partition = partition
         self.next_offset = fetch_offset
+        self.leader_epoch = -1
         self.decoded = 0
         self._buffer = buffer
         self._position = 0
@@ -233,6 +238,7 @@ class RecordReader:
             self._messages = rows[before + wanted :]
             del rows[before + wanted :]
         self.next_offset = rows[-1].offset + 1
+        self.leader_epoch = header.leader_epoch
 
     def _take_messages(self, rows: list[ConsumerRecord], count: int) -> None:
         """Hand out what is decoded already: messages of formats v0 and v1, and records that were decoded ahead."""
@@ -325,6 +331,9 @@ class RecordReader:
         self._find_next()
 
     def _close_batch(self) -> None:
+        header = self._header
+        if header is not None:
+            self.leader_epoch = header.leader_epoch
         self._header = None
         self._data = b""
         self._left = 0
@@ -369,7 +378,7 @@ class RecordReader:
             if header is None:
                 self._at_end = True
                 return None
-            position, base_offset, length, _, magic, _, attributes, last_delta, _, _, _, _, _, count = header
+            position, base_offset, length, epoch, magic, _, attributes, last_delta, _, _, _, _, _, count = header
             following = base_offset + last_delta + 1
             has_records = following > self.next_offset and count != 0 and (magic < 2 or not attributes & CONTROL)
             try:
@@ -381,7 +390,7 @@ class RecordReader:
                 self._header = found = header
                 self._following = following
             elif following > self.next_offset:
-                self.next_offset = following
+                self.next_offset, self.leader_epoch = following, epoch
             self._position = position + length + LOG_OVERHEAD
         return found
 
@@ -490,7 +499,10 @@ class RecordReader:
                 self._at_end = True
                 return
             self._position = header.end
-        self.next_offset = max(self.next_offset, self._behind(header))
+        self.next_offset, self.leader_epoch = (
+            max(self.next_offset, self._behind(header)),
+            -1,
+        )  # the epoch may be damaged
         self._header = None
 
     def _behind(self, damaged: BatchHeader) -> int:

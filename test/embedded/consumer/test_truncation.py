@@ -10,9 +10,11 @@ from kafka.errors import (
     FencedLeaderEpochError,
     LogTruncationError,
     NotLeaderForPartitionError,
+    RecordDeserializationError,
     UnknownLeaderEpochError,
     UnknownTopicOrPartitionError,
 )
+from kafka.record.batch_builder import BatchBuilder
 
 from .conftest import MakeConsumer
 from .reading import fill, read, tp
@@ -138,3 +140,43 @@ def test_a_committed_offset_is_checked_before_it_is_read_from(broker: Broker, ma
     broker.append_many("events", [b"new %d" % n for n in range(30)])
     consumer = make_consumer("events", group_id="readers")
     assert [record.offset for record in read(consumer, 30)] == list(range(10, 40))
+
+
+@pytest.mark.parametrize("way", ["columns", "skip", "aborted"])
+def test_what_was_passed_in_a_later_epoch_is_no_truncation(
+    any_broker: Broker, make_consumer: MakeConsumer, way: str
+) -> None:
+    """A position has the epoch of what is before it, also where that was no record of poll()."""
+    fill(any_broker, 5)
+    any_broker.move_leader(tp(), other_leader(any_broker))
+    if way == "aborted":
+        builder = BatchBuilder(1 << 20)
+        builder.append(0, None, b"aborted")
+        data = builder.seal(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True).data
+        any_broker.run(lambda cluster: cluster.append(cluster.partition(*tp()), data))
+        any_broker.run(lambda cluster: cluster.append_marker(cluster.partition(*tp()), 7, 0, committed=False))
+    else:
+        any_broker.append("events", b"refused")
+    end = any_broker.offsets("events")[2]
+    options = {"group_id": "g", "auto_offset_reset": "none", "isolation_level": "read_committed"}
+    consumer = make_consumer(value_deserializer=refuse if way == "skip" else None, **options)
+    consumer.assign([tp()])
+    consumer.seek(tp(), 0)
+    assert len(read(consumer, 5, max_records=5)) == 5
+    while consumer.position(tp()) < end:
+        try:
+            consumer.poll_batches(1000) if way == "columns" else consumer.poll(100)
+        except RecordDeserializationError as error:  # noqa: PERF203
+            assert error.offset is not None
+            consumer.seek(tp(), error.offset + 1)
+    consumer.commit()
+    any_broker.append("events", b"more")
+    again = make_consumer(**options)
+    again.assign([tp()])
+    assert read(again, 1)[0].offset == end
+
+
+def refuse(value: bytes) -> bytes:
+    if value == b"refused":
+        raise ValueError(value)
+    return value

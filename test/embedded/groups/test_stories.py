@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafka.broker import Broker
+from kafka.broker.faults import CLOSE
 from kafka.consumer import ConsumerRebalanceListener, KafkaConsumer
 from kafka.errors import (
     CommitFailedError,
@@ -391,3 +392,26 @@ def test_a_broker_that_answers_nothing_for_longer_than_the_session_is_outlived(
     assert set(places(read(4, one, two))) >= {(0, 1)}
     until(lambda: len(one.assignment()) == len(two.assignment()) == 2, one, two)
     assert one.commit({ALL[0]: OffsetAndMetadata(2)}) is None if ALL[0] in one.assignment() else True
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_member_whose_leave_request_is_lost_with_its_connection_leaves_over_another(
+    broker: Broker, make: Make, protocol: str
+) -> None:
+    member = make(protocol)
+    deadline = time.monotonic() + PATIENCE
+    while not member.assignment():
+        member.poll(100)
+        assert time.monotonic() < deadline
+    lost = []
+
+    def lose(exchange: Any) -> Any:
+        if lost or getattr(exchange.request, "member_epoch", -1) != -1:
+            return None
+        lost.append(exchange)
+        return CLOSE
+
+    broker.intercept("ConsumerGroupHeartbeat" if protocol == "consumer" else "LeaveGroup", lose, before=True)
+    member.close()
+    assert lost
+    assert not broker.group_members("g")

@@ -65,7 +65,7 @@ def test_records_that_an_iteration_did_not_return_are_given_back() -> None:
     cursor.returned = chunk.records[0]
     assert chunk.give_back()
     assert chunk.interrupted
-    assert ([each.offset for each in cursor.given_back], cursor.given_back_end) == ([5, 7], 9)
+    assert ([each.offset for each in cursor.given_back], cursor.given_back_end[0]) == ([5, 7], 9)
     assert cursor.position == 5
 
 

@@ -28,7 +28,8 @@ def records(*offsets: int) -> list[ConsumerRecord]:
 
 def chunk(state: SubscriptionState, *offsets: int, end: int) -> Chunk:
     cursor = state.get(A).cursor
-    start, cursor.position = cursor.position, end
+    start = cursor.position
+    cursor.advance(end, 7)
     made = state.chunk = Chunk(state.get(A), records(*offsets), start, 6)
     return made
 

@@ -134,6 +134,38 @@ def test_what_a_listener_raises_comes_out_and_the_loop_goes_on(loop):
     assert after == [1]
 
 
+def test_what_is_assigned_while_ctrl_c_comes_is_read(app, loop, monkeypatch):
+    """The group counts on this member to read it, and names it to no listener again."""
+    assign = app.subscription.assign_from_group
+
+    def interrupted(_partitions):
+        monkeypatch.setattr(app.subscription, "assign_from_group", assign)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app.subscription, "assign_from_group", interrupted)
+    task = loop.spawn(app.assignments.assign([P]))
+    app.turn()
+    with pytest.raises(KeyboardInterrupt):
+        app.poll()
+    app.turn()
+    assert task.is_done
+    assert app.subscription.assigned() == {P} == app.assignments.held()
+
+
+def test_a_call_that_ctrl_c_has_kept_from_beginning_is_made_later(app, loop):
+    task = loop.spawn(app.assignments.assign([P, Q]))
+    app.turn()
+    interrupted = app.rendezvous.take()
+    assert interrupted is not None
+    assert app.rendezvous
+    app.poll()
+    app.turn()
+    assert task.is_done
+    assert app.listener.heard == [("assigned", [])]
+    assert not app.rendezvous
+    assert app.rendezvous.take() is None
+
+
 def test_what_nobody_waits_for_any_more_does_not_happen(loop):
     meeting = Rendezvous()
     task = loop.spawn(meeting.ask(RebalanceCall(CallKind.ASSIGNED, [P], lambda: None)))
