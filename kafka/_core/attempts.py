@@ -38,6 +38,11 @@ class AttemptClient(Protocol):
     loop: Loop
     settings: ConnectionSettings
 
+    @property
+    def backoff(self) -> Backoff:
+        """The delays between attempts."""
+        ...
+
     async def refresh(self, deadline: float) -> None:
         """Ask for metadata."""
         ...
@@ -46,15 +51,14 @@ class AttemptClient(Protocol):
 class Attempts:
     """An asynchronous iterator over the attempts of one call, and the context of the present attempt."""
 
-    __slots__ = ("_backoff", "_client", "_delay", "_error", "_retries", "_what", "failures", "limit")
+    __slots__ = ("_client", "_delay", "_error", "_retry", "_what", "failures", "limit")
 
     def __init__(
-        self, client: AttemptClient, backoff: Backoff, deadline: float, what: str, *, retries: bool = True
+        self, client: AttemptClient, deadline: float, what: str, *, retry: tuple[type[KafkaError], ...] = (KafkaError,)
     ) -> None:
         self._client = client
-        self._backoff = backoff
         self._what = what
-        self._retries = retries
+        self._retry = retry
         self._error: KafkaError | None = None
         self._delay = 0.0
         self.limit: Final = deadline
@@ -74,9 +78,9 @@ class Attempts:
 
     def may_retry(self, error: BaseException) -> bool:
         """Return whether an error is one to try again after, and time is left for that."""
-        if not self._retries or not isinstance(error, KafkaError) or not error.retriable:
+        if not isinstance(error, self._retry) or not error.retriable:
             return False
-        self._delay = self._backoff.delay(max(self.failures, 0) + 1)
+        self._delay = self._client.backoff.delay(max(self.failures, 0) + 1)
         return self._client.loop.time() + self._delay < self.limit
 
     def again(self, error: BaseException | None) -> bool:
@@ -120,6 +124,7 @@ class Attempts:
         if isinstance(error, KafkaError) and self.may_retry(error):
             self._error = error
             return True
-        if isinstance(error, RequestTimedOutError):  # and the time left is shorter than the backoff
+        # The time left is shorter than the backoff. Where no sent request is retried, the error says enough.
+        if isinstance(error, RequestTimedOutError) and (not self._retry or isinstance(error, self._retry)):
             raise KafkaTimeoutError(f"{self._what} took too long: {error}") from error
         return False

@@ -8,15 +8,16 @@ demands it (KIP-1102).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
+from kafka._core.connections import SLOW_TO_CONNECT, Connections, NodeId
 from kafka._runtime.tasks import Event, Task, deferred, wait_any
 from kafka._text import host_port, printable
 from kafka.errors import (
     Code,
     KafkaConnectionError,
     KafkaError,
+    KafkaTimeoutError,
     MetadataEmptyBrokerList,
     MismatchedEndpointTypeError,
     UnsupportedVersionError,
@@ -25,14 +26,9 @@ from kafka.errors import (
 from kafka.net.resolver import NoListenerError
 
 if TYPE_CHECKING:
-    from kafka._runtime.loop import Loop
-    from kafka.cluster import ClusterMetadata
     from kafka.config import Config
-    from kafka.errors import NoBrokersAvailable
     from kafka.net.connection import Connection
-    from kafka.net.settings import ConnectionContext, ConnectionSettings
     from kafka.protocol.metadata import DescribeClusterResponse, MetadataResponse
-    from kafka.structs import BrokerMetadata
 
 __all__ = ["MetadataUpdater"]
 
@@ -55,77 +51,32 @@ _ROUNDS: Final = 3
 _LONGEST_PAUSE: Final = 1.0
 
 
-class MetadataClient(Protocol):
-    """The part of a client that keeping its metadata needs."""
-
-    loop: Loop
-    config: Config
-    settings: ConnectionSettings
-    context: ConnectionContext
-    cluster: ClusterMetadata
-    closed: bool
-
-    @property
-    def of_controllers(self) -> bool:
-        """Whether the nodes are controllers instead of brokers."""
-        ...
-
-    def link(self, node_id: int | str, use: str = ...) -> Connection:
-        """Return the connection to a broker."""
-        ...
-
-    def links(self, node_id: int | str | None = None) -> Iterator[Connection]:
-        """Go through the connections."""
-        ...
-
-    def candidates(self) -> list[BrokerMetadata]:
-        """Return the brokers to choose from."""
-        ...
-
-    async def open(self, link: Connection, deadline: float) -> None:
-        """Wait until a connection is ready."""
-        ...
-
-    async def some_node(self, deadline: float) -> int | str:
-        """Wait for a broker that may be asked."""
-        ...
-
-    def no_brokers_error(self, what: str) -> NoBrokersAvailable:
-        """Return the error that lists the addresses."""
-        ...
-
-    def drop_departed(self) -> None:
-        """Close connections to brokers that left the cluster."""
-        ...
-
-    def drop_unready(self) -> None:
-        """Forget connections that are not open."""
-        ...
+class _SlowToConnectError(KafkaTimeoutError):
+    """A broker is not connected yet; another one may be faster."""
 
 
 class MetadataUpdater:
     """Requests the metadata of a client."""
 
-    def __init__(self, client: MetadataClient) -> None:
-        self._client = client
-        self._loop = client.loop
-        self._cluster = client.cluster
+    def __init__(self, connections: Connections, config: Config, *, of_controllers: bool) -> None:
+        self._connections = connections
+        self._metadata = connections.cluster
+        self._loop = connections.loop
+        self._config = config
+        self._of_controllers = of_controllers
         self._wanted = Event()
         self._task: Task[object] | None = None
-        self._under_way = 0
         self._awaited = 0
-        self._failed: set[int | str] = set()  # brokers that did not answer since one last did
+        self._failed: set[NodeId] = set()  # brokers that did not answer since one last did
         self._failing_since: float | None = None
-        self._told = False
-        self.error: KafkaError | None = None
-        """Why the last request for metadata failed; None if it succeeded."""
-        self._retry_after: dict[int | str, float] = {}
-        client.cluster.on_request = self._requested
+        self._retry_after: dict[NodeId, float] = {}
+        self._logged_cluster = False
+        self._metadata.on_request = self._requested
 
     @property
     def refreshing(self) -> bool:
         """Whether a request for metadata is under way."""
-        return self._under_way > 0
+        return self._metadata.requests > 0
 
     @property
     def awaited(self) -> bool:
@@ -136,13 +87,13 @@ class MetadataUpdater:
 
     async def bootstrap(self) -> None:
         """See `Client.bootstrap`."""
-        loop, settings = self._loop, self._client.settings
+        loop, settings = self._loop, self._connections.settings
         deadline = loop.time() + settings.discovery_timeout
         give_up = loop.time() + settings.refusal_timeout
         await self._canonical_names()
-        attempts: dict[Task[None], int | str] = {}
+        attempts: dict[Task[None], NodeId] = {}
         try:
-            while self._cluster.update_age() is None:
+            while self._metadata.update_age() is None:
                 node_id = self._next_server(set(attempts.values()))
                 if node_id is not None:
                     attempts[loop.spawn(self._ask_server(node_id, deadline), "bootstrap")] = node_id
@@ -157,12 +108,12 @@ class MetadataUpdater:
                 task.cancel()
         self.start()
 
-    async def _ask_server(self, node_id: int | str, deadline: float) -> None:
+    async def _ask_server(self, node_id: NodeId, deadline: float) -> None:
         with self._loop.timeout_at(deadline, "looking for a broker"):
-            await self._client.link(node_id).open()
+            await self._connections.link(node_id).open()
         await self._update_from(node_id, deadline)
 
-    def _collect(self, attempts: dict[Task[None], int | str]) -> None:
+    def _collect(self, attempts: dict[Task[None], NodeId]) -> None:
         """Take out the attempts that have ended, and raise what ends the search."""
         for task in [task for task in attempts if task.is_done]:
             del attempts[task]
@@ -172,72 +123,73 @@ class MetadataUpdater:
     def _check_deadline(self, deadline: float, give_up: float) -> None:
         """Raise if the deadline has passed, or if no server listens and the caller does not want to wait for one."""
         now = self._loop.time()
-        if self._cluster.update_age() is not None:
+        if self._metadata.update_age() is not None:
             return
-        client = self._client
+        connections = self._connections
         if now >= deadline:
-            raise client.no_brokers_error(
-                f"No bootstrap server answered within {client.settings.discovery_timeout:g} seconds "
+            raise connections.no_brokers_error(
+                f"No bootstrap server answered within {connections.settings.discovery_timeout:g} seconds "
                 "(bootstrap_timeout_ms)"
             )
         if now >= give_up and self._no_listeners():
-            raise client.no_brokers_error(
+            raise connections.no_brokers_error(
                 "Every bootstrap server refuses connections or has an unknown name; "
                 "to wait for a cluster that starts later set bootstrap_timeout_ms"
             )
 
     def _no_listeners(self) -> bool:
         """Whether no server is slow or lost on the way: each has refused, or has no address, several times."""
-        links = [self._client.link(broker.nodeId) for broker in self._client.candidates()]
+        links = [self._connections.link(broker.nodeId) for broker in self._connections.candidates()]
         return all(isinstance(link.error, NoListenerError) and link.failures >= _ROUNDS for link in links)
 
-    def _next_server(self, busy: set[int | str]) -> int | str | None:
+    def _next_server(self, busy: set[NodeId]) -> NodeId | None:
         """Return a server to ask in parallel with the servers in `busy`."""
         free = [
             broker.nodeId
-            for broker in self._client.candidates()
+            for broker in self._connections.candidates()
             if broker.nodeId not in busy and self._next_attempt_at(broker.nodeId) <= self._loop.time()
         ]
         return self._loop.rng.choice(free) if free else None
 
-    def _next_attempt_at(self, node_id: int | str) -> float:
+    def _next_attempt_at(self, node_id: NodeId) -> float:
         """Return when a server may be asked again: after its backoff, and after an answer without brokers."""
-        link = self._client.link(node_id)
+        link = self._connections.link(node_id)
         backoff = min(self._loop.time() + link.backing_off(), link.last_attempt + _LONGEST_PAUSE)
         return max(backoff, self._retry_after.get(node_id, 0.0))
 
     def _soonest(self) -> float:
         return min(
-            (self._next_attempt_at(broker.nodeId) for broker in self._client.candidates()), default=self._loop.time()
+            (self._next_attempt_at(broker.nodeId) for broker in self._connections.candidates()),
+            default=self._loop.time(),
         )
 
     def _raise_fatal(self, error: BaseException) -> None:
         """Raise errors that another attempt cannot fix: configuration, credentials, a listener of another kind."""
-        for link in self._client.links():
+        for link in self._connections.links():
             if link.fatal is not None:
                 raise link.fatal.with_traceback(None)
         if not (isinstance(error, KafkaError) and error.retriable):
             raise error
 
     async def _canonical_names(self) -> None:
-        config = self._client.config
+        config = self._config
         if config["client_dns_lookup"] != "resolve_canonical_bootstrap_servers_only":
             return
         servers: list[tuple[str, int]] = []
-        for address in self._cluster.bootstrap_brokers():
+        for address in self._metadata.bootstrap_brokers():
             try:
-                names = await self._client.context.resolver.canonical_names(address.host, address.port)
+                names = await self._connections.context.resolver.canonical_names(address.host, address.port)
             except KafkaConnectionError as error:
                 log.warning("No canonical names for %s: %s", host_port(address.host, address.port), error)
                 names = [address.host]
             servers += [(name, address.port) for name in names]
-        self._cluster.set_bootstrap(dict.fromkeys(servers))
+        self._metadata.set_bootstrap(dict.fromkeys(servers))
 
     # Refreshes…
 
     async def refresh(self, deadline: float) -> None:
         """Ask for metadata and wait until it came; the error if it did not."""
-        future = self._cluster.request_update()
+        future = self._metadata.request_update()
         self.start()
         self._awaited += 1
         try:
@@ -248,7 +200,7 @@ class MetadataUpdater:
 
     def start(self) -> None:
         """Keep metadata fresh from now on."""
-        if self._task is None and not self._client.closed:
+        if self._task is None and not self._connections.closed:
             self._task = self._loop.spawn_logged(deferred(self._keep), "keep metadata")
 
     def stop(self) -> None:
@@ -261,7 +213,7 @@ class MetadataUpdater:
 
     async def _keep(self) -> None:
         while True:
-            wait = self._cluster.ttl() / 1000
+            wait = self._metadata.due_in()
             if wait > 0:
                 self._wanted.clear()
                 timer = self._loop.call_later(wait, self._wanted.set)
@@ -269,68 +221,99 @@ class MetadataUpdater:
                     await self._wanted.wait()
                 finally:
                     timer.cancel()
-                continue
-            await self._try_once()
+            else:
+                await self._update()
+                self._maybe_start_over()
 
-    async def _try_once(self) -> None:
-        deadline = self._loop.time() + self._client.settings.request_timeout
-        try:
-            node_id = await self._client.some_node(deadline)
-        except KafkaError as error:
-            self.error = error
-            self._cluster.failed_update(error)
-        else:
+    async def _update(self) -> None:
+        """Ask one broker; another one if the first is slow to connect."""
+        deadline = self._loop.time() + self._connections.settings.request_timeout
+        while True:
             try:
-                await self._update_from(node_id, deadline)
+                node_id = await self._connections.some_node(deadline)
+            except KafkaError as error:
+                self._metadata.failed_update(error)
+                return
+            try:
+                await self._update_from(node_id, deadline, patience=SLOW_TO_CONNECT)
+            except _SlowToConnectError:
+                log.debug(
+                    "Broker %s is slow to connect; metadata is requested from another one if there is one", node_id
+                )
             except KafkaError as error:
                 log.debug("Metadata could not be refreshed from broker %s: %s", node_id, error)
-        self._maybe_start_over()
+                return
+            else:
+                return
 
-    async def _update_from(self, node_id: int | str, deadline: float) -> None:
-        """Ask one broker and update the cluster; an error is raised and remembered."""
-        client = self._client
-        self._under_way += 1
+    async def _update_from(self, node_id: NodeId, deadline: float, patience: float | None = None) -> None:
+        """Ask one broker and update the metadata; an error is raised and remembered.
+
+        `_SlowToConnectError` if there is no connection after `patience` seconds, though the deadline has not passed.
+        """
+        metadata = self._metadata
         version = None  # until a request has left, what goes wrong concerns all who wait
+        metadata.requests += 1
         try:
-            link = client.link(node_id)
-            await client.open(link, deadline)
-            version = self._cluster.wanted_version
-            request, whole = self._request(link)
-            response = await link.submit(request, deadline=deadline)
-            code = getattr(response, "error_code", 0)
-            if code == Code.REBOOTSTRAP_REQUIRED:
-                self._start_over("a broker demands it")
-            if code == MismatchedEndpointTypeError.errno:
-                raise MismatchedEndpointTypeError(_NOT_A_CONTROLLER.format(link=link))
-            if code:
-                raise for_code(code)(f"{link} does not tell metadata")
-            if self._client.of_controllers:
-                response = _metadata_of(response)
-            if not response.brokers:
-                raise MetadataEmptyBrokerList(f"{link} does not know any broker; it may be starting")
+            link = self._connections.link(node_id)
+            await self._open(link, deadline, patience)
+            version = metadata.wanted_version
+            response, whole = await self._ask(link, deadline)
+        except _SlowToConnectError as error:
+            self._note_failure(node_id, error)
+            raise
         except KafkaError as error:
-            self._failed.add(node_id)
-            if self._failing_since is None:
-                self._failing_since = self._loop.time()
-            self.error = error
-            self._cluster.failed_update(error, version=version)
-            self._retry_after[node_id] = self._loop.time() + self._cluster.refresh_backoff() / 1000
+            self._note_failure(node_id, error)
+            metadata.failed_update(error, version=version)
+            self._retry_after[node_id] = self._loop.time() + metadata.wait
             raise
         finally:
-            self._under_way -= 1
+            metadata.requests -= 1
         self._failed.clear()
         self._retry_after.clear()
-        self._failing_since = self.error = None
-        self._cluster.update_metadata(response, whole=whole, version=version)
-        self._tell_once(link)
-        client.drop_departed()
+        self._failing_since = None
+        metadata.update_metadata(response, whole=whole, version=version)
+        self._log_cluster(link)
+        self._connections.drop_departed()
 
-    def _tell_once(self, link: Connection) -> None:
-        """Say in the log that there is a connection, and to what: the first thing to look for when something is odd."""
-        if self._told or link.versions is None:
+    async def _open(self, link: Connection, deadline: float, patience: float | None) -> None:
+        limit = deadline if patience is None else min(deadline, self._loop.time() + patience)
+        try:
+            await self._connections.open(link, limit)
+        except KafkaTimeoutError as error:
+            if limit < deadline:
+                raise _SlowToConnectError(str(error)) from error
+            raise
+
+    async def _ask(self, link: Connection, deadline: float) -> tuple[MetadataResponse, bool]:
+        """Return a broker's metadata, and whether it has all topics."""
+        request, whole = self._request(link)
+        response = await link.submit(request, deadline=deadline)
+        code = getattr(response, "error_code", 0)
+        if code == Code.REBOOTSTRAP_REQUIRED:
+            self._start_over("a broker demands it")
+        if code == MismatchedEndpointTypeError.errno:
+            raise MismatchedEndpointTypeError(_NOT_A_CONTROLLER.format(link=link))
+        if code:
+            raise for_code(code)(f"{link} did not answer with metadata")
+        if self._of_controllers:
+            response = _metadata_of(response)
+        if not response.brokers:
+            raise MetadataEmptyBrokerList(f"{link} does not know any broker; it may be starting")
+        return response, whole
+
+    def _note_failure(self, node_id: NodeId, error: KafkaError) -> None:
+        self._failed.add(node_id)
+        if self._failing_since is None:
+            self._failing_since = self._loop.time()
+        self._metadata.error = error
+
+    def _log_cluster(self, link: Connection) -> None:
+        """Log once to which cluster, and to which release of Kafka, this client is connected."""
+        if self._logged_cluster or link.versions is None:
             return
-        self._told = True
-        cluster, config = self._cluster, self._client.config
+        self._logged_cluster = True
+        cluster, config = self._metadata, self._config
         log.info(
             "%s is connected to cluster %s through %s: Kafka %s, %d brokers, %s",
             config["client_id"] or "A client",
@@ -346,13 +329,13 @@ class MetadataUpdater:
         from kafka.protocol.metadata import DescribeClusterRequest, MetadataRequest
 
         assert link.versions is not None
-        if self._client.of_controllers:
+        if self._of_controllers:
             if not link.versions.reaches(DescribeClusterRequest.API_KEY, _CONTROLLERS_SINCE):
                 raise UnsupportedVersionError(f"{link} does not describe controllers: that needs Kafka 3.7")
             return DescribeClusterRequest(endpoint_type=_CONTROLLERS), True
         if not link.versions.reaches(MetadataRequest.API_KEY):
             raise MismatchedEndpointTypeError(_NOT_A_BROKER.format(link=link))
-        request = self._cluster.metadata_request()
+        request = self._metadata.metadata_request()
         version = link.versions.version_for(request)
         topics = request.topics
         if version < _AUTO_CREATION_SINCE and topics is not None and not request.allow_auto_topic_creation:
@@ -366,10 +349,10 @@ class MetadataUpdater:
     # Starting again…
 
     def _maybe_start_over(self) -> None:
-        config = self._client.config
+        config = self._config
         if config["metadata_recovery_strategy"] != "rebootstrap":
             return
-        known = set(self._cluster.topology.brokers)
+        known = set(self._metadata.topology.brokers)
         limit = config.seconds("metadata_recovery_rebootstrap_trigger_ms")
         if known and known <= self._failed:
             self._start_over("no known broker can be reached")
@@ -380,10 +363,10 @@ class MetadataUpdater:
         log.warning("Starting again from the bootstrap servers: %s", why)
         self._failed.clear()
         self._failing_since = None
-        self._cluster.forget_brokers()
-        for server in self._cluster.bootstrap_brokers():
-            self._client.context.resolver.forget(server.host)
-        self._client.drop_unready()
+        self._metadata.forget_brokers()
+        for server in self._metadata.bootstrap_brokers():
+            self._connections.context.resolver.forget(server.host)
+        self._connections.drop_unready()
 
 
 def _metadata_of(described: DescribeClusterResponse) -> MetadataResponse:

@@ -20,7 +20,7 @@ from kafka._runtime.application import ApplicationThread, blocking, complete
 from kafka._runtime.network_thread import ThreadDriver
 from kafka.config import Config, defaults
 from kafka.errors import AbortableTransactionError, KafkaError
-from kafka.legacy.private_names import ProducerNames
+from kafka.legacy.private_names import ProducerNames, historic_names
 from kafka.producer.arguments import (
     Headers,
     checked_config,
@@ -59,7 +59,8 @@ _new: Final = object.__new__
 _EXIT_GRACE: Final = 5.0
 
 
-class KafkaProducer(ProducerNames):
+@historic_names(ProducerNames)
+class KafkaProducer:
     """Publishes records.
 
     ::

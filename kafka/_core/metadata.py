@@ -1,0 +1,377 @@
+"""What a client knows of its cluster, what it wants to know, and when it must ask again. Does no I/O.
+
+Responses go in (`update_metadata`, `failed_update`); readers take an immutable snapshot (`topology`), from any thread.
+`kafka._core.metadata_updater` sends the requests.
+
+The wanted topics may change while a request is in flight. So changes are counted, a request covers the topics wanted at
+some count (`wanted_version`), and a response that is older than the last change does not complete the update that the
+change requested: `need_update` stays true and its futures stay pending.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka._arguments import check_callable, explain_key
+from kafka._core.topology import Topology, merged
+from kafka._runtime.clock import Clock
+from kafka._runtime.timers import Backoff
+from kafka.errors import Code, IllegalArgumentError, MetadataEmptyBrokerList, for_code
+from kafka.future import Future
+from kafka.structs import BrokerMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+
+__all__ = ["Metadata", "MetadataState"]
+
+log = logging.getLogger(__name__)
+
+_LONGEST_NAME: Final = 2**15 - 1  # in bytes, the limit of the protocol
+
+
+class MetadataState(Enum):
+    """The state of a client's metadata, as ``health()`` names it."""
+
+    FRESH = "fresh"
+    DUE = "due"
+    """A request is due: for metadata that is too old, or that was asked for."""
+    REQUESTED = "requested"
+    """A request is under way."""
+    BACKING_OFF = "backing off"
+    """The last request failed, or its answer was incomplete; the next one waits for retry_backoff_ms."""
+
+
+class Metadata:
+    """The present topology, what of it is wanted, and when the next request is due."""
+
+    def __init__(
+        self,
+        bootstrap: Iterable[tuple[str, int]],
+        clock: Clock,
+        backoff: Backoff,
+        *,
+        max_age: float,
+        auto_create_topics: bool = True,
+    ) -> None:
+        self._clock = clock
+        self._backoff = backoff
+        self._max_age = max_age
+        self._auto_create_topics = auto_create_topics
+        self._lock = Lock()
+        self._topology = Topology()
+        self._coordinators: dict[tuple[int, str], int] = {}
+        self._coordinator_brokers: dict[int, BrokerMetadata] = {}
+        self._bootstrap: tuple[BrokerMetadata, ...] = ()
+        self.set_bootstrap(bootstrap)
+        # What is wanted…
+        self._topics: frozenset[str] = frozenset()
+        self._wants_all = False
+        self._held: list[frozenset[str] | None] = []  # what `also` adds; None for all topics
+        self._refused: frozenset[str] = frozenset()  # of the topics asked for, those whose names cannot be sent
+        self._wanted_version = 0
+        self._answered_version = 0
+        self._waiting: dict[int, Future[Self]] = {}  # by the version that they wait for
+        self._listeners: set[Callable[[Any], object]] = set()
+        self.creates_topics = True
+        """Whether brokers may create a topic that is asked for, if ``allow_auto_create_topics`` says so too."""
+        self.on_request: Callable[[], object] | None = None
+        """Called when an update is requested; wakes the client that sends the requests."""
+        # When the next request is due…
+        self._need_update = True
+        self._wait = 0.0  # the backoff after the last failure
+        self._failures = 0
+        self._tried_at: float | None = None
+        self._updated_at: float | None = None
+        self.requests = 0
+        """The number of requests under way."""
+        self.error: BaseException | None = None
+        """Why the last request failed; None if it succeeded."""
+
+    @property
+    def topology(self) -> Topology:
+        """The present picture; it does not change."""
+        return self._topology
+
+    # Bootstrap servers…
+
+    def bootstrap_brokers(self) -> tuple[BrokerMetadata, ...]:
+        """The bootstrap servers, under their temporary ids."""
+        return self._bootstrap
+
+    def set_bootstrap(self, servers: Iterable[tuple[str, int]]) -> None:
+        """Replace the bootstrap servers, as by their canonical names."""
+        self._bootstrap = tuple(
+            BrokerMetadata(f"bootstrap-{number}", host, port, None) for number, (host, port) in enumerate(servers)
+        )
+
+    def is_bootstrap(self, node_id: int | str) -> bool:
+        """Whether an id is a bootstrap server's."""
+        return any(broker.nodeId == node_id for broker in self._bootstrap)
+
+    def forget_brokers(self) -> None:
+        """Know the bootstrap servers only, to start again from them (KIP-899); topics and leaders stay."""
+        self._topology = self._topology.changed(brokers={})
+        self._coordinators.clear()
+        self._coordinator_brokers.clear()
+
+    def update_partition_leader(
+        self, partition: TopicPartition, leader: int, epoch: int, brokers: Iterable[BrokerMetadata] = ()
+    ) -> bool:
+        """Take a leader from another reply than metadata (KIP-951); whether that was news."""
+        with self._lock:
+            found = self._topology.with_leader(partition.topic, partition.partition, leader, epoch, brokers)
+            if found is None:
+                return False
+            self._topology = found
+        return True
+
+    # The topics of the next request…
+
+    def set_topics(self, topics: Iterable[str]) -> Future[Self]:
+        """Ask for these topics from now on; an update follows if one of them is new."""
+        if isinstance(topics, str) or not isinstance(topics, Iterable):
+            explain_key("topics", topics, "a list of names")
+        topics = list(topics)
+        try:
+            wanted = frozenset(topics)
+            strange = [topic for topic in wanted - self._topics if not isinstance(topic, str)]
+        except TypeError:  # not hashable
+            strange = [topic for topic in topics if not isinstance(topic, str)]
+        if strange:
+            explain_key("a topic", strange[0], "a str")
+        with self._lock:
+            new = wanted - self._topics
+            refused = self._topology.errors.keys() & (self._topics - wanted)
+            self._topics = wanted
+            if refused:  # or there would be more of them with each name that a program tries
+                errors = {name: code for name, code in self._topology.errors.items() if name not in refused}
+                self._topology = self._topology.changed(errors=errors)
+            self._wanted_version += bool(new)
+        if new:
+            return self.request_update()
+        known: Future[Self] = Future()
+        return known.success(self)
+
+    def add_topic(self, topic: str) -> Future[Self]:
+        """Ask for one topic more from now on."""
+        if not isinstance(topic, str):
+            explain_key("topic", topic, "a str")
+        return self.set_topics(self._topics | {topic})
+
+    @contextmanager
+    def also(self, topics: Iterable[str] = (), *, everything: bool = False) -> Iterator[None]:
+        """Ask for some topics too, or for all, as long as the block lasts and whatever `set_topics` says meanwhile.
+
+        An update follows if one of them is not known. No broker creates a topic meanwhile because it is asked for.
+        """
+        held = None if everything else frozenset(topics)
+        with self._lock:
+            new = not self._wants_everything if held is None else not held <= self._asked_topics
+            self._held.append(held)
+            self._wanted_version += new
+        try:
+            if new and (held is None or not held <= self._topology.topics.keys()):
+                self.request_update()
+            yield
+        finally:
+            with self._lock:
+                self._held.remove(held)
+
+    @property
+    def wanted_topics(self) -> frozenset[str]:
+        """The topics that are asked for until `set_topics` says otherwise."""
+        return self._topics
+
+    @property
+    def need_all_topic_metadata(self) -> bool:
+        """Whether all topics are asked for, as for a pattern subscription."""
+        return self._wants_all
+
+    @need_all_topic_metadata.setter
+    def need_all_topic_metadata(self, wants_all: bool) -> None:
+        with self._lock:
+            self._wanted_version += wants_all and not self._wants_all
+            self._wants_all = wants_all
+
+    @property
+    def wanted_version(self) -> int:
+        """Counts changes of the wanted topics; a client reads it before a request and passes it with the outcome."""
+        return self._wanted_version
+
+    @property
+    def _asked_topics(self) -> frozenset[str]:
+        return self._topics.union(*(held for held in self._held if held is not None))
+
+    @property
+    def _wants_everything(self) -> bool:
+        return self._wants_all or None in self._held
+
+    def metadata_request(self) -> MetadataRequest:
+        """The request that the next update takes; the version is the connection's to choose."""
+        from kafka.protocol.metadata import MetadataRequest
+
+        with self._lock:
+            wanted = self._topics
+            names = None if self._wants_everything else sorted(self._asked_topics)
+            # One name that cannot be encoded must not cost the others their metadata.
+            refused = frozenset(name for name in names or () if not _can_be_sent(name))
+            news, self._refused = refused - self._refused, refused
+        for name in news:
+            log.warning("The topic name %.100r cannot be sent to a broker; it is left out of metadata requests", name)
+        if names is None:
+            return MetadataRequest(topics=None)
+        names = [name for name in names if name not in refused]
+        # A look at a topic must not create it. One that is wanted and does not exist is created by the request that
+        # follows the look.
+        may_create = self._auto_create_topics and self.creates_topics and wanted.issuperset(names)
+        topic = MetadataRequest.MetadataRequestTopic
+        return MetadataRequest(
+            topics=[topic(name=name) for name in names],
+            allow_auto_topic_creation=may_create,
+        )
+
+    # The time of the next request…
+
+    @property
+    def need_update(self) -> bool:
+        """Whether an update was asked for."""
+        return self._need_update
+
+    def request_update(self) -> Future[Self]:
+        """Ask for an update; the future resolves to this object when one came that has what is wanted now."""
+        with self._lock:
+            self._need_update = True
+            future = self._waiting.get(self._wanted_version)
+            if future is None or future.is_done:
+                future = self._waiting[self._wanted_version] = Future()
+        if self.on_request is not None:
+            self.on_request()
+        return future
+
+    def due_in(self) -> float:
+        """Seconds until a request is due: by age or on demand, and after the backoff of a failure. 0 for now."""
+        now = self._clock.monotonic()
+        due = now if self._need_update or self._updated_at is None else self._updated_at + self._max_age
+        return max(0.0, due - now, self.backs_off_for())
+
+    def backs_off_for(self) -> float:
+        """Seconds that the backoff after the last answer still lasts, or less than 0."""
+        return 0.0 if self._tried_at is None else self._tried_at + self._wait - self._clock.monotonic()
+
+    @property
+    def wait(self) -> float:
+        """Seconds between the last answer or failure and the next request."""
+        return self._wait
+
+    @property
+    def state(self) -> MetadataState:
+        """What happens to the metadata now."""
+        if self.requests:
+            return MetadataState.REQUESTED
+        if (self._failures or self.error is not None) and self.backs_off_for() > 0:
+            return MetadataState.BACKING_OFF
+        return MetadataState.FRESH if self.due_in() > 0 else MetadataState.DUE
+
+    def update_age(self) -> float | None:
+        """Seconds since the last update; None before the first."""
+        return None if self._updated_at is None else self._clock.monotonic() - self._updated_at
+
+    # Responses…
+
+    def update_metadata(
+        self, metadata: MetadataResponse, *, whole: bool | None = None, version: int | None = None
+    ) -> None:
+        """Take a MetadataResponse; `whole` if all topics had been asked for, `version` as it was then."""
+        if not hasattr(metadata, "brokers"):
+            raise TypeError(f"metadata must be a MetadataResponse, not {metadata!r:.200}")
+        if not metadata.brokers:
+            error = MetadataEmptyBrokerList("the broker does not know any broker; it may be starting")
+            self.failed_update(error, version=version)
+            return
+        if whole is None:
+            whole = self._wants_everything
+        self.error = None
+        now = self._clock.monotonic()
+        with self._lock:
+            topology = merged(self._topology, metadata, whole=whole)
+            if self._refused:
+                topology = topology.changed(
+                    errors={**topology.errors, **dict.fromkeys(self._refused, int(Code.INVALID_TOPIC_EXCEPTION))}
+                )
+            self._topology = topology
+            self._tried_at = self._updated_at = now
+            futures = self._take_waiting(version)
+            if version is None:
+                version = self._wanted_version
+            self._answered_version = max(version, self._answered_version)
+            names = topology.names_by_id
+            incomplete = _incomplete(topology, {topic.name or names.get(topic.topic_id) for topic in metadata.topics})
+            self._need_update = incomplete or self._answered_version < self._wanted_version
+            # Incomplete metadata is requested again, as after a failure.
+            self._failures = self._failures + 1 if incomplete else 0
+            self._wait = self._backoff.delay(max(1, self._failures))
+        for future in futures:
+            future.try_success(self)
+        for listener in tuple(self._listeners):
+            try:
+                listener(self)
+            except Exception:  # noqa: PERF203 - one listener's error is not the others'
+                log.exception("A metadata listener failed: %r", listener)
+
+    def failed_update(self, exception: BaseException, *, version: int | None = None) -> None:
+        """Record that a metadata request failed, and fail the futures that wait for that update."""
+        self.error = exception
+        with self._lock:
+            self._failures += 1
+            self._wait = self._backoff.delay(self._failures)
+            self._tried_at = self._clock.monotonic()
+            futures = self._take_waiting(version)
+        for future in futures:
+            future.try_failure(exception)
+
+    def _take_waiting(self, version: int | None) -> list[Future[Self]]:
+        """Return who waits for an update that has what was wanted at a version; all who wait with None."""
+        over = [wanted for wanted in self._waiting if version is None or wanted <= version]
+        return [self._waiting.pop(wanted) for wanted in over]
+
+    def add_listener(self, listener: Callable[[Self], object]) -> None:
+        """Call `listener(cluster)` after each update."""
+        check_callable("listener", listener)
+        self._listeners.add(listener)
+
+    def remove_listener(self, listener: Callable[[Self], object]) -> None:
+        """Call it no more."""
+        check_callable("listener", listener)
+        if listener not in self._listeners:
+            raise IllegalArgumentError(
+                f"{listener!r} is not among the listeners: add_listener() was not called with it"
+            )
+        self._listeners.remove(listener)
+
+
+def _can_be_sent(name: str) -> bool:
+    try:
+        return len(name.encode()) <= _LONGEST_NAME
+    except UnicodeEncodeError:
+        return False
+
+
+def _incomplete(topology: Topology, answered: Collection[str | None]) -> bool:
+    """Whether a response has a transient error: a topic being created, a leader being elected.
+
+    Topics that were not part of the request, because they are no longer wanted, do not count.
+    """
+    return any(for_code(code).retriable for name, code in topology.errors.items() if name in answered) or any(
+        partition.error is not None and partition.error.invalid_metadata and partition.leader < 0
+        for name, partitions in topology.topics.items()
+        if name in answered
+        for partition in partitions.values()
+    )
