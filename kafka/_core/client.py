@@ -7,11 +7,11 @@ records nor groups, and does not retry requests that a broker has answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kafka._core.attempts import Attempts
+from kafka._core.attempts import Attempts, is_not_sent, is_retriable
 from kafka._core.connections import DEFAULT, Connections, NodeId
 from kafka._core.metadata_updater import MetadataUpdater
 from kafka._core.routing import Route, Target, route
@@ -24,9 +24,7 @@ from kafka.errors import (
     ClientClosedError,
     KafkaConfigurationError,
     KafkaError,
-    KafkaTimeoutError,
     LeaderNotAvailableError,
-    NodeNotReadyError,
     UnknownTopicOrPartitionError,
     for_code,
 )
@@ -50,8 +48,6 @@ FETCH: Final = "fetch"
 COORDINATOR: Final = "coordinator"
 
 _KEY_TYPES: Final = {Target.GROUP: GROUP, Target.TRANSACTION: TRANSACTION}
-# After these errors the request was not sent.
-_NOT_SENT: Final = (NodeNotReadyError, KafkaTimeoutError)
 
 
 class Client(Connections):
@@ -101,12 +97,12 @@ class Client(Connections):
         """
         return self.link(node_id, use).submit(request, timeout, newest, deadline=deadline)
 
-    def attempts(self, deadline: float, what: str, *, retries: bool = True) -> Attempts:
+    def attempts(self, deadline: float, what: str, may_retry: Callable[[KafkaError], bool] = is_retriable) -> Attempts:
         """Return the attempts of a call by its deadline (see `kafka._core.attempts`), which `what` names.
 
-        Without `retries` the first error is raised.
+        An error for which `may_retry` is false is raised.
         """
-        return Attempts(self, deadline, what, retry=() if not retries else (KafkaError,))
+        return Attempts(self, deadline, what, may_retry=may_retry)
 
     async def request(
         self,
@@ -128,7 +124,7 @@ class Client(Connections):
         if node_id is not None:
             return await self.submit(node_id, request, use=use or DEFAULT, deadline=deadline)
         name = type(request).__name__
-        async for attempt in Attempts(self, deadline, name, retry=_NOT_SENT):
+        async for attempt in Attempts(self, deadline, name, may_retry=is_not_sent):
             with attempt:
                 target = route(request, self.cluster)
                 coordinated = target.target in {Target.GROUP, Target.TRANSACTION}
@@ -137,8 +133,8 @@ class Client(Connections):
                     return await self.submit(
                         where, request, use=use or (COORDINATOR if coordinated else DEFAULT), deadline=deadline
                     )
-                except _NOT_SENT:
-                    if coordinated:
+                except KafkaError as error:
+                    if coordinated and is_not_sent(error):
                         self.cluster.forget_coordinator(_KEY_TYPES[target.target], str(target.key))
                     raise
         raise AssertionError("the attempts end with a result or an error")
