@@ -166,7 +166,11 @@ def open_reply(
         return None
     cursor, partition = target.cursor, target.state.topic_partition
     # A copy of 50 MB takes 20 ms in one pass of the loop. A view keeps the response alive, so it must be most of that.
-    is_large = len(records) >= _LARGE and isinstance(records, memoryview) and 2 * len(records) >= len(records.obj)
+    is_large = (
+        len(records) >= _LARGE
+        and isinstance(records, memoryview)
+        and 2 * len(records) >= memoryview(records.obj).nbytes
+    )
     buffer = records if is_large else bytes(records)
     reader = RecordReader(
         buffer,

@@ -232,7 +232,7 @@ class Connection:
         request: Request[ResponseT],
         timeout: float | None = None,
         newest: int | None = None,
-        decode: Callable[[Buffer], object] | None = None,
+        decode: Callable[[Any], object] | None = None,
         *,
         deadline: float | None = None,
     ) -> Future[ResponseT]:

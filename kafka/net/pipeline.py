@@ -187,7 +187,7 @@ _MAX_CORRELATION_ID: Final = 2**31 - 1
 _LONG_PAUSE: Final = 10.0
 _LONGEST_PAUSE: Final = 60.0
 
-Decode = Callable[[Buffer], object]
+Decode = Callable[[Any], object]  # of a Buffer
 ResponseT = TypeVar("ResponseT", bound=Response)
 
 

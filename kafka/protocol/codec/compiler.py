@@ -56,6 +56,8 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - small functions tha
     The bound class gets its own ``encode`` and ``decode``, which call the compiled code directly. Each direction is
     compiled on its first use: a client encodes requests and decodes responses.
     """
+    straight_encode: Callable[[object, list[bytes]], None]
+    straight_decode: Callable[[Buffer, int, int], tuple[Any, int]]
 
     def encode_first(message: object, parts: list[bytes]) -> None:
         nonlocal straight_encode
