@@ -1,4 +1,4 @@
-"""`ClusterMetadata`: what a client knows of its cluster, as applications, assignors and partitioners ask for it.
+"""`ClusterMetadata`: the metadata of a client with the questions of applications, assignors and partitioners.
 
 The state, and when it must be refreshed, is that of `kafka._core.metadata.Metadata`.
 """

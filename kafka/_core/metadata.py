@@ -1,4 +1,4 @@
-"""What a client knows of its cluster, what it wants to know, and when it must ask again. Does no I/O.
+"""The metadata of a client: the topology of its cluster, the topics that it wants, the next request's time. No I/O.
 
 Responses go in (`update_metadata`, `failed_update`); readers take an immutable snapshot (`topology`), from any thread.
 `kafka._core.metadata_updater` sends the requests.
@@ -71,7 +71,7 @@ class Metadata:
         self._coordinator_brokers: dict[int, BrokerMetadata] = {}
         self._bootstrap: tuple[BrokerMetadata, ...] = ()
         self.set_bootstrap(bootstrap)
-        # What is wanted…
+        # The wanted topics…
         self._topics: frozenset[str] = frozenset()
         self._wants_all = False
         self._held: list[frozenset[str] | None] = []  # what `also` adds; None for all topics

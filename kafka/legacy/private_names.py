@@ -108,7 +108,7 @@ _NEVER_CALLED: Final = frozenset(
 
 
 def historic_names(names: type) -> Callable[[ClassT], ClassT]:
-    """Return a decorator that gives a class the attributes of `names`, except those that it has itself."""
+    """Return a decorator that gives a class the attributes of `names`, except the ones that it has itself."""
 
     def fill(cls: ClassT) -> ClassT:
         for name, value in vars(names).items():

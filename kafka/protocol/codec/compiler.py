@@ -36,7 +36,7 @@ __all__ = ["Codec", "compile_codec", "compile_init"]
 
 
 VIEWED: Final = frozenset({bytearray, mmap})
-"""What a frame is received in; its slices are bytes, or are used like bytes."""
+"""The types of a received frame; their slices are bytes, or are used like bytes."""
 
 
 class Codec(NamedTuple):
