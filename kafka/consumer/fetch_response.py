@@ -154,7 +154,7 @@ def classify(error_code: int) -> Action:
 
 
 # From this size on records are not copied out of their response if they are most of it.
-_LARGE: Final = 1 << 20
+_LARGE: Final = 4 << 20
 
 
 def open_reply(

@@ -36,8 +36,9 @@ __all__ = ["FrameReader", "Pipeline", "SendQueue"]
 
 # The kernel takes 1024 pieces at once (IOV_MAX); more than a few dozen save nothing.
 _PIECES: Final = 64
-# From this size on the memory of a frame is mapped: `bytearray(50 << 20)` writes zeros for 20 ms in one pass.
-_MAPPED: Final = 1 << 20
+# From this size on the memory of a frame is mapped: `bytearray(50 << 20)` writes zeros for 20 ms in one pass. Smaller
+# frames, as fetches are by default, use memory again that the C library has kept.
+_MAPPED: Final = 4 << 20
 # The most that is read at once into such a frame, for the same reason.
 _READ_AT_ONCE: Final = 1 << 20
 

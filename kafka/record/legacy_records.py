@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from kafka.legacy.legacy_records import (
-    FULL,
-    OVERHEADS,
     LegacyRecord,
     LegacyRecordBase,
     LegacyRecordBatch,
     LegacyRecordBatchBuilder,
     LegacyRecordMetadata,
 )
+from kafka.record.batch_builder import FULL
+from kafka.record.message_v0_v1 import OVERHEADS
 
 __all__ = [
     "FULL",
