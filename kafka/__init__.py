@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from kafka.consumer import ConsumerRebalanceListener as ConsumerRebalanceListener
     from kafka.consumer import KafkaConsumer as KafkaConsumer
     from kafka.legacy.multiprocess_consumer import MultiProcessConsumer as MultiProcessConsumer
+    from kafka.legacy.protocol_payloads import create_gzip_message as create_gzip_message
+    from kafka.legacy.protocol_payloads import create_message as create_message
+    from kafka.legacy.protocol_payloads import create_snappy_message as create_snappy_message
     from kafka.legacy.simple_client import SimpleClient as SimpleClient
     from kafka.legacy.simple_consumer import SimpleConsumer as SimpleConsumer
     from kafka.legacy.simple_producer import KeyedProducer as KeyedProducer
@@ -56,9 +59,6 @@ if TYPE_CHECKING:
     from kafka.partitioner import Murmur2Partitioner as Murmur2Partitioner
     from kafka.partitioner import RoundRobinPartitioner as RoundRobinPartitioner
     from kafka.producer import KafkaProducer as KafkaProducer
-    from kafka.protocol.legacy import create_gzip_message as create_gzip_message
-    from kafka.protocol.legacy import create_message as create_message
-    from kafka.protocol.legacy import create_snappy_message as create_snappy_message
     from kafka.serializer import DefaultSerializer as DefaultSerializer
     from kafka.serializer import Deserializer as Deserializer
     from kafka.serializer import JsonSerializer as JsonSerializer

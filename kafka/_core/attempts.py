@@ -15,10 +15,18 @@ deadline, is raised.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kafka.errors import KafkaError, KafkaTimeoutError, RequestTimedOutError, for_code
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+    for_code,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -27,9 +35,32 @@ if TYPE_CHECKING:
     from kafka._runtime.timers import Backoff
     from kafka.net.settings import ConnectionSettings
 
-__all__ = ["Attempts"]
+__all__ = ["Attempts", "is_not_sent", "is_retriable", "pause_after"]
 
 log: Final = logging.getLogger(__name__)
+
+
+def pause_after(error: KafkaError, failures: int, backoff: Backoff) -> float:
+    """Return the seconds until another attempt. A connection that fails has its own backoff, which is enough.
+
+    >>> from random import Random
+    >>> from kafka._runtime.timers import Backoff
+    >>> backoff = Backoff(0.1, 100.0, Random(1))
+    >>> pause_after(KafkaConnectionError("refused"), 9, backoff) < 1 < pause_after(KafkaTimeoutError(), 9, backoff)
+    True
+    """
+    # Both backoffs together took up to twice retry_backoff_max_ms after a coordinator was back.
+    return backoff.delay(1 if isinstance(error, (KafkaConnectionError, NodeNotReadyError)) else failures)
+
+
+def is_retriable(error: KafkaError) -> bool:
+    """Whether another attempt may succeed."""
+    return error.retriable
+
+
+def is_not_sent(error: KafkaError) -> bool:
+    """Whether the request of an attempt was not sent, so that sending it elsewhere sends it once."""
+    return isinstance(error, (NodeNotReadyError, KafkaTimeoutError)) and error.retriable
 
 
 class AttemptClient(Protocol):
@@ -37,6 +68,11 @@ class AttemptClient(Protocol):
 
     loop: Loop
     settings: ConnectionSettings
+
+    @property
+    def backoff(self) -> Backoff:
+        """The delays between attempts."""
+        ...
 
     async def refresh(self, deadline: float) -> None:
         """Ask for metadata."""
@@ -46,15 +82,19 @@ class AttemptClient(Protocol):
 class Attempts:
     """An asynchronous iterator over the attempts of one call, and the context of the present attempt."""
 
-    __slots__ = ("_backoff", "_client", "_delay", "_error", "_retries", "_what", "failures", "limit")
+    __slots__ = ("_client", "_delay", "_error", "_may_retry", "_what", "failures", "limit")
 
     def __init__(
-        self, client: AttemptClient, backoff: Backoff, deadline: float, what: str, *, retries: bool = True
+        self,
+        client: AttemptClient,
+        deadline: float,
+        what: str,
+        *,
+        may_retry: Callable[[KafkaError], bool] = is_retriable,
     ) -> None:
         self._client = client
-        self._backoff = backoff
         self._what = what
-        self._retries = retries
+        self._may_retry = may_retry
         self._error: KafkaError | None = None
         self._delay = 0.0
         self.limit: Final = deadline
@@ -74,9 +114,9 @@ class Attempts:
 
     def may_retry(self, error: BaseException) -> bool:
         """Return whether an error is one to try again after, and time is left for that."""
-        if not self._retries or not isinstance(error, KafkaError) or not error.retriable:
+        if not isinstance(error, KafkaError) or not self._may_retry(error):
             return False
-        self._delay = self._backoff.delay(max(self.failures, 0) + 1)
+        self._delay = pause_after(error, max(self.failures, 0) + 1, self._client.backoff)
         return self._client.loop.time() + self._delay < self.limit
 
     def again(self, error: BaseException | None) -> bool:
@@ -120,6 +160,7 @@ class Attempts:
         if isinstance(error, KafkaError) and self.may_retry(error):
             self._error = error
             return True
-        if isinstance(error, RequestTimedOutError):  # and the time left is shorter than the backoff
+        # The time left is shorter than the backoff. Where no sent request is retried, the error says enough.
+        if isinstance(error, RequestTimedOutError) and self._may_retry is not is_not_sent:
             raise KafkaTimeoutError(f"{self._what} took too long: {error}") from error
         return False

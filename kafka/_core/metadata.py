@@ -1,423 +1,377 @@
-"""Metadata of a client: the first response from a bootstrap server, and how it stays fresh.
+"""The metadata of a client: the topology of its cluster, the topics that it wants, the next request's time. No I/O.
 
-One task requests metadata by age, on demand and after errors. It asks one broker at a time, the least loaded. When
-every known broker has failed to answer, it starts again from the bootstrap servers (KIP-899), as it does when a broker
-demands it (KIP-1102).
+Responses go in (`update_metadata`, `failed_update`); readers take an immutable snapshot (`topology`), from any thread.
+`kafka._core.metadata_updater` sends the requests.
+
+The wanted topics may change while a request is in flight. So changes are counted, a request covers the topics wanted at
+some count (`wanted_version`), and a response that is older than the last change does not complete the update that the
+change requested: `need_update` stays true and its futures stay pending.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
 
-from kafka._runtime.tasks import Event, Task, deferred, wait_any
-from kafka._text import host_port, printable
-from kafka.errors import (
-    Code,
-    KafkaConnectionError,
-    KafkaError,
-    MetadataEmptyBrokerList,
-    MismatchedEndpointTypeError,
-    UnsupportedVersionError,
-    for_code,
-)
-from kafka.net.resolver import NoListenerError
-from kafka.net.states import ConnectionStates
+from kafka._arguments import check_callable, explain_key
+from kafka._core.topology import Topology, merged
+from kafka._runtime.clock import Clock
+from kafka._runtime.timers import Backoff
+from kafka.errors import Code, IllegalArgumentError, MetadataEmptyBrokerList, for_code
+from kafka.future import Future
+from kafka.structs import BrokerMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka._runtime.loop import Loop
-    from kafka.cluster import ClusterMetadata
-    from kafka.config import Config
-    from kafka.errors import NoBrokersAvailable
-    from kafka.net.connection import Connection
-    from kafka.net.settings import ConnectionContext, ConnectionSettings
-    from kafka.protocol.metadata import DescribeClusterResponse, MetadataResponse
-    from kafka.structs import BrokerMetadata
+    from typing_extensions import Self
 
-__all__ = ["MetadataUpdater"]
+    from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+
+__all__ = ["Metadata", "MetadataState"]
 
 log = logging.getLogger(__name__)
 
-_AUTO_CREATION_SINCE: Final = 4
-# The endpoint type of controllers, and the first version of DescribeCluster that has endpoint types.
-_CONTROLLERS: Final = 2
-_CONTROLLERS_SINCE: Final = 1
-_NOT_A_CONTROLLER: Final = "{link} is a broker's listener, not a controller's: give it in bootstrap_servers"
-_NOT_A_BROKER: Final = (
-    "{link} is a controller's listener, not a broker's: give a broker's address; KafkaAdminClient takes a controller's "
-    "as bootstrap_controllers"
-)
-# How long one bootstrap server may take before the next is asked beside it, in seconds.
-_STAGGER: Final = 1.0
-# How long a client that needs no broker waits for a server to accept its connection, and for the answer of one that
-# has, in seconds: such a broker is there, and wrong credentials should be an error of the constructor.
-_FIRST_LOOK: Final = 1.0
-_FIRST_ANSWER: Final = 10.0
-_NOT_ACCEPTED: Final = (ConnectionStates.RESOLVING, ConnectionStates.CONNECTING)
-# How often each server must have refused before the client gives up ahead of time.
-_ROUNDS: Final = 3
-# The longest pause between attempts at one server, in seconds, whatever its connection's backoff: a caller waits.
-_LONGEST_PAUSE: Final = 1.0
+_LONGEST_NAME: Final = 2**15 - 1  # in bytes, the limit of the protocol
 
 
-class MetadataClient(Protocol):
-    """The part of a client that keeping its metadata needs."""
+class MetadataState(Enum):
+    """The state of a client's metadata, as ``health()`` names it."""
 
-    loop: Loop
-    config: Config
-    settings: ConnectionSettings
-    context: ConnectionContext
-    cluster: ClusterMetadata
-    closed: bool
-
-    @property
-    def of_controllers(self) -> bool:
-        """Whether the nodes are controllers instead of brokers."""
-        ...
-
-    def link(self, node_id: int | str, use: str = ...) -> Connection:
-        """Return the connection to a broker."""
-        ...
-
-    def links(self, node_id: int | str | None = None) -> Iterator[Connection]:
-        """Go through the connections."""
-        ...
-
-    def candidates(self) -> list[BrokerMetadata]:
-        """Return the brokers to choose from."""
-        ...
-
-    async def open(self, link: Connection, deadline: float) -> None:
-        """Wait until a connection is ready."""
-        ...
-
-    async def some_node(self, deadline: float) -> int | str:
-        """Wait for a broker that may be asked."""
-        ...
-
-    def no_brokers_error(self, what: str) -> NoBrokersAvailable:
-        """Return the error that lists the addresses."""
-        ...
-
-    def drop_departed(self) -> None:
-        """Close connections to brokers that left the cluster."""
-        ...
-
-    def drop_unready(self) -> None:
-        """Forget connections that are not open."""
-        ...
+    FRESH = "fresh"
+    DUE = "due"
+    """A request is due: for metadata that is too old, or that was asked for."""
+    REQUESTED = "requested"
+    """A request is under way."""
+    BACKING_OFF = "backing off"
+    """The last request failed, or its answer was incomplete; the next one waits for retry_backoff_ms."""
 
 
-class MetadataUpdater:
-    """Requests the metadata of a client."""
+class Metadata:
+    """The present topology, what of it is wanted, and when the next request is due."""
 
-    def __init__(self, client: MetadataClient) -> None:
-        self._client = client
-        self._loop = client.loop
-        self._cluster = client.cluster
-        self._wanted = Event()
-        self._task: Task[object] | None = None
-        self._under_way = 0
-        self._awaited = 0
-        self._failed: set[int | str] = set()  # brokers that did not answer since one last did
-        self._failing_since: float | None = None
-        self._told = False
-        self.error: KafkaError | None = None
-        """Why the last request for metadata failed; None if it succeeded."""
-        self._retry_after: dict[int | str, float] = {}
-        client.cluster.on_request = self._requested
+    def __init__(
+        self,
+        bootstrap: Iterable[tuple[str, int]],
+        clock: Clock,
+        backoff: Backoff,
+        *,
+        max_age: float,
+        auto_create_topics: bool = True,
+    ) -> None:
+        self._clock = clock
+        self._backoff = backoff
+        self._max_age = max_age
+        self._auto_create_topics = auto_create_topics
+        self._lock = Lock()
+        self._topology = Topology()
+        self._coordinators: dict[tuple[int, str], int] = {}
+        self._coordinator_brokers: dict[int, BrokerMetadata] = {}
+        self._bootstrap: tuple[BrokerMetadata, ...] = ()
+        self.set_bootstrap(bootstrap)
+        # The wanted topics…
+        self._topics: frozenset[str] = frozenset()
+        self._wants_all = False
+        self._held: list[frozenset[str] | None] = []  # what `also` adds; None for all topics
+        self._refused: frozenset[str] = frozenset()  # of the topics asked for, those whose names cannot be sent
+        self._wanted_version = 0
+        self._answered_version = 0
+        self._waiting: dict[int, Future[Self]] = {}  # by the version that they wait for
+        self._listeners: set[Callable[[Any], object]] = set()
+        self.creates_topics = True
+        """Whether brokers may create a topic that is asked for, if ``allow_auto_create_topics`` says so too."""
+        self.on_request: Callable[[], object] | None = None
+        """Called when an update is requested; wakes the client that sends the requests."""
+        # When the next request is due…
+        self._need_update = True
+        self._wait = 0.0  # the backoff after the last failure
+        self._failures = 0
+        self._tried_at: float | None = None
+        self._updated_at: float | None = None
+        self.requests = 0
+        """The number of requests under way."""
+        self.error: BaseException | None = None
+        """Why the last request failed; None if it succeeded."""
 
     @property
-    def refreshing(self) -> bool:
-        """Whether a request for metadata is under way."""
-        return self._under_way > 0
+    def topology(self) -> Topology:
+        """The present picture; it does not change."""
+        return self._topology
 
-    @property
-    def awaited(self) -> bool:
-        """Whether a caller waits for metadata; until it arrives, the requested topics must not shrink."""
-        return self._awaited > 0
+    # Bootstrap servers…
 
-    # Bootstrap…
+    def bootstrap_brokers(self) -> tuple[BrokerMetadata, ...]:
+        """The bootstrap servers, under their temporary ids."""
+        return self._bootstrap
 
-    async def bootstrap(self, *, patient: bool = False) -> None:
-        """See `Client.bootstrap` and, if `patient`, `Client.begin`."""
-        loop, settings = self._loop, self._client.settings
-        began = loop.time()
-        deadline = began + (_FIRST_ANSWER if patient else settings.discovery_timeout)
-        give_up = began + settings.refusal_timeout
-        await self._canonical_names()
-        attempts: dict[Task[None], int | str] = {}
-        try:
-            while self._cluster.update_age() is None:
-                node_id = self._next_server(set(attempts.values()))
-                if node_id is not None:
-                    attempts[loop.spawn(self._ask_server(node_id, deadline), "bootstrap")] = node_id
-                wake = min(loop.time() + _STAGGER if attempts else self._soonest(), deadline)
-                if wake > give_up > loop.time():
-                    wake = give_up
-                await wait_any(loop, *attempts, deadline=wake)
-                self._collect(attempts)
-                if not patient:
-                    self._check_deadline(deadline, give_up)
-                elif loop.time() >= deadline or self._none_is_there(loop.time() >= began + _FIRST_LOOK):
-                    break
-        finally:
-            for task in attempts:
-                task.cancel()
-        if self._cluster.update_age() is None:
-            error = self._client.no_brokers_error("No broker is there yet")
-            log.warning("%s; the client continues to look for one", error)
-        self.start()
+    def set_bootstrap(self, servers: Iterable[tuple[str, int]]) -> None:
+        """Replace the bootstrap servers, as by their canonical names."""
+        self._bootstrap = tuple(
+            BrokerMetadata(f"bootstrap-{number}", host, port, None) for number, (host, port) in enumerate(servers)
+        )
 
-    def _none_is_there(self, looked: bool) -> bool:
-        """Whether each server has failed, or has `looked` at no connection for long enough."""
-        for broker in self._client.candidates():
-            link = self._client.link(broker.nodeId)
-            failed = link.failures or broker.nodeId in self._retry_after
-            if not failed and not (looked and link.state in _NOT_ACCEPTED):
+    def is_bootstrap(self, node_id: int | str) -> bool:
+        """Whether an id is a bootstrap server's."""
+        return any(broker.nodeId == node_id for broker in self._bootstrap)
+
+    def forget_brokers(self) -> None:
+        """Know the bootstrap servers only, to start again from them (KIP-899); topics and leaders stay."""
+        self._topology = self._topology.changed(brokers={})
+        self._coordinators.clear()
+        self._coordinator_brokers.clear()
+
+    def update_partition_leader(
+        self, partition: TopicPartition, leader: int, epoch: int, brokers: Iterable[BrokerMetadata] = ()
+    ) -> bool:
+        """Take a leader from another reply than metadata (KIP-951); whether that was news."""
+        with self._lock:
+            found = self._topology.with_leader(partition.topic, partition.partition, leader, epoch, brokers)
+            if found is None:
                 return False
+            self._topology = found
         return True
 
-    async def _ask_server(self, node_id: int | str, deadline: float) -> None:
-        with self._loop.timeout_at(deadline, "looking for a broker"):
-            await self._client.link(node_id).open()
-        await self._update_from(node_id, deadline)
+    # The topics of the next request…
 
-    def _collect(self, attempts: dict[Task[None], int | str]) -> None:
-        """Take out the attempts that have ended, and raise what ends the search."""
-        for task in [task for task in attempts if task.is_done]:
-            del attempts[task]
-            if task.exception is not None:
-                self._raise_fatal(task.exception)
+    def set_topics(self, topics: Iterable[str]) -> Future[Self]:
+        """Ask for these topics from now on; an update follows if one of them is new."""
+        if isinstance(topics, str) or not isinstance(topics, Iterable):
+            explain_key("topics", topics, "a list of names")
+        topics = list(topics)
+        try:
+            wanted = frozenset(topics)
+            strange = [topic for topic in wanted - self._topics if not isinstance(topic, str)]
+        except TypeError:  # not hashable
+            strange = [topic for topic in topics if not isinstance(topic, str)]
+        if strange:
+            explain_key("a topic", strange[0], "a str")
+        with self._lock:
+            new = wanted - self._topics
+            refused = self._topology.errors.keys() & (self._topics - wanted)
+            self._topics = wanted
+            if refused:  # or there would be more of them with each name that a program tries
+                errors = {name: code for name, code in self._topology.errors.items() if name not in refused}
+                self._topology = self._topology.changed(errors=errors)
+            self._wanted_version += bool(new)
+        if new:
+            return self.request_update()
+        known: Future[Self] = Future()
+        return known.success(self)
 
-    def _check_deadline(self, deadline: float, give_up: float) -> None:
-        """Raise if the deadline has passed, or if no server listens and the caller does not want to wait for one."""
-        now = self._loop.time()
-        if self._cluster.update_age() is not None:
-            return
-        client = self._client
-        if now >= deadline:
-            raise client.no_brokers_error(
-                f"No bootstrap server answered within {client.settings.discovery_timeout:g} seconds "
-                "(bootstrap_timeout_ms)"
-            )
-        if now >= give_up and self._no_listeners():
-            raise client.no_brokers_error(
-                "Every bootstrap server refuses connections or has an unknown name; "
-                "to wait for a cluster that starts later set bootstrap_timeout_ms"
-            )
+    def add_topic(self, topic: str) -> Future[Self]:
+        """Ask for one topic more from now on."""
+        if not isinstance(topic, str):
+            explain_key("topic", topic, "a str")
+        return self.set_topics(self._topics | {topic})
 
-    def _no_listeners(self) -> bool:
-        """Whether no server is slow or lost on the way: each has refused, or has no address, several times."""
-        links = [self._client.link(broker.nodeId) for broker in self._client.candidates()]
-        return all(isinstance(link.error, NoListenerError) and link.failures >= _ROUNDS for link in links)
+    @contextmanager
+    def also(self, topics: Iterable[str] = (), *, everything: bool = False) -> Iterator[None]:
+        """Ask for some topics too, or for all, as long as the block lasts and whatever `set_topics` says meanwhile.
 
-    def _next_server(self, busy: set[int | str]) -> int | str | None:
-        """Return a server to ask in parallel with the servers in `busy`."""
-        free = [
-            broker.nodeId
-            for broker in self._client.candidates()
-            if broker.nodeId not in busy and self._next_attempt_at(broker.nodeId) <= self._loop.time()
-        ]
-        return self._loop.rng.choice(free) if free else None
+        An update follows if one of them is not known. No broker creates a topic meanwhile because it is asked for.
+        """
+        held = None if everything else frozenset(topics)
+        with self._lock:
+            new = not self._wants_everything if held is None else not held <= self._asked_topics
+            self._held.append(held)
+            self._wanted_version += new
+        try:
+            if new and (held is None or not held <= self._topology.topics.keys()):
+                self.request_update()
+            yield
+        finally:
+            with self._lock:
+                self._held.remove(held)
 
-    def _next_attempt_at(self, node_id: int | str) -> float:
-        """Return when a server may be asked again: after its backoff, and after an answer without brokers."""
-        link = self._client.link(node_id)
-        backoff = min(self._loop.time() + link.backing_off(), link.last_attempt + _LONGEST_PAUSE)
-        return max(backoff, self._retry_after.get(node_id, 0.0))
+    @property
+    def wanted_topics(self) -> frozenset[str]:
+        """The topics that are asked for until `set_topics` says otherwise."""
+        return self._topics
 
-    def _soonest(self) -> float:
-        return min(
-            (self._next_attempt_at(broker.nodeId) for broker in self._client.candidates()), default=self._loop.time()
+    @property
+    def need_all_topic_metadata(self) -> bool:
+        """Whether all topics are asked for, as for a pattern subscription."""
+        return self._wants_all
+
+    @need_all_topic_metadata.setter
+    def need_all_topic_metadata(self, wants_all: bool) -> None:
+        with self._lock:
+            self._wanted_version += wants_all and not self._wants_all
+            self._wants_all = wants_all
+
+    @property
+    def wanted_version(self) -> int:
+        """Counts changes of the wanted topics; a client reads it before a request and passes it with the outcome."""
+        return self._wanted_version
+
+    @property
+    def _asked_topics(self) -> frozenset[str]:
+        return self._topics.union(*(held for held in self._held if held is not None))
+
+    @property
+    def _wants_everything(self) -> bool:
+        return self._wants_all or None in self._held
+
+    def metadata_request(self) -> MetadataRequest:
+        """The request that the next update takes; the version is the connection's to choose."""
+        from kafka.protocol.metadata import MetadataRequest
+
+        with self._lock:
+            wanted = self._topics
+            names = None if self._wants_everything else sorted(self._asked_topics)
+            # One name that cannot be encoded must not cost the others their metadata.
+            refused = frozenset(name for name in names or () if not _can_be_sent(name))
+            news, self._refused = refused - self._refused, refused
+        for name in news:
+            log.warning("The topic name %.100r cannot be sent to a broker; it is left out of metadata requests", name)
+        if names is None:
+            return MetadataRequest(topics=None)
+        names = [name for name in names if name not in refused]
+        # A look at a topic must not create it. One that is wanted and does not exist is created by the request that
+        # follows the look.
+        may_create = self._auto_create_topics and self.creates_topics and wanted.issuperset(names)
+        topic = MetadataRequest.MetadataRequestTopic
+        return MetadataRequest(
+            topics=[topic(name=name) for name in names],
+            allow_auto_topic_creation=may_create,
         )
 
-    def _raise_fatal(self, error: BaseException) -> None:
-        """Raise errors that another attempt cannot fix: configuration, credentials, a listener of another kind."""
-        for link in self._client.links():
-            if link.fatal is not None:
-                raise link.fatal.with_traceback(None)
-        if not (isinstance(error, KafkaError) and error.retriable):
-            raise error
+    # The time of the next request…
 
-    async def _canonical_names(self) -> None:
-        config = self._client.config
-        if config["client_dns_lookup"] != "resolve_canonical_bootstrap_servers_only":
+    @property
+    def need_update(self) -> bool:
+        """Whether an update was asked for."""
+        return self._need_update
+
+    def request_update(self) -> Future[Self]:
+        """Ask for an update; the future resolves to this object when one came that has what is wanted now."""
+        with self._lock:
+            self._need_update = True
+            future = self._waiting.get(self._wanted_version)
+            if future is None or future.is_done:
+                future = self._waiting[self._wanted_version] = Future()
+        if self.on_request is not None:
+            self.on_request()
+        return future
+
+    def due_in(self) -> float:
+        """Seconds until a request is due: by age or on demand, and after the backoff of a failure. 0 for now."""
+        now = self._clock.monotonic()
+        due = now if self._need_update or self._updated_at is None else self._updated_at + self._max_age
+        return max(0.0, due - now, self.backs_off_for())
+
+    def backs_off_for(self) -> float:
+        """Seconds that the backoff after the last answer still lasts, or less than 0."""
+        return 0.0 if self._tried_at is None else self._tried_at + self._wait - self._clock.monotonic()
+
+    @property
+    def wait(self) -> float:
+        """Seconds between the last answer or failure and the next request."""
+        return self._wait
+
+    @property
+    def state(self) -> MetadataState:
+        """What happens to the metadata now."""
+        if self.requests:
+            return MetadataState.REQUESTED
+        if (self._failures or self.error is not None) and self.backs_off_for() > 0:
+            return MetadataState.BACKING_OFF
+        return MetadataState.FRESH if self.due_in() > 0 else MetadataState.DUE
+
+    def update_age(self) -> float | None:
+        """Seconds since the last update; None before the first."""
+        return None if self._updated_at is None else self._clock.monotonic() - self._updated_at
+
+    # Responses…
+
+    def update_metadata(
+        self, metadata: MetadataResponse, *, whole: bool | None = None, version: int | None = None
+    ) -> None:
+        """Take a MetadataResponse; `whole` if all topics had been asked for, `version` as it was then."""
+        if not hasattr(metadata, "brokers"):
+            raise TypeError(f"metadata must be a MetadataResponse, not {metadata!r:.200}")
+        if not metadata.brokers:
+            error = MetadataEmptyBrokerList("the broker does not know any broker; it may be starting")
+            self.failed_update(error, version=version)
             return
-        servers: list[tuple[str, int]] = []
-        for address in self._cluster.bootstrap_brokers():
+        if whole is None:
+            whole = self._wants_everything
+        self.error = None
+        now = self._clock.monotonic()
+        with self._lock:
+            topology = merged(self._topology, metadata, whole=whole)
+            if self._refused:
+                topology = topology.changed(
+                    errors={**topology.errors, **dict.fromkeys(self._refused, int(Code.INVALID_TOPIC_EXCEPTION))}
+                )
+            self._topology = topology
+            self._tried_at = self._updated_at = now
+            futures = self._take_waiting(version)
+            if version is None:
+                version = self._wanted_version
+            self._answered_version = max(version, self._answered_version)
+            names = topology.names_by_id
+            incomplete = _incomplete(topology, {topic.name or names.get(topic.topic_id) for topic in metadata.topics})
+            self._need_update = incomplete or self._answered_version < self._wanted_version
+            # Incomplete metadata is requested again, as after a failure.
+            self._failures = self._failures + 1 if incomplete else 0
+            self._wait = self._backoff.delay(max(1, self._failures))
+        for future in futures:
+            future.try_success(self)
+        for listener in tuple(self._listeners):
             try:
-                names = await self._client.context.resolver.canonical_names(address.host, address.port)
-            except KafkaConnectionError as error:
-                log.warning("No canonical names for %s: %s", host_port(address.host, address.port), error)
-                names = [address.host]
-            servers += [(name, address.port) for name in names]
-        self._cluster.set_bootstrap(dict.fromkeys(servers))
+                listener(self)
+            except Exception:  # noqa: PERF203 - one listener's error is not the others'
+                log.exception("A metadata listener failed: %r", listener)
 
-    # Refreshes…
+    def failed_update(self, exception: BaseException, *, version: int | None = None) -> None:
+        """Record that a metadata request failed, and fail the futures that wait for that update."""
+        self.error = exception
+        with self._lock:
+            self._failures += 1
+            self._wait = self._backoff.delay(self._failures)
+            self._tried_at = self._clock.monotonic()
+            futures = self._take_waiting(version)
+        for future in futures:
+            future.try_failure(exception)
 
-    async def refresh(self, deadline: float) -> None:
-        """Ask for metadata and wait until it came; the error if it did not."""
-        future = self._cluster.request_update()
-        self.start()
-        self._awaited += 1
-        try:
-            with self._loop.timeout_at(deadline, "waiting for metadata"):
-                await future
-        finally:
-            self._awaited -= 1
+    def _take_waiting(self, version: int | None) -> list[Future[Self]]:
+        """Return who waits for an update that has what was wanted at a version; all who wait with None."""
+        over = [wanted for wanted in self._waiting if version is None or wanted <= version]
+        return [self._waiting.pop(wanted) for wanted in over]
 
-    def start(self) -> None:
-        """Keep metadata fresh from now on."""
-        if self._task is None and not self._client.closed:
-            self._task = self._loop.spawn_logged(deferred(self._keep), "keep metadata")
+    def add_listener(self, listener: Callable[[Self], object]) -> None:
+        """Call `listener(cluster)` after each update."""
+        check_callable("listener", listener)
+        self._listeners.add(listener)
 
-    def stop(self) -> None:
-        """End the task; no later call requests metadata."""
-        if self._task is not None:
-            self._task.cancel()
-
-    def _requested(self) -> None:
-        self._loop.call_soon(self._wanted.set)
-
-    async def _keep(self) -> None:
-        while True:
-            wait = self._cluster.ttl() / 1000
-            if wait > 0:
-                self._wanted.clear()
-                timer = self._loop.call_later(wait, self._wanted.set)
-                try:
-                    await self._wanted.wait()
-                finally:
-                    timer.cancel()
-                continue
-            await self._try_once()
-
-    async def _try_once(self) -> None:
-        deadline = self._loop.time() + self._client.settings.request_timeout
-        try:
-            node_id = await self._client.some_node(deadline)
-        except KafkaError as error:
-            self.error = error
-            self._cluster.failed_update(error)
-        else:
-            try:
-                await self._update_from(node_id, deadline)
-            except KafkaError as error:
-                log.debug("Metadata could not be refreshed from broker %s: %s", node_id, error)
-        self._maybe_start_over()
-
-    async def _update_from(self, node_id: int | str, deadline: float) -> None:
-        """Ask one broker and update the cluster; an error is raised and remembered."""
-        client = self._client
-        self._under_way += 1
-        version = None  # until a request has left, what goes wrong concerns all who wait
-        try:
-            link = client.link(node_id)
-            await client.open(link, deadline)
-            version = self._cluster.wanted_version
-            request, whole = self._request(link)
-            response = await link.submit(request, deadline=deadline)
-            code = getattr(response, "error_code", 0)
-            if code == Code.REBOOTSTRAP_REQUIRED:
-                self._start_over("a broker demands it")
-            if code == MismatchedEndpointTypeError.errno:
-                raise MismatchedEndpointTypeError(_NOT_A_CONTROLLER.format(link=link))
-            if code:
-                raise for_code(code)(f"{link} does not tell metadata")
-            if self._client.of_controllers:
-                response = _metadata_of(response)
-            if not response.brokers:
-                raise MetadataEmptyBrokerList(f"{link} does not know any broker; it may be starting")
-        except KafkaError as error:
-            self._failed.add(node_id)
-            if self._failing_since is None:
-                self._failing_since = self._loop.time()
-            self.error = error
-            self._cluster.failed_update(error, version=version)
-            self._retry_after[node_id] = self._loop.time() + self._cluster.refresh_backoff() / 1000
-            raise
-        finally:
-            self._under_way -= 1
-        self._failed.clear()
-        self._retry_after.clear()
-        self._failing_since = self.error = None
-        self._cluster.update_metadata(response, whole=whole, version=version)
-        self._tell_once(link)
-        client.drop_departed()
-
-    def _tell_once(self, link: Connection) -> None:
-        """Say in the log that there is a connection, and to what: the first thing to look for when something is odd."""
-        if self._told or link.versions is None:
-            return
-        self._told = True
-        cluster, config = self._cluster, self._client.config
-        log.info(
-            "%s is connected to cluster %s through %s: Kafka %s, %d brokers, %s",
-            config["client_id"] or "A client",
-            printable(cluster.cluster_id or "without an id"),
-            link,
-            ".".join(map(str, link.versions.release)),
-            len(cluster.topology.brokers),
-            config["security_protocol"],
-        )
-
-    def _request(self, link: Connection) -> tuple[Any, bool]:
-        """Return the request for the wanted topics in this broker's version, and whether that is all topics."""
-        from kafka.protocol.metadata import DescribeClusterRequest, MetadataRequest
-
-        assert link.versions is not None
-        if self._client.of_controllers:
-            if not link.versions.reaches(DescribeClusterRequest.API_KEY, _CONTROLLERS_SINCE):
-                raise UnsupportedVersionError(f"{link} does not describe controllers: that needs Kafka 3.7")
-            return DescribeClusterRequest(endpoint_type=_CONTROLLERS), True
-        if not link.versions.reaches(MetadataRequest.API_KEY):
-            raise MismatchedEndpointTypeError(_NOT_A_BROKER.format(link=link))
-        request = self._cluster.metadata_request()
-        version = link.versions.version_for(request)
-        topics = request.topics
-        if version < _AUTO_CREATION_SINCE and topics is not None and not request.allow_auto_topic_creation:
-            # Before 0.11 naming a topic may create it; asking for all never does.
-            topics, request = None, MetadataRequest(topics=None)
-        if version == 0:
-            # In version 0 no topic means all topics; there is no way to ask for none.
-            return MetadataRequest(topics=topics or []), not topics
-        return request, topics is None
-
-    # Starting again…
-
-    def _maybe_start_over(self) -> None:
-        config = self._client.config
-        if config["metadata_recovery_strategy"] != "rebootstrap":
-            return
-        known = set(self._cluster.topology.brokers)
-        limit = config.seconds("metadata_recovery_rebootstrap_trigger_ms")
-        if known and known <= self._failed:
-            self._start_over("no known broker can be reached")
-        elif known and self._failing_since is not None and self._loop.time() - self._failing_since > limit:
-            self._start_over(f"metadata could not be refreshed for {limit:.0f} seconds")
-
-    def _start_over(self, why: str) -> None:
-        log.warning("Starting again from the bootstrap servers: %s", why)
-        self._failed.clear()
-        self._failing_since = None
-        self._cluster.forget_brokers()
-        for server in self._cluster.bootstrap_brokers():
-            self._client.context.resolver.forget(server.host)
-        self._client.drop_unready()
+    def remove_listener(self, listener: Callable[[Self], object]) -> None:
+        """Call it no more."""
+        check_callable("listener", listener)
+        if listener not in self._listeners:
+            raise IllegalArgumentError(
+                f"{listener!r} is not among the listeners: add_listener() was not called with it"
+            )
+        self._listeners.remove(listener)
 
 
-def _metadata_of(described: DescribeClusterResponse) -> MetadataResponse:
-    """Return what a controller tells of all controllers as the metadata of a cluster without topics."""
-    from kafka.protocol.metadata import MetadataResponse
+def _can_be_sent(name: str) -> bool:
+    try:
+        return len(name.encode()) <= _LONGEST_NAME
+    except UnicodeEncodeError:
+        return False
 
-    return MetadataResponse(
-        brokers=[
-            MetadataResponse.MetadataResponseBroker(node_id=one.broker_id, host=one.host, port=one.port, rack=one.rack)
-            for one in described.brokers
-        ],
-        cluster_id=described.cluster_id,
-        controller_id=described.controller_id,
-        topics=[],
+
+def _incomplete(topology: Topology, answered: Collection[str | None]) -> bool:
+    """Whether a response has a transient error: a topic being created, a leader being elected.
+
+    Topics that were not part of the request, because they are no longer wanted, do not count.
+    """
+    return any(for_code(code).retriable for name, code in topology.errors.items() if name in answered) or any(
+        partition.error is not None and partition.error.invalid_metadata and partition.leader < 0
+        for name, partitions in topology.topics.items()
+        if name in answered
+        for partition in partitions.values()
     )

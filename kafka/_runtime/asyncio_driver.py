@@ -128,7 +128,7 @@ class AsyncioDriver:
 
     def _notify(self) -> None:
         """The loop has work: schedule a turn. From any thread, once until the next turn."""
-        self._call_soon(self._run_ready)
+        self._call_soon(self._turn)
 
     def _call_soon(self, callback: Callable[[], object]) -> None:
         try:
@@ -140,19 +140,12 @@ class AsyncioDriver:
             if not self._aio.is_closed():  # if it is, no task waits any more
                 raise
 
-    def _run_ready(self) -> None:
-        # Queued callbacks need no look at the sockets, which is a system call; the event loop looks at them.
-        self._turn_once(look=False)
-
     def _turn(self) -> None:
-        self._turn_once(look=True)
-
-    def _turn_once(self, *, look: bool) -> None:
         loop = self.loop
         if loop.closed:
             return
         loop.rearm()
-        loop.turn(0, look=look, budget=SLICE)
+        loop.turn(0, budget=SLICE)
         if loop.has_ready:
             loop.wakeup()
         else:

@@ -114,10 +114,8 @@ class Loop:
         self._put_off: list[BaseException] = []  # what callbacks raise to end the program, until the pass is over
         self.driven_by: int | None = None  # the thread whose only work it is to turn the loop
         self._woken = False
-        self._looked = False  # whether the last pass came with a look at the sockets
         self._claimed_by: int | None = None
-        self.claims = 0
-        self._on_release: Callable[[bool], object] | None = None
+        self._on_release: Callable[[], object] | None = None
         self._retiring = False
         self._closers: list[Callable[[], object]] = []
         self._fork_callbacks: list[Callable[[], object]] = []
@@ -148,9 +146,6 @@ class Loop:
             self._at_end.append(callback)
         else:
             self.call_soon(callback)
-
-    # One function under both of asyncio's names: here they are the same.
-    call_soon_threadsafe = call_soon
 
     def spawn(self, coro: Coro[T], name: str | None = None) -> Task[T]:
         """Start a task; it first runs in the next pass. The task is the future of its result."""
@@ -247,10 +242,9 @@ class Loop:
         """When the first timer is due; None while there is none."""
         return self._timers.next_deadline()
 
-    def turn(self, timeout: float | None = None, *, look: bool = True, budget: float | None = None) -> bool:
+    def turn(self, timeout: float | None = None, *, budget: float | None = None) -> bool:
         """Sleep until something is to be done, `timeout` seconds at most; then make one pass.
 
-        Without `look` what is queued already is run before the sockets are looked at, unless that was so the last time.
         After `budget` seconds the pass handles no further socket, and after as long again no further callback: the next
         pass does the rest.
         Returns False where another thread has claimed the loop: then there was no pass.
@@ -263,23 +257,10 @@ class Loop:
             if self._claimed_by not in (None, get_ident()):
                 return False
             self.turns += 1
-            # The system call would only let other threads have the GIL, while another thread waits for this one.
-            skip = not look and self._looked and bool(self._ready)
-            self._looked = not skip
-            if skip:
-                self._pass([], budget)
-            else:
-                # Count first, look at the queue second: `call_soon` does it the other way round, so
-                # either it sees a sleeper and wakes it, or the sleeper sees what was queued.
-                self._sleepers += 1
-                wait = self._next_wait(timeout)
-        if not skip and not self._sleep_and_pass(wait, budget):
-            return False
-        if self._put_off:
-            self._raise_put_off()
-        return True
-
-    def _sleep_and_pass(self, wait: float | None, budget: float | None) -> bool:
+            # Count first, look at the queue second: `call_soon` does it the other way round, so
+            # either it sees a sleeper and wakes it, or the sleeper sees what was queued.
+            self._sleepers += 1
+            wait = self._next_wait(timeout)
         try:
             events = self._selector.select(wait)
         except BaseException:  # a signal handler may raise here, in a user's thread
@@ -291,6 +272,8 @@ class Loop:
             if self._claimed_by not in (None, get_ident()):
                 return False
             self._pass(events, budget)
+        if self._put_off:
+            self._raise_put_off()
         return True
 
     def _raise_put_off(self) -> None:
@@ -409,18 +392,12 @@ class Loop:
             if self._claimed_by is not None or self._retiring:
                 return False
             self._claimed_by = get_ident()
-            self.claims += 1
             return True
         finally:
             self._lock.release()
 
-    @property
-    def claimed(self) -> bool:
-        """Whether a thread has claimed it."""
-        return self._claimed_by is not None
-
-    def release(self, *, back_soon: bool = False) -> None:
-        """Give the loop back to its driver; it may take its time if the caller is likely to claim it again soon."""
+    def release(self) -> None:
+        """Give the loop back to its driver."""
         with self._lock:
             self._claimed_by = None
             on_release = self._on_release
@@ -428,7 +405,7 @@ class Loop:
             late = deadline is not None and (self._sleep_until is None or deadline < self._sleep_until)
             stale = bool(self._sleepers) and (late or bool(self._ready))
         if on_release is not None:
-            on_release(back_soon and not self._ready)
+            on_release()
         if stale:  # the driver sleeps towards a deadline that is no longer the first
             self.wakeup()
 

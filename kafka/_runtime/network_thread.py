@@ -1,10 +1,8 @@
 """The network thread: it turns the loop of a synchronous client, and waiting threads turn it themselves.
 
 `ThreadDriver.run` is how a synchronous face waits. Where the selector allows it, the waiting thread claims the loop and
-turns it itself: a call whose answer has arrived needs no other thread (15 instead of 32 microseconds), and one that
-waits for a broker takes as long as with the network thread alone. The network thread steps aside meanwhile and takes
-over on release. Making the passes in the calling thread and leaving the waiting to the network thread was tried, and
-was slower than either.
+turns it itself, so a call whose answer has arrived needs no other thread. The network thread steps aside meanwhile and
+takes over on release.
 """
 
 from __future__ import annotations
@@ -38,9 +36,6 @@ _CANCEL_GRACE: Final = 0.25
 _GLANCE: Final = 0.5
 # How long tasks may take to end when a client is closed without saying how long.
 _CLOSE_GRACE: Final = 1.0
-# How long the network thread leaves its loop to a thread that claims it repeatedly, in seconds, before it looks whether
-# that is still so. A request to the loop for which no thread waits may be that late.
-_DOZE: Final = 0.002
 
 
 class ThreadDriver:
@@ -128,12 +123,11 @@ class ThreadDriver:
         """Wait for a future in the calling thread; whether it is done by the deadline."""
         if not future.is_done:
             self.start()
-            # A caller that waits for a record sends the next one when it is written, and waits again.
-            self._attend(lambda: future, deadline, back_soon=True)
+            self._attend(lambda: future, deadline)
         return future.is_done
 
-    def _attend(self, begin: Callable[[], Future[T]], deadline: float | None, *, back_soon: bool = False) -> None:
-        """Turn the loop, or wait for who does, until what `begin` gives is done or the time is up."""
+    def _attend(self, begin: Callable[[], Future[T]], deadline: float | None) -> None:
+        """Turn the loop, or wait for the thread that does, until the future of `begin` is done or the time is up."""
         while True:
             with SignalsDeferred(self.loop) as pending:
                 # Claimed before a task is queued: then no thread must be woken for it.
@@ -144,7 +138,7 @@ class ThreadDriver:
                         self._turn_until(future, deadline, pending)
                 finally:
                     if claimed:
-                        self.loop.release(back_soon=back_soon)
+                        self.loop.release()
             # A handler that raises has done so by now. One that only records a signal ends no call.
             if not pending:
                 break
@@ -167,7 +161,7 @@ class ThreadDriver:
             remaining = None if deadline is None else deadline - loop.time()
             if remaining is not None and remaining <= 0:
                 return
-            loop.turn(remaining, look=False)
+            loop.turn(remaining)
 
     def _wait_for_others(self, future: Future[T], deadline: float | None) -> None:
         """The network thread turns the loop: sleep until it has resolved the future, or has ended."""
@@ -221,9 +215,6 @@ class _Parking:
         # that blocks ends one wait of the network thread.
         self._gate = threading.Lock()
         self._gate.acquire()
-        self._dozing = False
-        self._went_on = float("-inf")  # when the thread was last let go
-        self._parked_for = 0.0  # how long the last claim was waited for
         self.stopping = False
         self.ended = False
         self.grace = _CLOSE_GRACE
@@ -231,29 +222,11 @@ class _Parking:
         """The gates of threads that wait for a future; they open when the thread ends."""
 
     def park(self) -> None:
-        """Wait until there is something to do, or to look at."""
-        loop, claims = self._loop, -1
-        # Woken, and the loop is claimed again, as it was a moment ago for a moment: a thread waits for one record after
-        # another. To wake this one each time costs as much as the record does: two threads that want the GIL.
-        began = loop.time()
-        is_busy = began - self._went_on < _DOZE and self._parked_for < _DOZE
-        while is_busy and claims != loop.claims:
-            began, claims = loop.time(), loop.claims
-            self._dozing = True
-            opened = self._gate.acquire(timeout=_DOZE)
-            # First this, then a look at the loop: a thread that releases it does that the other way round.
-            self._dozing = False
-            if opened or not loop.claimed:
-                self._went_on = loop.time()
-                return
-        self._gate.acquire()  # the loop is looked at after this, so nothing that opens it now is missed
-        self._went_on = loop.time()
-        self._parked_for = self._went_on - began
+        """Wait until the loop is free, or the end. The loop is looked at after this, so nothing is missed."""
+        self._gate.acquire()
 
-    def resume(self, may_doze: bool = False) -> None:
-        """Continue, as the loop is free; a doze may last if the thread that had the loop is likely to be back soon."""
-        if may_doze and self._dozing and not self.stopping:
-            return
+    def resume(self) -> None:
+        """Continue, as the loop is free."""
         self._open()
         if self.stopping:
             # The thread may sleep in the selector, not here, and the wake-up that told it to stop may

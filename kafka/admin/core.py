@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
+from kafka._core.attempts import is_retriable
 from kafka._core.client import NodeId, make_client
 from kafka._runtime.tasks import TaskGroup
 from kafka.admin.results import error_of
@@ -85,6 +86,10 @@ class Deadline(float):
         return made
 
 
+def _never(_error: KafkaError) -> bool:
+    return False
+
+
 def _once(deadline: float) -> bool:
     """Return whether each request of the call is sent once."""
     return getattr(deadline, "once", False)
@@ -121,7 +126,7 @@ class AdminCore:
 
     def attempts(self, deadline: float, what: str) -> Attempts:
         """Return the attempts of a call."""
-        return self.client.attempts(deadline, what, retries=not _once(deadline))
+        return self.client.attempts(deadline, what, _never if _once(deadline) else is_retriable)
 
     # The cluster, and what brokers speak…
 

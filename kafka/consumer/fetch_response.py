@@ -153,6 +153,10 @@ def classify(error_code: int) -> Action:
     return Action.RETRY
 
 
+# From this size on records are not copied out of their response if they are most of it.
+_LARGE: Final = 4 << 20
+
+
 def open_reply(
     target: FetchTarget, data: FetchResponse.PartitionData, settings: ReaderSettings, version: int
 ) -> CompletedFetch | None:
@@ -161,7 +165,13 @@ def open_reply(
     if not records:
         return None
     cursor, partition = target.cursor, target.state.topic_partition
-    buffer = bytes(records)
+    # A copy of 50 MB takes 20 ms in one pass of the loop. A view keeps the response alive, so it must be most of that.
+    is_large = (
+        len(records) >= _LARGE
+        and isinstance(records, memoryview)
+        and 2 * len(records) >= memoryview(records.obj).nbytes
+    )
+    buffer = records if is_large else bytes(records)
     reader = RecordReader(
         buffer,
         partition.topic,

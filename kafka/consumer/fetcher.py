@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from kafka._runtime.timers import Backoff
 from kafka._text import printable
 from kafka.consumer.fetch_connection import EpochCheck, FetchConnection, FetchSettings, InFlight
 from kafka.consumer.fetch_response import (
@@ -87,11 +86,7 @@ class Fetcher:
         self._settings = settings
         self._reading = reading
         self._on_data = on_data
-        self._backoff = Backoff(
-            client.config.seconds("retry_backoff_ms"),
-            client.config.seconds("retry_backoff_max_ms"),
-            client.loop.rng,
-        )
+        self._backoff = client.backoff
         self._replica_time = client.config.seconds("metadata_max_age_ms")
         self._connections: dict[int, tuple[FetchConnection, FetchConnection]] = {}
         self._in_flight = InFlight()

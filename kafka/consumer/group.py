@@ -22,7 +22,7 @@ from kafka.consumer.calls import ConsumerCalls, ImmediateCalls
 from kafka.consumer.partition_state import EARLIEST, LATEST
 from kafka.consumer.subscription_state import Mode, SubscriptionState
 from kafka.errors import ClientClosedError, IllegalStateError
-from kafka.legacy.private_names import ConsumerNames
+from kafka.legacy.private_names import ConsumerNames, historic_names
 from kafka.record.consumer_record import ConsumerRecord, K, V
 from kafka.structs import OffsetAndMetadata, OnCommit, TopicPartition, check_topic
 
@@ -44,7 +44,8 @@ U = TypeVar("U")
 _LONGEST_POLL_MS: Final = 24 * 3600 * 1000.0
 
 
-class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
+@historic_names(ConsumerNames)
+class KafkaConsumer(ImmediateCalls, Generic[K, V]):
     """Reads records from a Kafka cluster.
 
     It reads the topics that it is made with; `subscribe` and `assign` change them. Iterate it for one record at a time,

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka._core.offset_lookup import Failed, OffsetLookup, no_leader
-from kafka._runtime.timers import Backoff
 from kafka._text import printable
 from kafka.consumer.partition_state import LATEST, AssignedPartition, CompletedFetch, Cursor, Reset, policy
 from kafka.consumer.subscription_state import SubscriptionState
@@ -60,11 +59,6 @@ class Positions:
         self._tasks: dict[_Source, Task[object]] = {}
         self._failures: dict[_Source, int] = {}
         self._stopped = False
-        self._backoff = Backoff(
-            client.config.seconds("retry_backoff_ms"),
-            client.config.seconds("retry_backoff_max_ms"),
-            client.loop.rng,
-        )
 
     def policy(self) -> Reset | None:
         """Return the place to go to without a valid position; None if the application must seek."""
@@ -111,7 +105,7 @@ class Positions:
                 failures = self._failures[source] = self._failures.get(source, 0) + 1
                 if any(error.invalid_metadata for error in failed.values()):
                     self._client.cluster.request_update()
-                await loop.sleep(self._backoff.delay(failures))
+                await loop.sleep(self._client.backoff.delay(failures))
             else:
                 self._failures.pop(source, None)
         finally:

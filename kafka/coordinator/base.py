@@ -36,7 +36,7 @@ from kafka.errors import (
     RejoinNeededError,
     UnknownMemberIdError,
 )
-from kafka.legacy.private_names import CoordinatorNames
+from kafka.legacy.private_names import CoordinatorNames, historic_names, warn_of_overrides
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
@@ -59,7 +59,8 @@ _ID_PATIENCE: Final = 1.0
 _LONG_SESSIONS_SINCE: Final = (0, 10, 1)
 
 
-class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
+@historic_names(CoordinatorNames)
+class BaseCoordinator(CoordinatorFinder):
     """A member of a group; a subclass defines the protocol that its members use.
 
     A subclass overrides `protocol_type`, `group_protocols`, `_perform_assignment` and `_on_join_complete`; the
@@ -85,6 +86,10 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     )
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: ClassVar[int] = 30_000
     """The longest session that brokers before 0.10.1 allow; the default with them."""
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        warn_of_overrides(cls)
 
     def __init__(
         self,

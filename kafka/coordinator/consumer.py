@@ -36,7 +36,7 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.future import Future
-from kafka.legacy.private_names import ConsumerCoordinatorNames
+from kafka.legacy.private_names import ConsumerCoordinatorNames, historic_names
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ _UNREACHABLE_TIMEOUT: Final = 5.0
 _LOOK_INTERVAL: Final = 0.5  # seconds between two looks at the connections meanwhile
 
 
-class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
+@historic_names(ConsumerCoordinatorNames)
+class ConsumerCoordinator(ClassicMember):
     """A consumer in its group. Keyword arguments are the options in ``DEFAULT_CONFIG``."""
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from kafka._core.attempts import pause_after
 from kafka._core.client import COORDINATOR
 from kafka._runtime.application import Application, ApplicationLoop, complete
 from kafka._runtime.timers import Backoff
@@ -19,7 +20,6 @@ from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
-    NodeNotReadyError,
     RequestTimedOutError,
 )
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.protocol.api import Request, Response
 
-__all__ = ["COMMITS", "COORDINATOR_LOST", "JOINS", "CoordinatorFinder", "pause_after"]
+__all__ = ["COMMITS", "COORDINATOR_LOST", "JOINS", "CoordinatorFinder"]
 
 ResponseT = TypeVar("ResponseT", bound="Response")
 
@@ -48,18 +48,6 @@ COORDINATOR_LOST: Final = (
 )
 
 
-def pause_after(error: KafkaError, failures: int, backoff: Backoff) -> float:
-    """Return the seconds until another attempt. A connection that fails has its own backoff, which is enough.
-
-    >>> from random import Random
-    >>> backoff = Backoff(0.1, 100.0, Random(1))
-    >>> pause_after(KafkaConnectionError("refused"), 9, backoff) < 1 < pause_after(KafkaTimeoutError(), 9, backoff)
-    True
-    """
-    # Both backoffs together took up to twice retry_backoff_max_ms after the coordinator was back.
-    return backoff.delay(1 if isinstance(error, (KafkaConnectionError, NodeNotReadyError)) else failures)
-
-
 class CoordinatorFinder:
     """Finds one group's coordinator, and sends requests to it."""
 
@@ -71,6 +59,7 @@ class CoordinatorFinder:
         """The reason why it is not a member, in words; None for a member."""
         self.request_timeout = config.seconds("request_timeout_ms")
         self.retry_backoff = config.seconds("retry_backoff_ms")
+        # The options of the coordinator, which may be made by hand with others than its client.
         self._backoff = Backoff(self.retry_backoff, config.seconds("retry_backoff_max_ms"), self.loop.rng)
         self.application = ApplicationLoop(client.loop) if application is None else application
 

@@ -12,9 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._runtime.tasks import wait_any
-from kafka._runtime.timers import Backoff
 from kafka.cluster import GROUP
-from kafka.coordinator.lookup import COMMITS, COORDINATOR_LOST, pause_after
+from kafka.coordinator.lookup import COMMITS, COORDINATOR_LOST
 from kafka.coordinator.offset_requests import (
     Identity,
     commit_request,
@@ -81,9 +80,6 @@ class OffsetCommitter:
         self._on_refused = on_refused
         self._reading_identity = reader
         self._on_latency = on_latency
-        self._backoff = Backoff(
-            client.config.seconds("retry_backoff_ms"), client.config.seconds("retry_backoff_max_ms"), self._loop.rng
-        )
         self._under_way: set[Future[OffsetCommitResponse | None]] = set()
         self.on_committed: Callable[[Offsets], object] = lambda _offsets: None
         """Called on the loop after each commit that succeeded."""
@@ -137,22 +133,18 @@ class OffsetCommitter:
             ended.success(None)
 
     async def _retry(
-        self, attempt: Callable[[], Awaitable[T]], deadline: float, may_retry: Callable[[KafkaError], bool], what: str
+        self, call: Callable[[], Awaitable[T]], deadline: float, may_retry: Callable[[KafkaError], bool], what: str
     ) -> T:
         """Return the result of the first attempt that succeeds; KafkaTimeoutError at the deadline."""
-        failures = 0
-        while True:
-            try:
-                return await attempt()
-            except KafkaError as error:  # noqa: PERF203 - each attempt is a request
-                if not may_retry(error):
-                    raise
-                failures += 1
-                delay = pause_after(error, failures, self._backoff)
-                if self._loop.time() + delay >= deadline:
-                    raise KafkaTimeoutError(f"{what}: {error}") from error
-                log.info("Group %s: %s, trying again: %s", self._group_id, what, error)
-                await self._loop.sleep(delay)
+        try:
+            async for attempt in self._client.attempts(deadline, what, may_retry):
+                with attempt:
+                    return await call()
+        except KafkaError as error:
+            if may_retry(error):  # and no time is left for that
+                raise KafkaTimeoutError(f"{what}: {error}") from error
+            raise
+        raise AssertionError("the attempts end with a result or an error")
 
     def begin(self, offsets: Offsets, ids: OwnershipIds | None) -> Future[OffsetCommitResponse | None]:
         """Begin a commit with one attempt; on the loop. The future has the broker's response or the error."""

@@ -29,10 +29,10 @@ from kafka.legacy.payloads import (
     ProduceRequestPayload,
     ProduceResponsePayload,
 )
+from kafka.legacy.protocol_payloads import KafkaProtocol, create_message_set
 from kafka.protocol import message
 from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.fetch import FetchRequest
-from kafka.protocol.legacy import KafkaProtocol, create_message_set
 from kafka.protocol.offset import ListOffsetsRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.record import MemoryRecords, MemoryRecordsBuilder

@@ -6,7 +6,8 @@ They are not part of the interface. Each stands for the object that has the same
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka.errors import IllegalGenerationError, UnknownMemberIdError
 from kafka.structs import MemberState
@@ -71,8 +72,23 @@ if TYPE_CHECKING:
         client: Any
         subscription: Any
 
+    class _Cluster(Protocol):
+        _topology: Any
 
-__all__ = ["ConsumerCoordinatorNames", "ConsumerNames", "CoordinatorNames", "ProducerNames"]
+        def partitions_for_broker(self, broker_id: int) -> set[Any] | None: ...
+
+
+__all__ = [
+    "ClusterNames",
+    "ConsumerCoordinatorNames",
+    "ConsumerNames",
+    "CoordinatorNames",
+    "ProducerNames",
+    "historic_names",
+    "warn_of_overrides",
+]
+
+ClassT = TypeVar("ClassT", bound=type)
 
 # Methods of the coordinators of kafka-python that send a request, read a response, or run the thread for heartbeats.
 _NEVER_CALLED: Final = frozenset(
@@ -91,8 +107,20 @@ _NEVER_CALLED: Final = frozenset(
 )
 
 
+def historic_names(names: type) -> Callable[[ClassT], ClassT]:
+    """Return a decorator that gives a class the attributes of `names`, except the ones that it has itself."""
+
+    def fill(cls: ClassT) -> ClassT:
+        for name, value in vars(names).items():
+            if not name.startswith("__") and name not in vars(cls):
+                setattr(cls, name, value)
+        return cls
+
+    return fill
+
+
 class ProducerNames:
-    """Names that `KafkaProducer` inherits."""
+    """Names of `KafkaProducer`."""
 
     __slots__ = ()
 
@@ -147,7 +175,7 @@ class ProducerNames:
 
 
 class ConsumerNames:
-    """Names that `KafkaConsumer` inherits."""
+    """Names of `KafkaConsumer`."""
 
     __slots__ = ()
 
@@ -169,19 +197,20 @@ class ConsumerNames:
         return self._core is None or bool(self._core.closed)
 
 
-class CoordinatorNames:
-    """Names that `BaseCoordinator` inherits, from the releases 1.4 to 2.2."""
+def warn_of_overrides(cls: type) -> None:
+    """Warn of methods that a subclass of `BaseCoordinator` overrides and no code calls."""
+    for name in sorted(_NEVER_CALLED & vars(cls).keys()):
+        warnings.warn(
+            f"{cls.__qualname__}.{name} is never called: the requests of a member are sent and read by other code "
+            "than in kafka-python; override protocol_type, group_protocols, _on_join_prepare, _perform_assignment "
+            "and _on_join_complete",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
-    def __init_subclass__(cls, **kwargs: object) -> None:
-        super().__init_subclass__(**kwargs)
-        for name in sorted(_NEVER_CALLED & vars(cls).keys()):
-            warnings.warn(
-                f"{cls.__qualname__}.{name} is never called: the requests of a member are sent and read by other code "
-                "than in kafka-python; override protocol_type, group_protocols, _on_join_prepare, _perform_assignment "
-                "and _on_join_complete",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+
+class CoordinatorNames:
+    """Names of `BaseCoordinator`, from the releases 1.4 to 2.2."""
 
     @property
     def _client(self: _Coordinator) -> Any:
@@ -251,7 +280,7 @@ class CoordinatorNames:
 
 
 class ConsumerCoordinatorNames:
-    """Names that `ConsumerCoordinator` inherits."""
+    """Names of `ConsumerCoordinator`."""
 
     @property
     def _subscription(self: _ConsumerCoordinator) -> Any:
@@ -264,3 +293,31 @@ class ConsumerCoordinatorNames:
     @property
     def _auto_commit_task(self: _ConsumerCoordinator) -> Any:
         return self.auto_commit
+
+
+class ClusterNames:
+    """Tables of `ClusterMetadata`, which aiokafka 0.8 fills in its own `update_metadata`."""
+
+    @property
+    def _brokers(self: _Cluster) -> Mapping[int, Any]:
+        return dict(self._topology.brokers)
+
+    @_brokers.setter
+    def _brokers(self: _Cluster, brokers: Mapping[int, Any]) -> None:
+        self._topology = self._topology.changed(brokers=brokers)
+
+    @property
+    def _partitions(self: _Cluster) -> Mapping[str, Mapping[int, Any]]:
+        return dict(self._topology.topics)
+
+    @_partitions.setter
+    def _partitions(self: _Cluster, topics: Mapping[str, Mapping[int, Any]]) -> None:
+        self._topology = self._topology.changed(topics=topics)
+
+    @property
+    def _broker_partitions(self: _Cluster) -> Mapping[int, set[Any]]:
+        return {broker: self.partitions_for_broker(broker) or set() for broker in self._topology.brokers}
+
+    @_broker_partitions.setter
+    def _broker_partitions(self: _Cluster, _led: Mapping[int, set[Any]]) -> None:
+        """Ignore it: the leaders are known from the partitions."""

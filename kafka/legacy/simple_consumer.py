@@ -24,6 +24,7 @@ from kafka.errors import (
     for_code,
 )
 from kafka.legacy import warn_deprecated
+from kafka.legacy.message_set import PartialMessage
 from kafka.legacy.payloads import (
     FetchRequestPayload,
     OffsetAndMessage,
@@ -33,7 +34,6 @@ from kafka.legacy.payloads import (
 )
 from kafka.legacy.simple_client import SimpleClient, check_error
 from kafka.legacy.util import ReentrantTimer, try_method_on_system_exit
-from kafka.protocol.message import PartialMessage
 
 __all__ = [
     "AUTO_COMMIT_INTERVAL",

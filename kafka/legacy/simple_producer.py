@@ -30,9 +30,9 @@ from kafka.errors import (
 )
 from kafka.legacy import warn_deprecated
 from kafka.legacy.payloads import Message, ProduceRequestPayload, ProduceResponsePayload, RetryOptions
+from kafka.legacy.protocol_payloads import ALL_CODECS, create_message_set
 from kafka.legacy.simple_client import SimpleClient
 from kafka.partitioner import HashedPartitioner
-from kafka.protocol.legacy import ALL_CODECS, create_message_set
 
 __all__ = [
     "ASYNC_LOG_MESSAGES_ON_ERROR",

@@ -141,7 +141,12 @@ class AnonMeasurable(AbstractMeasurable):
 
 
 class AbstractStat(ABC):
-    """Something that takes values in."""
+    """Something that takes values in; a subclass defines `record` or, for many values at once, `record_all`."""
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if "record" in vars(cls) and "record_all" not in vars(cls):  # what it inherits would pass its `record` over
+            cls.record_all = AbstractStat.record_all  # type: ignore[method-assign]
 
     @abstractmethod
     def record(self, config: MetricConfig, value: float, time_ms: float) -> None:

@@ -105,7 +105,14 @@ class Metrics:
             sensor = self._sensors.get(name)
             if sensor is not None:
                 return sensor
-            sensor = Sensor(self, name, parents, config, inactive_sensor_expiration_time_seconds)
+            sensor = Sensor(
+                self.clock,
+                self.register_metric,
+                name,
+                parents,
+                config or self.config,
+                inactive_sensor_expiration_time_seconds,
+            )
             self._sensors[name] = sensor
             for parent in parents or ():
                 self._children.setdefault(parent, []).append(sensor)

@@ -19,7 +19,9 @@ from kafka.metrics.metric import (
 )
 
 if TYPE_CHECKING:
-    from kafka.metrics.metrics import Metrics
+    from collections.abc import Callable
+
+    from kafka._runtime.clock import Clock
 
 __all__ = ["Sensor"]
 
@@ -36,19 +38,21 @@ class Sensor:
 
     def __init__(
         self,
-        registry: Metrics,
+        clock: Clock,
+        register: Callable[[KafkaMetric], object],
         name: str,
         parents: Sequence[Sensor] | None,
-        config: MetricConfig | None,
+        config: MetricConfig,
         inactive_sensor_expiration_time_seconds: float,
     ) -> None:
         if not name:
             raise ValueError("A sensor needs a name")
         self.name = name
-        self._registry = registry
-        self._time = registry.clock.time
+        self._clock = clock
+        self._time = clock.time
+        self._register = register
         self.parents = tuple(parents or ())
-        self._config = config or registry.config
+        self._config = config
         self._expiration_ms = inactive_sensor_expiration_time_seconds * 1000
         self._lock = threading.RLock()
         self._metrics: list[KafkaMetric] = []
@@ -56,7 +60,7 @@ class Sensor:
         self._pending: deque[tuple[float, float]] = deque()
         self._configs = [self._config]
         """All that the metrics have, each once."""
-        self._last_record_ms = registry.now_ms()
+        self._last_record_ms = clock.time() * 1000
         ancestors: list[Sensor] = []
         for parent in self.parents:
             ancestors += parent.lineage()
@@ -133,17 +137,15 @@ class Sensor:
 
     def _add(self, name: MetricName, measurable: AbstractMeasurable, config: MetricConfig | None) -> None:
         config = config or self._config
-        metric = KafkaMetric(
-            name, measurable, config, lock=self._lock, clock=self._registry.clock, before=self._take_in
-        )
-        self._registry.register_metric(metric)
+        metric = KafkaMetric(name, measurable, config, lock=self._lock, clock=self._clock, before=self._take_in)
+        self._register(metric)
         self._metrics.append(metric)
         if all(known is not config for known in self._configs):
             self._configs.append(config)
 
     def has_expired(self) -> bool:
         """Whether nothing was recorded for so long that the sensor may go."""
-        return self._registry.now_ms() - self._last_record_ms > self._expiration_ms
+        return self._time() * 1000 - self._last_record_ms > self._expiration_ms
 
     def expires_at_ms(self) -> float:
         """When it will have expired, if nothing more is recorded."""

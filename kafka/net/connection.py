@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kafka.net.settings import ConnectionContext
     from kafka.net.sockets import Stream
     from kafka.protocol.api import Request, Response
+    from kafka.protocol.fields import Buffer
     from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["Connection"]
@@ -52,6 +53,9 @@ _RENEW_FROM, _RENEW_SPREAD = 0.85, 0.10
 _SHORTEST_SESSION: Final = 1.0
 # Connections to one broker that end with the same error within this time, in seconds, have ended for the same reason.
 _SAME_MOMENT: Final = 1.0
+# How long a connection reads before other sockets and tasks have their turn, in seconds: about as long as a read of the
+# largest size takes.
+_READING_TIME: Final = 0.001
 # Errors of the configuration or the credentials: another attempt changes nothing.
 _FATAL: Final = (AuthenticationError, KafkaConfigurationError)
 
@@ -228,7 +232,7 @@ class Connection:
         request: Request[ResponseT],
         timeout: float | None = None,
         newest: int | None = None,
-        decode: Callable[[bytes | bytearray], object] | None = None,
+        decode: Callable[[Any], object] | None = None,
         *,
         deadline: float | None = None,
     ) -> Future[ResponseT]:
@@ -329,13 +333,16 @@ class Connection:
         if frames is None or not self._events:
             return
         try:
+            ends = self._loop.time() + _READING_TIME
             for _ in range(self.context.settings.chunk_count):
                 arrived, more = frames.receive()
-                self.last_activity = self._loop.time()
+                now = self.last_activity = self._loop.time()
                 if arrived:
                     self._handle(arrived)
                 if not more or self._frames is not frames:
                     return
+                if now >= ends:
+                    break
         except BlockingIOError:
             return
         except KafkaError as error:
@@ -347,7 +354,7 @@ class Connection:
         if frames.stream.pending_in:
             self._loop.call_soon(self._read)
 
-    def _handle(self, frames: Sequence[bytes | bytearray]) -> None:
+    def _handle(self, frames: Sequence[Buffer]) -> None:
         now = self._loop.time()
         for frame in frames:
             if self._debug:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from kafka.net.resolver import Address
     from kafka.net.settings import ConnectionContext
     from kafka.net.sockets import Stream
+    from kafka.protocol.fields import Buffer
     from kafka.sasl.abc import SaslMechanism
 
 __all__ = ["Attempt", "Established", "ask_versions", "authenticate", "authenticate_again", "connect"]
@@ -374,8 +375,8 @@ async def ask_versions(
     """
     from kafka.protocol.admin import ApiVersionsRequest, ApiVersionsResponse
 
-    def decode(version: int) -> Callable[[bytes | bytearray], ApiVersionsResponse]:
-        def read(frame: bytes | bytearray) -> ApiVersionsResponse:
+    def decode(version: int) -> Callable[[Buffer], ApiVersionsResponse]:
+        def read(frame: Buffer) -> ApiVersionsResponse:
             return ApiVersionsResponse.unframe(frame, answered_version(ApiVersionsRequest.API_KEY, version, frame))[1]
 
         return read

@@ -25,6 +25,7 @@ from kafka.protocol.api import Request, Response, has_wrong_id, reply_decoder
 
 if TYPE_CHECKING:
     from kafka.net.frame_stream import Endpoint, FrameStream
+    from kafka.protocol.fields import Buffer
 
 __all__ = ["AnsweredProbeError", "Exchange"]
 
@@ -49,13 +50,13 @@ class Exchange:
         self._endpoint = endpoint
         self._loop = endpoint.context.loop
         self._outgoing = SendQueue()
-        self._arrived: deque[bytes | bytearray] = deque()
+        self._arrived: deque[Buffer] = deque()
 
     async def ask(
         self,
         request: Request[ResponseT],
         version: int,
-        decode: Callable[[bytes | bytearray], ResponseT] | None = None,
+        decode: Callable[[Buffer], ResponseT] | None = None,
         *,
         timeout: float | None = None,
         probe: Request[Response] | None = None,
@@ -111,7 +112,7 @@ class Exchange:
         """Close the stream."""
         self.frames.stream.close()
 
-    def _measure(self, name: str, began: float, frame: bytes | bytearray) -> None:
+    def _measure(self, name: str, began: float, frame: Buffer) -> None:
         context = self._endpoint.context
         if context.on_reply is not None:
             context.on_reply(self._endpoint.node_id, name, self._loop.time() - began, len(frame))
@@ -145,7 +146,7 @@ class Exchange:
             return False
         return True
 
-    async def _frame(self, name: str, began: float, deadline: float) -> bytes | bytearray:
+    async def _frame(self, name: str, began: float, deadline: float) -> Buffer:
         try:
             with self._loop.timeout_at(deadline):
                 await self._wait_for_frame()

@@ -15,6 +15,7 @@ from kafka.net.pipeline import FrameReader, SendQueue
 if TYPE_CHECKING:
     from kafka.net.settings import ConnectionContext
     from kafka.net.sockets import Stream
+    from kafka.protocol.fields import Buffer
 
 __all__ = ["Endpoint", "FrameStream", "with_broker"]
 
@@ -83,7 +84,7 @@ class FrameStream:
             self._count(sent, 0)
         return sent
 
-    def receive(self) -> tuple[list[bytes | bytearray], bool]:
+    def receive(self) -> tuple[list[Buffer], bool]:
         """Read once; return the frames that are complete, and whether there may be more to read.
 
         BlockingIOError if nothing has arrived.

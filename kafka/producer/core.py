@@ -13,7 +13,6 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._core.client import make_client
-from kafka._runtime.timers import Backoff
 from kafka.config import Config
 from kafka.errors import (
     Cancelled,
@@ -102,7 +101,7 @@ class ProducerCore:
             self.producer = ProducerId(
                 self.client,
                 accumulator,
-                Backoff(config.seconds("retry_backoff_ms"), config.seconds("retry_backoff_max_ms"), self.loop.rng),
+                self.client.backoff,
                 enabled=config["enable_idempotence"],
                 required="enable_idempotence" in config.given,
             )

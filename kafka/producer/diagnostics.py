@@ -187,7 +187,7 @@ def no_answers(client: Client) -> str:
     if refused:
         return "; ".join([*found.values(), _UNREACHED])
     # The connections of brokers that the client has given up are gone; the refresh of metadata remembers why.
-    error = client.metadata.error
+    error = client.cluster.error
     reasons = [*found.values(), *([] if error is None else [str(error)])]
     return "; ".join([*reasons, _UNREACHED] if isinstance(error, KafkaConnectionError) else reasons)
 

@@ -20,7 +20,7 @@ from kafka._runtime.application import ApplicationThread, blocking, complete
 from kafka._runtime.network_thread import ThreadDriver
 from kafka.config import Config, defaults, given_options
 from kafka.errors import AbortableTransactionError
-from kafka.legacy.private_names import ProducerNames
+from kafka.legacy.private_names import ProducerNames, historic_names
 from kafka.producer.arguments import (
     Headers,
     checked_config,
@@ -60,7 +60,8 @@ _new: Final = object.__new__
 _EXIT_GRACE: Final = 5.0
 
 
-class KafkaProducer(ProducerNames, ImmediateCalls):
+@historic_names(ProducerNames)
+class KafkaProducer(ImmediateCalls):
     """Publishes records.
 
     ::

@@ -240,7 +240,7 @@ CLASS_ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
     "kafka.protocol.offset": {"OffsetRequest": "ListOffsetsRequest", "OffsetResponse": "ListOffsetsResponse"},
 }
 
-_VALUES: Final = "kafka.protocol._historic_values"
+_VALUES: Final = "kafka.legacy.protocol_values"
 _LEGACY: Final = "kafka.protocol.legacy"
 
 #: Module -> name that is not a message -> the module that has it.

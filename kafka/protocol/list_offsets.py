@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kafka.legacy.protocol_values import UNKNOWN_OFFSET, OffsetResetStrategy
 from kafka.protocol._historic import historic_names
-from kafka.protocol._historic_values import UNKNOWN_OFFSET, OffsetResetStrategy
 from kafka.protocol.offset import ListOffsetsRequest, ListOffsetsResponse
 
 __all__ = ["ListOffsetsRequest", "ListOffsetsResponse", "OffsetResetStrategy", "UNKNOWN_OFFSET"]

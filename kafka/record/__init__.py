@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 from kafka._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from kafka.legacy.memory_records import MemoryRecords as MemoryRecords
+    from kafka.legacy.memory_records import MemoryRecordsBuilder as MemoryRecordsBuilder
     from kafka.record.batch_builder import BatchBuilder as BatchBuilder
     from kafka.record.batch_reader import RecordReader as RecordReader
     from kafka.record.consumer_record import ConsumerRecord as ConsumerRecord
     from kafka.record.header import BatchHeader as BatchHeader
     from kafka.record.header import scan as scan
-    from kafka.record.memory_records import MemoryRecords as MemoryRecords
-    from kafka.record.memory_records import MemoryRecordsBuilder as MemoryRecordsBuilder
 
 _HOMES = {
     "BatchBuilder": "batch_builder",

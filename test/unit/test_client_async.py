@@ -328,6 +328,30 @@ def test_what_any_broker_may_answer_is_not_asked_of_one_that_is_stuck(make, clus
     assert client.least_loaded_node() in {0, 1, 2}
 
 
+def test_metadata_comes_from_another_broker_while_one_does_not_finish_connecting(make, cluster):
+    client = make(bootstrap_servers="b0", connections_max_idle_ms=1000)
+    for broker in cluster.brokers[1:]:
+        broker.on("ApiVersions", lambda *_: SILENCE)
+    rest(client, 2)  # the connection to broker 0 is closed: an idle one
+    client.submit(1, ListGroupsRequest())
+    client.submit(2, ListGroupsRequest())
+    rest(client, 0.1)
+    before = client.core.loop.time()
+    run(client, client.core.refresh(before + 60))
+    assert client.core.loop.time() - before < 5
+    assert set(cluster.asked("Metadata")) == {0}
+
+
+def test_health_names_the_state_of_the_metadata(make, cluster):
+    client = make(bootstrap_servers="b0")
+    assert client.core.health()["metadata_state"] == "fresh"
+    cluster.brokers[0].on("Metadata", lambda *_: SILENCE)
+    client.cluster.request_update()
+    client.core.metadata.start()
+    rest(client, 3)
+    assert client.core.health()["metadata_state"] == "requested"
+
+
 def test_a_server_that_falls_silent_is_asked_again_after_the_time_for_a_request(make, cluster):
     silent = [True]
     tell = cluster.metadata

@@ -8,8 +8,9 @@ from uuid import UUID
 
 import pytest
 
+from kafka._core.metadata import MetadataState
 from kafka.cluster import ClusterMetadata, NodeId
-from kafka.errors import KafkaConnectionError, LeaderNotAvailableError, MetadataEmptyBrokerList
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError, LeaderNotAvailableError, MetadataEmptyBrokerList
 from kafka.protocol.commit import FindCoordinatorResponse
 from kafka.protocol.metadata import MetadataResponse
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
@@ -283,6 +284,21 @@ def test_an_error_about_a_coordinator_is_no_coordinator(cluster):
 
 
 # When to refresh
+
+
+def test_its_state_has_a_name(cluster, clock):
+    assert cluster.state is MetadataState.DUE
+    cluster.requests += 1
+    assert cluster.state is MetadataState.REQUESTED
+    cluster.requests -= 1
+    cluster.failed_update(KafkaTimeoutError("no answer"))
+    assert cluster.state is MetadataState.BACKING_OFF
+    clock.advance(10)
+    assert cluster.state is MetadataState.DUE
+    cluster.update_metadata(response())
+    assert cluster.state is MetadataState.FRESH
+    clock.advance(301)
+    assert cluster.state is MetadataState.DUE
 
 
 def test_it_wants_an_update_at_first_by_age_and_on_request(cluster, clock):

@@ -97,3 +97,24 @@ def test_the_addresses_of_the_project_are_those_of_the_package() -> None:
         if not link.startswith(tuple(addresses))
     }
     assert not strange
+
+
+def test_the_functions_that_a_page_names_on_the_way_exist() -> None:
+    """A page of docs/internals names a function by its module once, and by its class from then on."""
+    text = (DOCS / "internals" / "failures.rst").read_text(encoding="utf-8")
+    classes: dict[str, object] = {}
+    named = re.findall(r"``((?:kafka\.[\w.]+\.)?[A-Z]\w+\.\w+|kafka\.[\w.]+\.\w+)``", text)
+    assert len(named) > 20
+    for name in named:
+        if name.startswith("kafka."):
+            head, _, rest = re.sub(r"\.(?=[A-Z])", ":", name).partition(":")
+            if not rest:
+                head, _, rest = name.rpartition(".")
+            found: object = importlib.import_module(head)
+            owner, *more = rest.split(".")
+            found = classes[owner] = getattr(found, owner)
+        else:
+            owner, *more = name.split(".")
+            found = classes[owner]
+        for part in more:
+            assert hasattr(found, part), name

@@ -15,15 +15,14 @@ import textwrap
 import threading
 import time
 import weakref
-from itertools import count, repeat
 from pathlib import Path
 
 import pytest
 
-from kafka._runtime import network_thread, signals
+from kafka._runtime import signals
 from kafka._runtime.asyncio_driver import AsyncioDriver, asyncio_driver
 from kafka._runtime.loop import READ, Loop
-from kafka._runtime.network_thread import ThreadDriver, _Parking, run_here
+from kafka._runtime.network_thread import ThreadDriver, run_here
 from kafka._runtime.signals import SignalsDeferred
 from kafka._runtime.tasks import Event, Scope, TaskCancelled, TaskGroup, checkpoint, wait_any
 from kafka._runtime.timers import TimerHeap
@@ -621,65 +620,6 @@ def wait_for_one_after_another(driver, times):
         assert driver.wait(future, driver.loop.time() + 10)
 
 
-class ClaimedLoop:
-    """A loop that is claimed, and perhaps claimed anew each time that somebody looks."""
-
-    forked = False
-    claimed = True
-
-    def __init__(self, *, anew):
-        self._claims = count() if anew else repeat(0)
-
-    @property
-    def claims(self):
-        return next(self._claims)
-
-    def time(self):
-        return 0.0  # so the last claim ended a moment ago, and was short
-
-
-@contextlib.contextmanager
-def parked_thread(loop):
-    """A thread that parks as the network thread does when it was let go a moment ago."""
-    parking = _Parking(loop)
-    parking._went_on = 0.0
-    thread = threading.Thread(target=parking.park)
-    thread.start()
-    try:
-        yield parking, thread
-    finally:
-        parking.resume()
-        thread.join(60)
-
-
-def dozes(parking):
-    deadline = time.monotonic() + 60
-    while not parking._dozing:
-        assert time.monotonic() < deadline
-    return True
-
-
-def test_a_network_thread_that_dozes_is_not_woken_by_who_is_back_soon(monkeypatch):
-    monkeypatch.setattr(network_thread, "_DOZE", 60.0)
-    with parked_thread(ClaimedLoop(anew=True)) as (parking, thread):
-        assert dozes(parking)
-        parking.resume(may_doze=True)
-        assert parking._gate.locked()
-        parking.resume()
-        thread.join(60)
-        assert not thread.is_alive()
-
-
-def test_a_network_thread_wakes_by_itself_when_nobody_came_back(monkeypatch):
-    monkeypatch.setattr(network_thread, "_DOZE", 0.01)
-    loop = ClaimedLoop(anew=True)
-    with parked_thread(loop) as (parking, thread):
-        assert dozes(parking)
-        loop.claimed = False
-        thread.join(60)
-        assert not thread.is_alive()
-
-
 def test_a_deadline_that_a_claim_leaves_behind_ends_the_sleep_of_the_driver():
     """The driver fell asleep before there was any deadline; the thread with the claim slept towards an earlier one."""
     loop = Loop()
@@ -703,37 +643,7 @@ def test_a_deadline_that_a_claim_leaves_behind_ends_the_sleep_of_the_driver():
     assert is_kept
 
 
-def test_a_network_thread_does_not_doze_while_one_claim_lasts(monkeypatch):
-    monkeypatch.setattr(network_thread, "_DOZE", 0.01)
-    with parked_thread(ClaimedLoop(anew=False)) as (parking, thread):
-        thread.join(0.2)  # it has dozed once and waits to be woken now
-        assert thread.is_alive()
-        assert not parking._dozing
-
-
-async def _nothing():
-    await checkpoint()
-
-
-def test_only_who_waits_for_a_future_is_back_soon():
-    class Told(Loop):
-        def release(self, *, back_soon=False):
-            told.append(back_soon)
-            super().release(back_soon=back_soon)
-
-    told: list[bool] = []
-    driver = ThreadDriver(Told())
-    try:
-        wait_for_one_after_another(driver, 1)
-        assert told in ([], [True])  # nothing to be told where the network thread was faster
-        told.clear()
-        driver.run(_nothing())
-        assert True not in told
-    finally:
-        driver.close()
-
-
-def test_what_is_not_waited_for_is_done_though_the_network_thread_was_let_doze(driver):
+def test_what_is_not_waited_for_is_done_between_the_claims_of_a_thread_that_waits(driver):
     near, far = socket.socketpair()
     arrived = threading.Event()
 
@@ -757,29 +667,6 @@ def test_what_is_not_waited_for_is_done_though_the_network_thread_was_let_doze(d
 
 async def _unwatch(loop, file):
     loop.unwatch(file)
-
-
-def test_sockets_are_looked_at_though_there_is_always_something_queued():
-    driver = ThreadDriver(Loop())
-    near, far = socket.socketpair()
-    seen = []
-
-    def receive(_events):
-        seen.append(near.recv(1))
-
-    with near, far:
-        try:
-            assert driver.loop.claim()  # it is this thread that has to see it
-            driver.loop.watch(near, READ, receive)
-            far.send(b"x")
-            for _ in range(2):
-                driver.loop.call_soon(int)
-                assert driver.loop.turn(0, look=False)
-            assert seen == [b"x"]
-            driver.loop.unwatch(near)
-            driver.loop.release()
-        finally:
-            driver.close()
 
 
 def test_a_selector_that_cannot_be_shared_is_turned_by_the_thread_alone():

@@ -518,3 +518,20 @@ def test_threads_that_record_while_others_look_lose_nothing():
     while any(thread.is_alive() for thread in threads):
         metric.value()
     assert metric.value() == 20_000
+
+
+def test_a_subclass_of_a_stat_that_overrides_the_method_for_one_value_is_called_for_each():
+    class Even(Max):
+        def update(self, sample, config, value, time_ms):
+            if value % 2 == 0:
+                super().update(sample, config, value, time_ms)
+
+    class Doubled(Total):
+        def record(self, config, value, time_ms):
+            super().record(config, 2 * value, time_ms)
+
+    config = MetricConfig()
+    even, doubled = Even(), Doubled()
+    even.record_all(config, (1, 4, 7), (0, 0, 0))
+    doubled.record_all(config, (1, 4, 7), (0, 0, 0))
+    assert (even.measure(config, 0), doubled.measure(config, 0)) == (4, 24)

@@ -16,7 +16,7 @@ from kafka.errors import InvalidConfigurationError, InvalidRequestError, Unknown
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kafka.broker.configs.resources import Change
+    from kafka.broker.configs.resource_kinds import Change
     from kafka.broker.server.node import Node
 
 __all__ = ["LOGGERS", "ROOT", "alter_loggers", "describe_loggers"]

@@ -39,6 +39,7 @@ __all__ = [
     "GROUP_TABLE",
     "METRICS_TABLE",
     "TOPIC",
+    "Change",
     "Described",
     "ResourceKind",
     "kind_of",
@@ -63,6 +64,14 @@ class Described(NamedTuple):
     values: list[Value]
     is_read_only: bool = False
     is_sensitive: bool = False
+
+
+class Change(NamedTuple):
+    """One change: what to do with which option."""
+
+    name: str
+    operation: int
+    value: str | None
 
 
 class ResourceKind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka.broker.configs.loggers import alter_loggers, describe_loggers
 from kafka.broker.configs.option import Kind, Option, parse_list
@@ -13,6 +13,7 @@ from kafka.broker.configs.resource_kinds import (
     CLIENT_METRICS,
     GROUP,
     TOPIC,
+    Change,
     Described,
     ResourceKind,
     kind_of,
@@ -37,14 +38,6 @@ _MALFORMED: Final = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
     "incompatible broker. See the broker logs for more details."
 )
-
-
-class Change(NamedTuple):
-    """One change: what to do with which option."""
-
-    name: str
-    operation: int
-    value: str | None
 
 
 def describe(call: Call, number: int, name: str, keys: Iterable[str] | None) -> list[Described]:

@@ -42,9 +42,17 @@ class Window:
 
 
 class AbstractSampledStat(AbstractMeasurableStat):
-    """Base of the windowed stats: `update` takes a value into a window, `combine` makes one value of all windows."""
+    """Base of the windowed stats: `update` takes a value into a window, `combine` makes one value of all windows.
+
+    A subclass defines `update` or, for many values at once, `joined`.
+    """
 
     Sample = Window  # the name of older releases
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if "update" in vars(cls):  # what it inherits would pass its `update` over
+            cls.update_all = AbstractSampledStat.update_each  # type: ignore[method-assign]
 
     def __init__(self, initial_value: float) -> None:
         self._initial_value = initial_value
@@ -52,9 +60,26 @@ class AbstractSampledStat(AbstractMeasurableStat):
         self._samples: list[Window] = []
         self._current = 0
 
-    @abstractmethod
+    def joined(self, before: float, values: Sequence[float]) -> float:
+        """Return the value of a window with some values more."""
+        raise NotImplementedError
+
     def update(self, sample: Window, config: MetricConfig, value: float, time_ms: float) -> None:
         """Take a value into a window."""
+        sample.value = self.joined(sample.value, (value,))
+
+    def update_all(
+        self, sample: Window, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]
+    ) -> None:
+        """Take some values into a window."""
+        sample.value = self.joined(sample.value, values)
+
+    def update_each(
+        self, sample: Window, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]
+    ) -> None:
+        """Take some values into a window with `update`, one after the other."""
+        for value, time_ms in zip(values, times_ms, strict=True):
+            self.update(sample, config, value, time_ms)
 
     @abstractmethod
     def combine(self, samples: Sequence[Window], config: MetricConfig, now: float) -> float:
@@ -62,14 +87,10 @@ class AbstractSampledStat(AbstractMeasurableStat):
 
     def record(self, config: MetricConfig, value: float, time_ms: float) -> None:
         """Take a value into the newest window."""
-        sample = self.current(time_ms)
-        if sample.is_complete(time_ms, config):
-            sample = self._advance(config, time_ms)
-        self.update(sample, config, value, time_ms)
-        sample.event_count += 1
+        self.record_all(config, (value,), (time_ms,))
 
     def record_all(self, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]) -> None:
-        """Take some values; in one go where all of them go into the newest window."""
+        """Take some values: at once if the newest window takes all of them."""
         sample = self.current(times_ms[0])
         if (
             max(times_ms) - sample.last_window_ms < config.time_window_ms
@@ -77,15 +98,12 @@ class AbstractSampledStat(AbstractMeasurableStat):
         ):
             self.update_all(sample, config, values, times_ms)
             sample.event_count += len(values)
-        else:
-            super().record_all(config, values, times_ms)
-
-    def update_all(
-        self, sample: Window, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]
-    ) -> None:
-        """Take some values into a window."""
+            return
         for value, time_ms in zip(values, times_ms, strict=True):
-            self.update(sample, config, value, time_ms)
+            if sample.is_complete(time_ms, config):
+                sample = self._advance(config, time_ms)
+            self.update_all(sample, config, (value,), (time_ms,))
+            sample.event_count += 1
 
     def measure(self, config: MetricConfig, now: float) -> float:
         """One value of all windows that are not too old."""
@@ -144,18 +162,9 @@ class SampledTotal(AbstractSampledStat):
             raise ValueError("A windowed total starts at zero")
         super().__init__(0.0)
 
-    def update(self, sample: Window, config: MetricConfig, value: float, time_ms: float) -> None:
-        """Add."""
-        sample.value += value
-
-    def update_all(
-        self, sample: Window, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]
-    ) -> None:
-        """The same for some values."""
-        if type(self).update is SampledTotal.update:
-            sample.value += sum(values)
-        else:
-            super().update_all(sample, config, values, times_ms)
+    def joined(self, before: float, values: Sequence[float]) -> float:
+        """Add the values."""
+        return before + sum(values)
 
     def combine(self, samples: Sequence[Window], config: MetricConfig, now: float) -> float:
         """The sum of sums."""
@@ -174,18 +183,9 @@ class Avg(SampledTotal):
 class Count(SampledTotal):
     """How many values there were."""
 
-    def update(self, sample: Window, config: MetricConfig, value: float, time_ms: float) -> None:
-        """Count one."""
-        sample.value += 1
-
-    def update_all(
-        self, sample: Window, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]
-    ) -> None:
-        """The same for some values."""
-        if type(self).update is Count.update:
-            sample.value += len(values)
-        else:
-            super().update_all(sample, config, values, times_ms)
+    def joined(self, before: float, values: Sequence[float]) -> float:
+        """Count the values."""
+        return before + len(values)
 
 
 class Max(AbstractSampledStat):
@@ -194,18 +194,9 @@ class Max(AbstractSampledStat):
     def __init__(self, empty: float = -math.inf) -> None:
         super().__init__(empty)
 
-    def update(self, sample: Window, config: MetricConfig, value: float, time_ms: float) -> None:
-        """Keep the larger."""
-        sample.value = max(sample.value, value)
-
-    def update_all(
-        self, sample: Window, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]
-    ) -> None:
-        """The same for some values."""
-        if type(self).update is Max.update:
-            sample.value = max(sample.value, *values)
-        else:
-            super().update_all(sample, config, values, times_ms)
+    def joined(self, before: float, values: Sequence[float]) -> float:
+        """Keep the largest."""
+        return max(before, *values)
 
     def combine(self, samples: Sequence[Window], config: MetricConfig, now: float) -> float:
         """The largest of all."""
@@ -218,18 +209,9 @@ class Min(AbstractSampledStat):
     def __init__(self) -> None:
         super().__init__(float(sys.maxsize))
 
-    def update(self, sample: Window, config: MetricConfig, value: float, time_ms: float) -> None:
-        """Keep the smaller."""
-        sample.value = min(sample.value, value)
-
-    def update_all(
-        self, sample: Window, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]
-    ) -> None:
-        """The same for some values."""
-        if type(self).update is Min.update:
-            sample.value = min(sample.value, *values)
-        else:
-            super().update_all(sample, config, values, times_ms)
+    def joined(self, before: float, values: Sequence[float]) -> float:
+        """Keep the smallest."""
+        return min(before, *values)
 
     def combine(self, samples: Sequence[Window], config: MetricConfig, now: float) -> float:
         """The smallest of all."""

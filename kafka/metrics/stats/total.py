@@ -20,15 +20,12 @@ class Total(AbstractMeasurableStat):
         self._total = value
 
     def record(self, config: MetricConfig, value: float, time_ms: float) -> None:
-        """Add."""
+        """Add a value."""
         self._total += value
 
     def record_all(self, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]) -> None:
         """Add some values."""
-        if type(self).record is Total.record:
-            self._total += sum(values)
-        else:
-            super().record_all(config, values, times_ms)
+        self._total += sum(values)
 
     def measure(self, config: MetricConfig, now: float) -> float:
         """The sum."""
@@ -86,10 +83,7 @@ class Rate(AbstractMeasurableStat):
 
     def record_all(self, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]) -> None:
         """Take some values."""
-        if type(self).record is Rate.record:
-            self._stat.record_all(config, values, times_ms)
-        else:
-            super().record_all(config, values, times_ms)
+        self._stat.record_all(config, values, times_ms)
 
     def measure(self, config: MetricConfig, now: float) -> float:
         """The rate."""

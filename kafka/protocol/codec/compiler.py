@@ -11,7 +11,8 @@ not notice; then the interpreter does the same work again to say exactly what is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from mmap import mmap
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 __all__ = ["Codec", "compile_codec", "compile_init"]
 
 
+VIEWED: Final = frozenset({bytearray, mmap})
+"""The types of a received frame; their slices are bytes, or are used like bytes."""
+
+
 class Codec(NamedTuple):
     """Encodes and decodes one message in one version."""
 
@@ -45,12 +50,26 @@ class Codec(NamedTuple):
     decode_prefix: Callable[[Buffer, int], tuple[Any, int]]
 
 
-def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - five small functions that share what is compiled
-    """Compile both directions of a message, or of a part of one, in the version that ``cls`` is bound to.
+def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - small functions that share what is compiled
+    """Make the codec of a message, or of a part of one, in the version that ``cls`` is bound to.
 
-    The bound class gets its own ``encode`` and ``decode``, which call the compiled code directly.
+    The bound class gets its own ``encode`` and ``decode``, which call the compiled code directly. Each direction is
+    compiled on its first use: a client encodes requests and decodes responses.
     """
-    straight_encode, straight_decode = compile_encoder(cls), compile_decoder(cls)
+    straight_encode: Callable[[object, list[bytes]], None]
+    straight_decode: Callable[[Buffer, int, int], tuple[Any, int]]
+
+    def encode_first(message: object, parts: list[bytes]) -> None:
+        nonlocal straight_encode
+        straight_encode = compile_encoder(cls)
+        straight_encode(message, parts)
+
+    def decode_first(data: Buffer, start: int, end: int) -> tuple[Any, int]:
+        nonlocal straight_decode
+        straight_decode = compile_decoder(cls)
+        return straight_decode(data, start, end)
+
+    straight_encode, straight_decode = encode_first, decode_first
     views = has_records(layout_of(cls))
     join = b"".join
 
@@ -75,9 +94,9 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - five small function
     def decode(data: Buffer, version: int | None = None, *, start: int = 0) -> Any:
         if version is not None and version != cls._version:
             return cls._unbound._codec(version).decode(data, start=start)
-        # The code relies on what slices of bytes are. A bytearray, as frames are received in, is
-        # copied too, unless the message holds records: then those are views into it.
-        if data.__class__ is not bytes and not (views and data.__class__ is bytearray):
+        # The code relies on what slices of bytes are. What frames are received in is copied too, unless the message
+        # holds records: then those are views into it.
+        if data.__class__ is not bytes and not (views and data.__class__ in VIEWED):
             data = _as_bytes(data)
         try:
             message, position = straight_decode(data, start, len(data))
@@ -88,7 +107,7 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - five small function
         return interpreter.decode(cls, data, start)
 
     def decode_prefix(data: Buffer, start: int) -> tuple[Any, int]:
-        if data.__class__ is not bytes and not (views and data.__class__ is bytearray):
+        if data.__class__ is not bytes and not (views and data.__class__ in VIEWED):
             data = _as_bytes(data)
         try:
             return straight_decode(data, start, len(data))

@@ -57,18 +57,14 @@ async def ticking(make_work):
     return late
 
 
-def fair(late):
-    assert len(late) >= ENOUGH
-    # Now and then one pass takes 20 to 50 ms: what is compiled on first use, and a fetch of 50 MB. Most take under 5.
-    assert late[-1] < 0.080
-    assert late[len(late) * 95 // 100] < 0.020
-
-
 def punctual(late):
-    fair(late)
+    assert len(late) >= ENOUGH
+    # The first use of modules and codecs takes up to 15 ms in one piece; later passes stay under 5.
+    assert late[-1] < 0.020
     # 5 ms are promised and 3.6 were seen; the same work takes up to 1.6 times the CPU while other processes use the
     # caches of the core.
     assert late[len(late) * 99 // 100] < 0.008
+    assert late[len(late) * 95 // 100] < 0.005
 
 
 @pytest.fixture(params=["selector", "uvloop"])
@@ -76,18 +72,14 @@ def run(request):
     return lambda main: run_on(LOOPS[request.param], main)
 
 
-# Codec, most bytes of a fetch, and what holds then: 20 MB that are not compressed are copied and checked in one piece.
-WAYS = [
-    (None, 1 << 20, punctual),
-    (None, 50 << 20, fair),
-    *((codec, 50 << 20, punctual) for codec in ("gzip", "snappy", "lz4", "zstd")),
-]
+# Codec, and most bytes of a fetch.
+WAYS = [(None, 1 << 20), *((codec, 50 << 20) for codec in (None, "gzip", "snappy", "lz4", "zstd"))]
 
 
 @pytest.fixture(scope="module", params=WAYS, ids=lambda way: f"{way[0]}-{way[1] >> 20}M")
 def filled(request):
-    """A broker with 200,000 records of 100 bytes, 20 MB, in batches of one codec; how to fetch and to judge."""
-    codec, fetched, judge = request.param
+    """A broker with 200,000 records of 100 bytes, 20 MB, in batches of one codec; how much to fetch."""
+    codec, fetched = request.param
     with Broker(topics=["events"]) as broker:
 
         async def fill():
@@ -100,13 +92,13 @@ def filled(request):
 
         asyncio.run(fill())
         assert broker.offsets("events")[2] == FILLED_WITH
-        yield broker, fetched, judge
+        yield broker, fetched
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["iteration", "getmany"])
 def test_a_timer_is_on_time_while_a_consumer_reads(run_once, filled, way):
-    broker, fetched, judge = filled
+    broker, fetched = filled
     total = 1_000_000
 
     async def read(watched_enough):
@@ -129,7 +121,7 @@ def test_a_timer_is_on_time_while_a_consumer_reads(run_once, filled, way):
                 if seen % FILLED_WITH == 0:
                     await reader.seek_to_beginning()
 
-    judge(run_once(ticking(read)))
+    punctual(run_once(ticking(read)))
 
 
 @pytest.mark.slow

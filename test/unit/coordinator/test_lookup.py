@@ -7,9 +7,10 @@ from random import Random
 
 import pytest
 
+from kafka._core.attempts import pause_after
 from kafka._runtime.application import complete
 from kafka._runtime.timers import Backoff
-from kafka.coordinator.lookup import COMMITS, JOINS, pause_after
+from kafka.coordinator.lookup import COMMITS, JOINS
 from kafka.errors import GroupAuthorizationFailedError, KafkaConnectionError, RequestTimedOutError
 from test.unit.consumer.scripted import T0, Cluster, MakeConsumer, read, rest
 

@@ -76,7 +76,7 @@ def test_an_announced_size_alone_takes_no_real_memory():
     try:
         reader = FrameReader(100_000_000)
         reader.receive(memoryview((90_000_000).to_bytes(4, "big") + b"x"))
-        assert len(reader.target()) == 90_000_000 - 1
+        assert len(reader.target()) == 1 << 20  # it is read in pieces, so that no pass of the loop is long
     finally:
         tracemalloc.stop()
     with open("/proc/self/statm", encoding="utf-8") as file:

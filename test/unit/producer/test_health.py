@@ -9,7 +9,7 @@ from kafka import KafkaClient
 from kafka.testing import SILENCE
 from test.unit.producer.memory_cluster import Cluster
 
-COMMON = {"ok", "closed", "problems", "metadata_age_s", "brokers", "topics", "partitions"}
+COMMON = {"ok", "closed", "problems", "metadata_age_s", "metadata_state", "brokers", "topics", "partitions"}
 CONNECTION = {"address", "state", "error", "failures", "in_flight", "throttled_s"}
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -43,3 +44,18 @@ def test_the_package_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPa
     finally:
         monkeypatch.undo()
         crc32c_module.fastest.cache_clear()
+
+
+# Without site, whose .pth files of other packages import what they like.
+PATHS = f"import sys; sys.path[:] = {sys.path!r}\n"
+
+
+def test_the_extension_is_loaded_without_the_package() -> None:
+    program = """
+import sys
+from kafka.record.crc32c import crc32c
+assert crc32c(b"123456789") == 0xE3069283
+print([name for name in ("crc32c", "importlib.metadata", "argparse") if name in sys.modules])
+"""
+    found = subprocess.run([sys.executable, "-S", "-c", PATHS + program], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
