@@ -324,7 +324,7 @@ class AIOKafkaProducer(Lifecycle):
             waiters = self._waiters.get(batch)
             if waiters is None:
                 self._waiters[batch] = [waiter]
-                self._calls.core.hurry(batch)
+                self._calls.core.sender.hurry_soon(batch)
                 batch.add_both(_Waking(self._waiters, batch, aio))
             else:
                 waiters.append(waiter)

@@ -39,8 +39,9 @@ from kafka.producer.buffer_pool import Reservation
 from kafka.producer.common_calls import FOREVER, CommonCalls
 from kafka.producer.core import ProducerCore
 from kafka.producer.future import RecordFuture, RecordFutures
+from kafka.producer.partition import Partition, Topic
 from kafka.producer.plugins import Interception, Plugins
-from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
+from kafka.producer.producer_batch import ProducerBatch
 from kafka.producer.record_accumulator import Record
 from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import check_topic
@@ -122,9 +123,10 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         In a face of asyncio, `event_loop` is the loop of the caller, which calls the callbacks of records' futures.
         """
         self.application = application
-        self.core.event_loop = event_loop
-        self.core.application = weakref.ref(application)
-        self.core.keeper = weakref.ref(face)
+        sender = self.core.sender
+        sender.event_loop = event_loop
+        sender.application = weakref.ref(application)
+        sender.keeper = weakref.ref(face)
 
     async def connect(self) -> None:
         """Connect to the cluster; with api_version set, connect later, when there is something to send."""
@@ -230,7 +232,7 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         """Return a future that has failed already."""
         if self.core.transactions is not None:
             self.core.call_soon(self.core.transactions.must_abort, error)
-        batch = ProducerBatch(Partition(Topic(topic), -1, self.core), BatchBuilder(1), 0.0, 0)
+        batch = ProducerBatch(Partition(Topic(topic), -1, self.core.sender), BatchBuilder(1), 0.0, 0)
         batch.settle(error)
         if self.core.transactions is None:
             self.core.sender.lost.add(batch)

@@ -25,17 +25,19 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice
 from threading import RLock
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from kafka.errors import IllegalStateError, RecordTooLargeError
 from kafka.producer.buffer_pool import BufferPool, Reservation, Share
-from kafka.producer.producer_batch import BatchOwner, Partition, PartitionsByKey, ProducerBatch, Topic, taken_up
+from kafka.producer.partition import Partition, PartitionsByKey, Topic
+from kafka.producer.producer_batch import ProducerBatch, taken_up
 from kafka.record.batch_builder import FULL, BatchBuilder, encode_headers, record_size
 from kafka.record.header import V2_HEADER_SIZE
 from kafka.record.message_v0_v1 import LegacyBuilder, message_size
 
 if TYPE_CHECKING:
     from kafka._runtime.tasks import Pending
+    from kafka.producer.sender import Sender
 
 __all__ = ["RecordAccumulator", "too_large"]
 
@@ -49,31 +51,12 @@ _FRAMING: Final = 128
 _RECORD_FRAMING: Final = 18
 
 
-class AccumulatorOwner(BatchOwner, Protocol):
-    """The core of a producer, as the accumulator uses it: to call the loop, from any thread."""
-
-    keeper: Callable[[], object]
-    call_soon: Callable[..., None]
-
-    def work_soon(self) -> None:
-        """Let the sender look at new batches."""
-        ...
-
-    def hurry_soon(self) -> None:
-        """Let the sender send batches without waiting for more records."""
-        ...
-
-    def look_soon(self, partition: Partition) -> None:
-        """Let the sender look at a partition."""
-        ...
-
-
 class RecordAccumulator:
     """The batches of all partitions. See the head of this module."""
 
     def __init__(
         self,
-        owner: AccumulatorOwner,
+        sender: Sender,
         choose: Callable[[Topic], Partition],
         *,
         batch_size: int,
@@ -97,7 +80,7 @@ class RecordAccumulator:
         self.closed = False
         """No records will be accepted any more."""
         self.max_request_size = max_request_size
-        self._owner = owner
+        self._sender = sender
         self._batch_size = max(1, min(batch_size, max_request_size - _REQUEST_OVERHEAD, buffer_memory))
         self._codec = codec
         self._level = level
@@ -166,16 +149,16 @@ class RecordAccumulator:
             first = not self.memory.has_waiters
             self.memory.queue(reservation)
             granted = self.memory.grant()
-        _wake_soon(self._owner, granted)
+        _wake_soon(self._sender, granted)
         if first:  # while calls wait, batches do not linger
-            self._owner.hurry_soon()
+            self._sender.call_soon(self._sender.hurry_all)
 
     def wait_again(self, reservation: Reservation, ready: Pending) -> None:
         """Queue a reservation in its old place, after `add_reserved` has found no room for it."""
         reservation.record_size = self._batch_size  # for a batch that it opens itself
         with self.lock:
             granted = self.memory.queue_again(reservation, ready)
-        _wake_soon(self._owner, granted)
+        _wake_soon(self._sender, granted)
 
     def cancel(self, reservation: Reservation) -> None:
         """Wait for memory no more."""
@@ -187,7 +170,7 @@ class RecordAccumulator:
             granted = self.memory.cancel(reservation)
             if share is not None and not share.members:
                 self._all_added(share)
-        _wake_soon(self._owner, granted)
+        _wake_soon(self._sender, granted)
 
     def add_reserved(
         self, reservation: Reservation, topic: Topic, partition: Partition | None, record: Record
@@ -212,7 +195,7 @@ class RecordAccumulator:
             if emptied is not None:
                 granted = self.memory.give_back(emptied)
                 self._all_added(emptied)
-        _wake_soon(self._owner, granted)
+        _wake_soon(self._sender, granted)
         return found
 
     def _all_added(self, share: Share) -> None:
@@ -223,13 +206,13 @@ class RecordAccumulator:
         joined = self.memory.join(share, self._batch_size - batch.builder.size)
         if joined:
             batch.builder.limit -= sum(reservation.record_size for reservation in joined)
-            _wake_soon(self._owner, joined)
+            _wake_soon(self._sender, joined)
             return
         if batch.partition.open is batch:
             batch.share = None
         else:
             self.close(batch)
-        self._owner.look_soon(batch.partition)
+        self._sender.call_soon(batch.partition.schedule)
 
     def extend(
         self, topic: Topic, values: list[bytes | None], start: int, timestamp: int
@@ -311,7 +294,7 @@ class RecordAccumulator:
             partition = self._sticky_partition(topic)
         if (opened := partition.open) is not None:  # its records were first
             self.close(opened)
-        batch = ProducerBatch(partition, builder, self._owner.now(), 0)
+        batch = ProducerBatch(partition, builder, self._sender.now(), 0)
         self._queue(batch, builder.size, share)
         if reservation is not None:
             self.memory.leave(reservation)
@@ -346,7 +329,7 @@ class RecordAccumulator:
             partition = topic.sticky or self._choose(topic)
         if (opened := partition.open) is not None:
             self._shut(opened)
-        batch = ProducerBatch(partition, builder, self._owner.now(), 0)
+        batch = ProducerBatch(partition, builder, self._sender.now(), 0)
         self._queue(batch, builder.size, None)
         return batch
 
@@ -374,7 +357,7 @@ class RecordAccumulator:
         if (full := self.sticky.get(topic.name)) is not None:
             # Before it is closed: Ctrl-C in between costs one look, and in the other order linger_ms.
             if not self._fresh and not self._left:
-                self._owner.work_soon()
+                self._sender.work_soon()
             self._left.append(full.partition)
             self._leave_to_share(full)
         partition = self._sticky_partition(topic)
@@ -414,7 +397,7 @@ class RecordAccumulator:
             partition = self._sticky_partition(topic)
         if (opened := partition.open) is not None:
             self._leave_to_share(opened)
-        batch = ProducerBatch(partition, self._builder(self._batch_size), self._owner.now(), 0)
+        batch = ProducerBatch(partition, self._builder(self._batch_size), self._sender.now(), 0)
         index = batch.append(*record)
         self._queue(batch, reserved, share)
         if share is not None:
@@ -440,20 +423,20 @@ class RecordAccumulator:
         before the lists say that it was; it waits for the lock.
         """
         try:
-            batch.keeper = self._owner.keeper()
+            batch.keeper = self._sender.keeper()
             self.memory.allocate(batch, size, share)
             batch.partition.topic.used_at = batch.created
             batch.partition.queue.append(batch)
             self.incomplete[batch] = None
             if not self._fresh and not self._left:
-                self._owner.work_soon()
+                self._sender.work_soon()
             self._fresh.append(batch)
         except BaseException:
             if batch not in self._fresh:
                 if batch in batch.partition.queue:
                     batch.partition.queue.remove(batch)
                 self.incomplete.pop(batch, None)
-                _wake_soon(self._owner, self.memory.release(batch))
+                _wake_soon(self._sender, self.memory.release(batch))
             raise
 
     def _sticky_partition(self, topic: Topic) -> Partition:
@@ -482,7 +465,7 @@ class RecordAccumulator:
         if partition is partition.topic.sticky:
             partition.topic.filled += size
         if size < batch.reserved and (granted := self.memory.release(batch, size)):
-            _wake_soon(self._owner, granted)
+            _wake_soon(self._sender, granted)
 
     def _leave_to_share(self, batch: ProducerBatch) -> None:
         """Close a batch, or if calls were woken to add to it, let no other call find it: they close it."""
@@ -518,11 +501,6 @@ class RecordAccumulator:
             queue = batch.partition.queue
             if batch in queue:
                 queue.remove(batch)
-
-    def put_back(self, partition: Partition, batches: Iterable[ProducerBatch]) -> None:
-        """Put batches to be sent again at the head of the queue."""
-        with self.lock:
-            partition.queue.extendleft(reversed(list(batches)))
 
     def divided(self, parts: Iterable[ProducerBatch]) -> None:
         """Register the parts of a batch that was divided; they hold its memory."""
@@ -591,7 +569,7 @@ class RecordAccumulator:
             known = sorted(indexes)
             if known != topic.indexes:
                 # New objects, not changed ones: send() reads them without the lock.
-                topic.partitions = {at: topic.partitions.get(at) or Partition(topic, at, self._owner) for at in known}
+                topic.partitions = {at: topic.partitions.get(at) or Partition(topic, at, self._sender) for at in known}
                 topic.ordered = [topic.partitions[at] for at in known]
                 topic.by_key = PartitionsByKey(topic.ordered)
                 topic.indexes = known
@@ -638,7 +616,7 @@ def _wake(reservations: list[Reservation]) -> None:
         reservation.ready.try_success(None)
 
 
-def _wake_soon(owner: AccumulatorOwner, reservations: list[Reservation]) -> None:
+def _wake_soon(sender: Sender, reservations: list[Reservation]) -> None:
     """Wake calls that wait for memory; a thread that waits may be the one that turns the loop."""
     if reservations:
-        owner.call_soon(_wake, reservations)
+        sender.call_soon(_wake, reservations)

@@ -24,7 +24,7 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.producer.diagnostics import no_answers
-from kafka.producer.idempotence import ProducerId
+from kafka.producer.producer_id import ProducerId
 from kafka.producer.transaction_protocol import (
     NEWEST_ADD_PARTITIONS,
     NEWEST_CLASSIC_END,
@@ -48,8 +48,9 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.tasks import Task
     from kafka.config import Config
-    from kafka.producer.producer_batch import Partition
+    from kafka.producer.partition import Partition
     from kafka.producer.record_accumulator import RecordAccumulator
+    from kafka.producer.sender import Sender
     from kafka.protocol.api import Request, Response
     from kafka.protocol.negotiation import ApiVersions
     from kafka.protocol.transaction import EndTxnResponse, InitProducerIdResponse
@@ -244,10 +245,6 @@ class TransactionOwner(Protocol):
         """Whether batches may be sent."""
         ...
 
-    def look(self, partition: Partition) -> None:
-        """Let the sender look at a partition again."""
-        ...
-
     async def ready(self) -> None:
         """Wait until the producer has its epoch."""
         ...
@@ -271,10 +268,8 @@ class TransactionalProducerId(ProducerId):
     `init_transactions()` and the ends of transactions obtain it; nothing that happens to a batch does.
     """
 
-    def __init__(
-        self, coordinator: CoordinatorClient, accumulator: RecordAccumulator, transactional_id: str, timeout: float
-    ) -> None:
-        super().__init__(coordinator.client, accumulator, coordinator.backoff, enabled=True, required=True)
+    def __init__(self, sender: Sender, coordinator: CoordinatorClient, transactional_id: str, timeout: float) -> None:
+        super().__init__(sender, enabled=True, required=True)
         self.transactional_id = transactional_id
         self.timeout = timeout
         """Seconds that a transaction may take."""
@@ -368,7 +363,7 @@ class AddPartitions:
                 some = dict(self._pending)
                 await self._add(some)
                 for partition in some.values():
-                    owner.look(partition)
+                    partition.schedule()
         except KafkaError as error:
             log.debug("Partitions were not added: %s", error)  # the owner raises it
         finally:

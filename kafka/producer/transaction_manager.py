@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cluster import GROUP, TRANSACTION
 from kafka.errors import (
@@ -56,15 +56,15 @@ from kafka.protocol.registry import ApiKey
 from kafka.protocol.transaction import AddOffsetsToTxnRequest, TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
-    from kafka._core.client import Client
     from kafka._runtime.tasks import Coro, Task
     from kafka.config import Config
-    from kafka.producer.producer_batch import Partition, ProducerBatch
-    from kafka.producer.record_accumulator import RecordAccumulator
+    from kafka.producer.partition import Partition
+    from kafka.producer.producer_batch import ProducerBatch
+    from kafka.producer.sender import Sender
     from kafka.protocol.api import Request
     from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
-__all__ = ["RecordSender", "TransactionManager"]
+__all__ = ["TransactionManager"]
 
 log = logging.getLogger(__name__)
 
@@ -74,39 +74,18 @@ _SENDING: Final = frozenset({State.IN_TRANSACTION, State.COMMITTING})
 _OUTCOMES: Final = {Event.COMMIT: "committed", Event.ABORT: "aborted"}
 
 
-class RecordSender(Protocol):
-    """The sender, as a transaction uses it."""
-
-    async def flush(self) -> None:
-        """Send all batches, and wait until they are settled."""
-        ...
-
-    def abandon(self, error: BaseException, *, in_flight: bool = True) -> int:
-        """Fail all batches, with or without the ones in flight."""
-        ...
-
-    async def quiet(self) -> None:
-        """Wait until no request is under way."""
-        ...
-
-    def look(self, partition: Partition) -> None:
-        """Send the batches of a partition if that is possible now."""
-        ...
-
-
 class TransactionManager:
     """The transactions of one producer. See the head of this module."""
 
-    sender: RecordSender
-    """Set by the core, which makes the sender after this."""
-
-    def __init__(self, client: Client, config: Config, accumulator: RecordAccumulator) -> None:
+    def __init__(self, sender: Sender, config: Config) -> None:
+        client, accumulator = sender.client, sender.accumulator
+        self.sender = sender
         self.state = State.UNINITIALIZED
         self.error: KafkaError | None = None
         """Why the transaction must be aborted, or the producer cannot continue."""
         self.coordinator = CoordinatorClient(client, config)
         self.producer = TransactionalProducerId(
-            self.coordinator, accumulator, config["transactional_id"], config.seconds("transaction_timeout_ms")
+            sender, self.coordinator, config["transactional_id"], config.seconds("transaction_timeout_ms")
         )
         self.current = Transaction(0.0, is_v2=False)
         self._accumulator = accumulator
@@ -317,13 +296,9 @@ class TransactionManager:
             return True
         return self._partitions.admits(partition)
 
-    def newest_produce(self) -> int | None:
-        """The last version of Produce to use; None for no limit."""
-        return None if self.current.is_v2 else requests.NEWEST_CLASSIC_PRODUCE
-
-    def look(self, partition: Partition) -> None:
-        """Let the sender look at a partition again."""
-        self.sender.look(partition)
+    def newest_produce(self) -> int:
+        """Return the last version of Produce to use."""
+        return 2**15 if self.current.is_v2 else requests.NEWEST_CLASSIC_PRODUCE
 
     def written(self) -> None:
         """Remember that a leader has written a batch."""

@@ -35,9 +35,8 @@ class Filled:
             now=time.monotonic,
             keeper=lambda: None,
             work_soon=lambda: None,
-            look_soon=lambda partition: None,
-            hurry_soon=lambda: None,
-            call_soon=lambda f, *args: f(*args),
+            hurry_all=lambda: None,
+            call_soon=lambda f, *args: None,
             transactions=None,
         )
 

@@ -13,6 +13,7 @@ from kafka.errors import ClientClosedError, IllegalStateError, RecordTooLargeErr
 from kafka.future import Future
 from kafka.partitioner import Murmur2Partitioner
 from kafka.producer.buffer_pool import Reservation
+from kafka.producer.partition import Partition
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.producer.record_accumulator import RecordAccumulator
 
@@ -29,9 +30,8 @@ class Filled:
             now=time.monotonic,
             keeper=lambda: None,
             work_soon=lambda: self.called.append("work"),
-            hurry_soon=lambda: self.called.append("hurry"),
-            look_soon=lambda partition: self.called.append(f"look {partition.index}"),
-            call_soon=lambda f, *args: f(*args),
+            hurry_all=lambda: self.called.append("hurry"),
+            call_soon=self.call_soon,
         )
         self.accumulator = RecordAccumulator(
             owner,
@@ -43,6 +43,13 @@ class Filled:
             level=None,
         )
         self.topic = self.accumulator.topic("t", range(partitions))
+
+    def call_soon(self, function: Any, *args: Any) -> None:
+        partition = getattr(function, "__self__", None)
+        if isinstance(partition, Partition):
+            self.called.append(f"look {partition.index}")
+        else:
+            function(*args)
 
     def add(self, value: bytes = VALUE, partition: int | None = None) -> tuple[ProducerBatch, int] | None:
         where = None if partition is None else self.topic.partitions[partition]
@@ -302,17 +309,6 @@ def test_a_topic_that_returns_continues_its_sequence_numbers(filled: Filled) -> 
     again = filled.accumulator.topic("t", range(4))
     assert again.partitions[0].next_sequence == 5
     assert len(again.ordered) == 4
-
-
-def test_batches_sent_again_return_to_the_head_of_the_queue(filled: Filled) -> None:
-    for _ in range(4):
-        filled.add(partition=0)
-    partition = filled.topic.partitions[0]
-    first, second = partition.queue
-    partition.queue.popleft()
-    partition.queue.popleft()
-    filled.accumulator.put_back(partition, [first, second])
-    assert list(partition.queue) == [first, second]
 
 
 def test_formats_before_kafka_0_11_fill_batches_too() -> None:

@@ -1,4 +1,4 @@
-"""kafka.producer.sender: order, retries, sequence numbers, and errors that are true about what is written."""
+"""Partitions, sender and sinks: order, retries, sequence numbers, and errors that are true about what is written."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_a_batch_waits_for_records_of_calls_that_were_woken_for_it(make_producer
     producer.rest(0.005)
     assert not sent(cluster)
     batch.share = None
-    core.look_soon(topic.partitions[0])
+    core.call_soon(topic.partitions[0].schedule)
     producer.rest(0.001)
     assert sent(cluster) == [Sent(-1, -1, 1)]
 
