@@ -31,7 +31,6 @@ from kafka.producer.arguments import (
 )
 from kafka.producer.common_calls import CommonCalls
 from kafka.producer.future import FutureRecordMetadata, SentRecords
-from kafka.producer.producer_batch import taken_up
 from kafka.structs import check_topic
 
 if TYPE_CHECKING:
@@ -97,9 +96,7 @@ class KafkaProducer(ProducerNames):
         self._plain = self._calls.plain
         self._hashes = self._calls.hashes
         self._accumulator = core.accumulator
-        self._lock = core.accumulator.lock
-        self._sticky = core.accumulator.sticky
-        self._topics = core.accumulator.topics
+        self._try_append = core.accumulator.try_append
         self._time = core.client.environment.clock.time
         self._is_made = True
         # Registered after the driver's own clean-up, so it runs before it: while the network thread still does.
@@ -134,50 +131,26 @@ class KafkaProducer(ProducerNames):
         ...     p.send("events", b"hello", key=b"greeting").get(timeout=10).offset
         0
         """
-        # Hot. Only for a record that fits into an open batch; one that opens a batch takes the other way. For a key it
-        # is the default partitioner's rule, spelled out. A signal handler or a finalizer may send while this runs: the
-        # batch is `taken_up` for it.
+        # Hot. Only for a record that fits into an open batch; one that opens a batch takes the other way.
         try:
-            if self._plain and type(value) is bytes and headers is None and partition is None and timestamp_ms is None:
-                if key is None:
-                    now = int(self._time() * 1000)
-                    with self._lock:
-                        batch = self._sticky.get(topic)
-                        if batch is not None:
-                            append = batch.append
-                            batch.append = taken_up
-                            index = append(now, None, value)
-                            batch.append = append
-                            if index >= 0:
-                                future = _new(FutureRecordMetadata)
-                                future._batch = batch
-                                future._index = index
-                                future._timestamp = now
-                                future._key_size = -1
-                                future._value_size = len(value)
-                                future._header_size = -1
-                                return future
-                elif type(key) is bytes and self._hashes:
-                    state = self._topics.get(topic)
-                    if state is not None:
-                        where = state.by_key[key]
-                        now = int(self._time() * 1000)
-                        with self._lock:
-                            batch = where.open
-                            if batch is not None:
-                                append = batch.append
-                                batch.append = taken_up
-                                index = append(now, key, value)
-                                batch.append = append
-                                if index >= 0:
-                                    future = _new(FutureRecordMetadata)
-                                    future._batch = batch
-                                    future._index = index
-                                    future._timestamp = now
-                                    future._key_size = len(key)
-                                    future._value_size = len(value)
-                                    future._header_size = -1
-                                    return future
+            if (
+                type(value) is bytes
+                and self._plain
+                and (key is None or (type(key) is bytes and self._hashes))
+                and headers is None
+                and partition is None
+                and timestamp_ms is None
+            ):
+                now = int(self._time() * 1000)
+                place = self._try_append(topic, key, value, now)
+                if place is not None:
+                    future = _new(FutureRecordMetadata)
+                    future._batch, future._index = place
+                    future._timestamp = now
+                    future._key_size = -1 if key is None else len(key)
+                    future._value_size = len(value)
+                    future._header_size = -1
+                    return future
             sent = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
             return sent if isinstance(sent, FutureRecordMetadata) else complete(sent)
         except TypeError:

@@ -54,8 +54,6 @@ _LAST_EPOCH: Final = 2**15 - 1
 _REMEMBERED: Final = 5
 # The markers of the last transaction are written within milliseconds.
 _MARKERS_WITHIN: Final = 0.01
-# How long a batch is kept open for the records of calls that were woken to add them, in seconds.
-_EXPECTED_WITHIN: Final = 0.01
 # Where the broker tells written from unwritten, by number or by size. A tuple: a set asks members for their hashes.
 _COVERS_EARLIER: Final = (ProduceOutcome.DONE, ProduceOutcome.SEQUENCE, ProduceOutcome.DIVIDE)
 
@@ -138,9 +136,7 @@ class Partition:
                 self.sink.stalled()
             return
         head, due = queue[0], self.not_before
-        if head.share is not None:
-            due = max(due, head.created + _EXPECTED_WITHIN)
-        elif self.open is head and not head.hurried and not sender.accumulator.memory.has_waiters:
+        if self.open is head and not head.hurried and not sender.accumulator.memory.has_waiters:
             due = max(due, head.created + sender.linger)
         if due > sender.loop.time():
             self._rest_until(due)
@@ -212,10 +208,10 @@ class Partition:
             self.scheduled = True
             sink.waiting.append(self)
             return None
+        batch.attempts += 1  # before it leaves the queue: the accumulator would queue it again
         queue.popleft()
         self.in_flight.append(batch)
         self.unanswered += 1
-        batch.attempts += 1
         batch.error = None
         return batch
 
@@ -273,7 +269,7 @@ class Partition:
     def _seal(self, batch: ProducerBatch) -> None:
         """Close a batch for records, and give it its sequence number and its final bytes."""
         sender = self.sender
-        sender.accumulator.close_for_sending(batch)
+        sender.accumulator.close(batch)
         if sender.producer.enabled and isinstance(batch.builder.magic, int) and batch.builder.magic > 1:
             batch.sealed = batch.builder.seal(  # type: ignore[call-arg]
                 producer_id=self.producer_id,

@@ -28,7 +28,7 @@ from kafka.errors import (
     UnknownTopicIdError,
 )
 from kafka.future import Future
-from kafka.record.batch_builder import FULL, BatchBuilder, SealedBatch
+from kafka.record.batch_builder import BatchBuilder, SealedBatch
 from kafka.record.message_v0_v1 import LegacyBuilder, SealedMessages
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ __all__ = [
     "ProducerBatch",
     "UNSEEN",
     "classify",
-    "taken_up",
 ]
 
 log = logging.getLogger(__name__)
@@ -51,15 +50,6 @@ Back = Callable[[Any], object]
 
 UNSEEN: Final = object()
 """A callback returns this if the program has not seen the error: the log will have it."""
-
-
-def taken_up(*_: object) -> int:
-    """Stand in for a batch's `append` while a record is added to it.
-
-    A signal handler or a finalizer can interrupt that, and send: its record finds the batch full. So does each later
-    record, if adding raised.
-    """
-    return FULL
 
 
 class FollowedRecord(Protocol):
@@ -110,7 +100,6 @@ class ProducerBatch(Future[None]):
         "reserved",
         "scheduled",
         "sealed",
-        "share",
         "unsure",
     )
 
@@ -130,8 +119,6 @@ class ProducerBatch(Future[None]):
         """A call waits for it: it is sent without waiting for more records."""
         self.scheduled = False
         """The sender has taken note of it, and will send it when it is due."""
-        self.share: object = None
-        """The calls that were woken because their records fit into it, while some have not added theirs yet."""
         self.keeper: object = None
         """Keeps the face alive while records are under way, so that a producer without a reference still delivers."""
         self.sealed: SealedBatch | SealedMessages | None = None
@@ -167,16 +154,6 @@ class ProducerBatch(Future[None]):
                 return part.locate(index)
             index -= part.count
         raise AssertionError("a divided batch has all its records in its parts")
-
-    def extend(self, values: list[bytes | None], timestamp: int, start: int) -> tuple[int, int]:
-        """Add as many values as fit, from `start` on; return the index of the first one and how many. As `append`."""
-        append, self.append = self.append, taken_up
-        try:
-            if append is taken_up:
-                return 0, 0
-            return self.builder.count, self.builder.extend(values, timestamp, start=start)
-        finally:
-            self.append = append
 
     def wait(self, timeout: float | None) -> None:
         """Send it now and wait in this thread until it is settled, `timeout` seconds at most."""

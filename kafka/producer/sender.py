@@ -79,13 +79,10 @@ class Sender:
         self._expiry_is_set = False
         self._sinks: dict[int, Sink] = {}
         self._leaderless: set[Partition] = set()
-        self._answer_awaited: Future[None] | None = None
+        self.answer_awaited: Future[None] | None = None
+        """Done with the next answer to a request."""
 
     # On any thread…
-
-    def work_soon(self) -> None:
-        """Have the loop look at new batches."""
-        self.call_soon(self.work)
 
     def hurry_soon(self, batch: ProducerBatch) -> None:
         """Have a batch sent without waiting for more records: a call waits for it."""
@@ -110,7 +107,8 @@ class Sender:
             return
         if self.on_loop:
             raise IllegalStateError("get() blocks, so it cannot be called from a callback: the record is not done yet")
-        self.accumulator.check_outside("get()")
+        if self.accumulator.inside():
+            self.accumulator.check_outside("get()")
         self.hurry_soon(batch)
         await application.wait(batch, None if timeout is None else self.now() + timeout)
 
@@ -228,12 +226,12 @@ class Sender:
     async def quiet(self) -> None:
         """Wait until no request is under way."""
         while any(sink.in_flight for sink in self._sinks.values()):
-            self._answer_awaited = self._answer_awaited or Future()
-            await self._answer_awaited
+            self.answer_awaited = self.answer_awaited or Future()
+            await self.answer_awaited
 
     def request_done(self) -> None:
-        """Notify `quiet` that a request is answered, and the answer handled."""
-        awaited, self._answer_awaited = self._answer_awaited, None
+        """Notify `quiet`, which waits, that a request is answered, and the answer handled."""
+        awaited, self.answer_awaited = self.answer_awaited, None
         if awaited is not None:
             awaited.success(None)
 

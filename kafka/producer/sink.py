@@ -234,7 +234,8 @@ class Sink:
                 batch.partition.answered(batch, ProduceOutcome.DONE, NOT_ACKNOWLEDGED)
         else:
             self._take_response(batches, names, reply)
-        self._sender.request_done()
+        if self._sender.answer_awaited is not None:
+            self._sender.request_done()
         if self.waiting:
             self.pump_soon()
         else:

@@ -34,7 +34,7 @@ class Filled:
         core = SimpleNamespace(
             now=time.monotonic,
             keeper=lambda: None,
-            work_soon=lambda: None,
+            work=lambda: None,
             hurry_all=lambda: None,
             call_soon=lambda f, *args: None,
             transactions=None,
@@ -58,9 +58,7 @@ class Filled:
         calls._serializes, calls._places_keyless = False, True
         producer._core = core
         producer._accumulator = accumulator
-        producer._lock = accumulator.lock
-        producer._sticky = accumulator.sticky
-        producer._topics = accumulator.topics
+        producer._try_append = accumulator.try_append
         producer._time = lambda: 1_700_000_000.0
         producer._plain = producer._hashes = True
         self.futures = {}
@@ -77,6 +75,7 @@ class Filled:
 
     def check(self):
         """Each record is where its future says, and all that is queued is accounted for."""
+        assert set(self.accumulator.unsettled()) == set(self.accumulator.incomplete)  # as the loop does, soon
         assert self.memory_lost() == 0
         queued = [batch for partition in self.topic.ordered for batch in partition.queue]
         assert set(queued) == set(self.accumulator.incomplete) == set(self.accumulator._fresh)
@@ -254,6 +253,7 @@ def test_no_memory_is_waited_for_inside():
     for filled, _ in every_line(prepare, lambda filled: filled.producer.send("t", b"", partition=0), send_inside):
         if filled.inside:
             seen += 1
+            filled.accumulator.unsettled()  # queues them, as the loop does, soon
             assert filled.accumulator.memory.free < 0
         filled.check()
     assert seen

@@ -18,7 +18,7 @@ class Numbering:
         self.id = SimpleNamespace(producer_id=7, epoch=0, enabled=True, renewed=0)
         self.id.renew = self.renew
         sender: Any = SimpleNamespace(
-            accumulator=SimpleNamespace(close_for_sending=lambda _batch: None, lock=nullcontext()),
+            accumulator=SimpleNamespace(close=lambda _batch: None, lock=nullcontext()),
             producer=self.id,
             transactions=SimpleNamespace(admits=lambda _partition: True) if is_transactional else None,
             backoff=SimpleNamespace(delay=lambda _failures: 5.0),

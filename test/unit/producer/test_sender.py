@@ -257,31 +257,3 @@ def test_a_partition_whose_leader_moves_is_sent_to_the_new_one(make_producer: An
     cluster.brokers[0].on("Produce", refuse)
     assert producer.send("events", b"x").get(10).offset == 1
     assert len(cluster.brokers[1].asked("Produce")) == 1
-
-
-def test_a_batch_waits_for_records_of_calls_that_were_woken_for_it(make_producer: Any) -> None:
-    cluster = Cluster({"events": 1})
-    producer = make_producer(cluster, linger_ms=0)
-    producer.partitions_for("events")
-    core = producer.core
-    topic = core.accumulator.topics["events"]
-    batch, _ = core.accumulator.add(topic, topic.partitions[0], (1, None, b"x", None))
-    batch.share = object()
-    producer.rest(0.005)
-    assert not sent(cluster)
-    batch.share = None
-    core.call_soon(topic.partitions[0].schedule)
-    producer.rest(0.001)
-    assert sent(cluster) == [Sent(-1, -1, 1)]
-
-
-def test_a_call_that_was_woken_and_does_not_come_delays_a_batch_by_milliseconds_only(make_producer: Any) -> None:
-    cluster = Cluster({"events": 1})
-    producer = make_producer(cluster, linger_ms=0)
-    producer.partitions_for("events")
-    core = producer.core
-    topic = core.accumulator.topics["events"]
-    batch, _ = core.accumulator.add(topic, topic.partitions[0], (1, None, b"x", None))
-    batch.share = object()
-    producer.rest(0.02)
-    assert sent(cluster) == [Sent(-1, -1, 1)]
