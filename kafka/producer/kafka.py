@@ -96,7 +96,10 @@ class KafkaProducer(ProducerNames):
         self._plain = self._calls.plain
         self._hashes = self._calls.hashes
         self._accumulator = core.accumulator
-        self._try_append = core.accumulator.try_append
+        self._inside = core.accumulator.inside
+        self._lock = core.accumulator.lock
+        self._sticky = core.accumulator.sticky
+        self._topics = core.accumulator.topics
         self._time = core.client.environment.clock.time
         self._is_made = True
         # Registered after the driver's own clean-up, so it runs before it: while the network thread still does.
@@ -131,26 +134,47 @@ class KafkaProducer(ProducerNames):
         ...     p.send("events", b"hello", key=b"greeting").get(timeout=10).offset
         0
         """
-        # Hot. Only for a record that fits into an open batch; one that opens a batch takes the other way.
+        # Hot. Only for a record that fits into an open batch; one that opens a batch takes the other way. It is
+        # `RecordAccumulator.try_append` spelled out: the call would cost 4 % of what a record costs in all.
         try:
             if (
                 type(value) is bytes
                 and self._plain
-                and (key is None or (type(key) is bytes and self._hashes))
                 and headers is None
                 and partition is None
                 and timestamp_ms is None
+                and not self._inside()
             ):
                 now = int(self._time() * 1000)
-                place = self._try_append(topic, key, value, now)
-                if place is not None:
-                    future = _new(FutureRecordMetadata)
-                    future._batch, future._index = place
-                    future._timestamp = now
-                    future._key_size = -1 if key is None else len(key)
-                    future._value_size = len(value)
-                    future._header_size = -1
-                    return future
+                if key is None:
+                    with self._lock:
+                        batch = self._sticky.get(topic)
+                        if batch is not None:
+                            index = batch.append(now, None, value)
+                            if index >= 0:
+                                future = _new(FutureRecordMetadata)
+                                future._batch = batch
+                                future._index = index
+                                future._timestamp = now
+                                future._key_size = -1
+                                future._value_size = len(value)
+                                future._header_size = -1
+                                return future
+                elif type(key) is bytes and self._hashes and (state := self._topics.get(topic)) is not None:
+                    where = state.by_key[key]
+                    with self._lock:
+                        batch = where.open
+                        if batch is not None:
+                            index = batch.append(now, key, value)
+                            if index >= 0:
+                                future = _new(FutureRecordMetadata)
+                                future._batch = batch
+                                future._index = index
+                                future._timestamp = now
+                                future._key_size = len(key)
+                                future._value_size = len(value)
+                                future._header_size = -1
+                                return future
             sent = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
             return sent if isinstance(sent, FutureRecordMetadata) else complete(sent)
         except TypeError:

@@ -347,7 +347,7 @@ class RecordAccumulator:
         if sticky:
             self.sticky[topic.name] = batch
         if self._new:
-            self._enqueue()  # what a call from inside has set aside
+            self._enqueue()  # batches that a call from inside has set aside
         if partition.queue[-1] is not batch:  # later records are behind that
             self._shut(partition)
         return batch, index

@@ -1,8 +1,8 @@
 """A producer that takes over one transactional id after another, and may leave a transaction for another to end.
 
 For workers that run many tasks, each of which writes under a separate id (`kafka.spark`): a task costs a worker no new
-connections, and is fenced as if each task had a new producer. Not public: a program that ends the transactions of
-another process needs a protocol between the two, as Spark's driver and tasks have.
+connections, and is fenced as if each task had a new producer. A program that ends the transactions of another process
+needs a protocol between the two, as Spark's driver and tasks have.
 """
 
 from __future__ import annotations

@@ -58,7 +58,10 @@ class Filled:
         calls._serializes, calls._places_keyless = False, True
         producer._core = core
         producer._accumulator = accumulator
-        producer._try_append = accumulator.try_append
+        producer._inside = accumulator.inside
+        producer._lock = accumulator.lock
+        producer._sticky = accumulator.sticky
+        producer._topics = accumulator.topics
         producer._time = lambda: 1_700_000_000.0
         producer._plain = producer._hashes = True
         self.futures = {}
