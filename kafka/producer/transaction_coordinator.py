@@ -79,8 +79,8 @@ class CoordinatorClient:
     ) -> ResponseT:
         """Return the response without an error; raises an error that a retry does not clear.
 
-        `build` makes the request of a version, for the coordinator of `key`: a transactional id, or a group. `transaction`
-        notes the consequences of the attempts. After a retriable error the request is sent again while `wanted`.
+        `build` makes the request of a version, for the coordinator of `key`: a transactional id, or a group. The
+        transaction notes the consequences of the attempts. After a retriable error another follows while `wanted`.
         """
         newest = newest_version(request_type, is_v2=transaction.is_v2)
         failures = 0
