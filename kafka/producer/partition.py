@@ -175,7 +175,7 @@ class Partition:
             if timer.callback is not None and timer.when == when:
                 return
             timer.cancel()
-        self.timer = self.sender.loop.call_at(when, self.schedule)
+        self.timer = self.sender.loop.call_at(when, self.sender.due, self)
 
     def retry_later(self) -> None:
         """Look again after the first backoff."""

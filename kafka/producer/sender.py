@@ -151,6 +151,13 @@ class Sender:
         """Send all batches that wait for more records, as a call waits for memory."""
         self._schedule(tuple(self.resting))
 
+    def due(self, partition: Partition) -> None:
+        """Look at a partition whose time has come."""
+        if len(self.resting) > 1:
+            partition.schedule()  # others may be due in this pass: one request for all
+        else:
+            self._schedule((partition,))
+
     def _schedule(self, partitions: Iterable[Partition]) -> None:
         """Queue partitions at their leaders' sinks, then send at once: that saves a pass of the loop."""
         sinks: dict[Sink, None] = {}

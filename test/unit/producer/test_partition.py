@@ -24,13 +24,14 @@ class Numbering:
             backoff=SimpleNamespace(delay=lambda _failures: 5.0),
             loop=SimpleNamespace(time=lambda: 100.0, call_at=self.call_at),
             resting=set(),
+            due=None,
             max_in_flight=5,
         )
-        self.timers: list[tuple[float, Any]] = []
+        self.timers: list[tuple[float, Partition]] = []
         self.partition = Partition(Topic("t"), 0, sender)
 
-    def call_at(self, when: float, callback: Any) -> Any:
-        self.timers.append((when, callback))
+    def call_at(self, when: float, callback: Any, partition: Partition) -> Any:
+        self.timers.append((when, partition))
         return SimpleNamespace(callback=callback, when=when)
 
     def renew(self) -> None:
@@ -88,7 +89,7 @@ def test_after_the_last_epoch_comes_another_id() -> None:
     of.partition.epoch, of.partition.sequence_gap = 2**15 - 1, True
     assert not of.ensure()
     assert of.id.renewed == 1
-    assert of.timers == [(105.0, of.partition.schedule)]
+    assert of.timers == [(105.0, of.partition)]
 
 
 def test_sealed_batches_get_new_numbers_in_the_order_of_the_queue() -> None:
@@ -152,4 +153,4 @@ def test_batches_sent_again_return_to_the_head_of_the_queue() -> None:
     of.partition.advance()
     assert list(of.partition.queue) == [first, second, third]
     assert not of.partition.in_flight
-    assert of.timers == [(105.0, of.partition.schedule)]
+    assert of.timers == [(105.0, of.partition)]
