@@ -257,3 +257,18 @@ def test_a_partition_whose_leader_moves_is_sent_to_the_new_one(make_producer: An
     cluster.brokers[0].on("Produce", refuse)
     assert producer.send("events", b"x").get(10).offset == 1
     assert len(cluster.brokers[1].asked("Produce")) == 1
+
+
+def test_each_batch_is_given_up_at_its_own_time(make_producer: Any) -> None:
+    cluster = Cluster({"events": 2})
+    cluster.leaders = {("events", 0): -1, ("events", 1): -1}
+    producer = make_producer(cluster, delivery_timeout_ms=3000, request_timeout_ms=1000, linger_ms=0)
+    producer.partitions_for("events")
+    began = cluster.now
+    ended: list[float] = []
+    for partition in range(2):
+        producer.send("events", b"x", partition=partition).add_errback(lambda _: ended.append(cluster.now - began))
+        producer.rest(1.0)
+    producer.rest(3.0)
+    assert ended == [pytest.approx(3.0), pytest.approx(4.0)]
+    assert not producer.core.accumulator.unsettled()
