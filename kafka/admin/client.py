@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from kafka._core.status import ClientStatus
 from kafka._runtime.application import ApplicationThread, blocking, complete
 from kafka._runtime.network_thread import ThreadDriver
 from kafka.admin.acls import Acls
@@ -40,12 +41,13 @@ from kafka.protocol.registry import APIS
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka._core.client import Client
     from kafka._runtime.application import Application
     from kafka.future import Future
     from kafka.metrics import Metrics
     from kafka.protocol.api import Request, Response
 
-__all__ = ["AdminCalls", "KafkaAdminClient"]
+__all__ = ["AdminCalls", "AdminStatus", "KafkaAdminClient"]
 
 T = TypeVar("T")
 ResponseT = TypeVar("ResponseT", bound="Response")
@@ -85,7 +87,27 @@ def _admin_config(configs: Mapping[str, object], declared: Mapping[str, object])
     return config
 
 
-class KafkaAdminClient:
+class AdminStatus(ClientStatus):
+    """What both admin clients tell about themselves."""
+
+    _metrics: Metrics | None = None
+
+    def health(self) -> dict[str, Any]:
+        """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` takes it.
+
+        In the form of all clients (``docs/operations.rst``).
+        """
+        client = self._connections()
+        return self._health_without_core() if client is None else client.health()
+
+    def _health_without_core(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _measured(self) -> Metrics | None:
+        return self._metrics
+
+
+class KafkaAdminClient(AdminStatus):
     """Looks at a cluster and changes it.
 
     ::
@@ -115,7 +137,6 @@ class KafkaAdminClient:
         self._core = core = AdminCore(config, environment)
         self._client = core.client
         self._driver = ThreadDriver(core.loop, f"kafka-admin-{config['client_id']}")
-        self._metrics: Metrics | None = None
         self._calls = AdminCalls(core, ApplicationThread(self._driver))
         try:
             if config["metrics_enabled"]:
@@ -290,19 +311,8 @@ class KafkaAdminClient:
 
     # Looking at the client, and ending…
 
-    def bootstrap_connected(self) -> bool:
-        """Whether there is a connection to any broker."""
-        return any(link.ready for link in self._client.links())
-
-    def metrics(self, raw: bool = False) -> Any:
-        """Return the metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
-        if self._metrics is None:
-            return None
-        return dict(self._metrics.metrics if raw else self._metrics.snapshot())
-
-    def health(self) -> dict[str, Any]:
-        """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` takes it."""
-        return self._client.health()
+    def _connections(self) -> Client:
+        return self._client
 
     def close(self) -> None:
         """End the connections; a call that another thread waits for fails. Closing twice does nothing."""

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable
 from threading import get_ident
 from time import monotonic
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, TypeVar, cast, overload
 
 from kafka._core.client import Client, make_client
@@ -18,20 +19,22 @@ from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
 from kafka.aio.consumer_core import AIOConsumerCore, ListenerTask
 from kafka.aio.consumer_offsets import ConsumerOffsets
 from kafka.aio.lifecycle import Phase
+from kafka.aio.structs import ConsumerRecord
 from kafka.config import Config, defaults, name_client
 from kafka.consumer.arguments import checked_limit, checked_partitions, checked_timeout
 from kafka.consumer.subscription_state import Mode, SubscriptionState
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import ConsumerStoppedError, IllegalStateError, KafkaTimeoutError, RecordTooLargeError
 from kafka.record.consumer_record import K, V
-from kafka.structs import ConsumerGroupMetadata, SubscriptionPattern, TopicPartition
+from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka._runtime.loop import Loop
     from kafka.aio.client import AIOKafkaClient
-    from kafka.aio.structs import ConsumerRecord
+    from kafka.coordinator.consumer import ConsumerCoordinator
+    from kafka.metrics import Metrics
     from kafka.serializer.abstract import Deserializes
 
     Records: TypeAlias = dict[TopicPartition, list[ConsumerRecord[K, V]]]
@@ -63,7 +66,7 @@ _PASSES_TO_SEND: Final = 4
 _inside_listener: contextvars.ContextVar[object] = contextvars.ContextVar("kafka.aio listener", default=None)
 
 
-class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
+class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
     """Reads records from a Kafka cluster.
 
     ::
@@ -89,6 +92,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
     }
 
     _core: AIOConsumerCore
+    _frames = MappingProxyType({"poll": 3, "poll_batches": 3, "getmany": 3})
     _kind = "consumer"
     _stopped_error = ConsumerStoppedError
 
@@ -190,8 +194,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
                 member.polled()  # an application that waits in start() is not stuck
             if core.stopping:
                 raise ConsumerStoppedError("The consumer was stopped while it was starting")
-            if core.errors:
-                raise core.errors.popleft()
+            core.raise_error()
             if not core.serving and not core._is_due() and (member is None or self._subscription.had_assignment):
                 return
             if await self._application.wait(future, deadline) or member is None:
@@ -331,22 +334,12 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         self._check_get("getmany()")
         limit = self._limit(max_records)
         only = frozenset(checked_partitions(partitions)) if partitions else None
-        deadline = self._core.deadline(checked_timeout(timeout_ms))
+        deadline = self._poll_until(self._core, timeout_ms, "getmany")
         await self._yield()
         try:
             return cast("Records[K, V]", await self._core.poll(limit, deadline, only=only))
         except ConsumerStoppedError:
             return {}
-
-    async def poll(
-        self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
-    ) -> dict[TopicPartition, list[ConsumerRecord[K, V]]]:
-        """Return records by partition, as `getmany`. With ``update_offsets=False`` the same records come again."""
-        self._check_get("poll()")
-        limit = self._limit(max_records)
-        deadline = self._core.deadline(checked_timeout(timeout_ms))
-        await self._yield()
-        return cast("Records[K, V]", await self._core.poll(limit, deadline, move_on=update_offsets))
 
     def _limit(self, max_records: int | None) -> int:
         if max_records is not None:
@@ -417,28 +410,15 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         if self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
             self._refuse()
 
-    def group_metadata(self) -> ConsumerGroupMetadata:
-        """The identity of this member, for `AIOKafkaProducer.send_offsets_to_transaction`.
-
-        It is the one of the last call that returned records, or of the listener that calls this. If the group has
-        rebalanced since, a transaction with the offsets of these records fails, and can be aborted: another member may
-        read them.
-        """
-        member, identity = self._member(), self._core.identity
+    def _identity(self, member: ConsumerCoordinator) -> ConsumerGroupMetadata:
+        identity = self._core.identity
         if identity is None or _inside_listener.get() is self._token:
             return member.group_metadata()
         return identity
 
     # What to read…
 
-    def subscribe(self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None) -> None:
-        """Read these topics, or those whose names match a pattern, in place of what was subscribed to before.
-
-        A pattern is a text or what `re.compile` returns, and matched from the start of the names; or a
-        `SubscriptionPattern`, which the brokers match. The `listener` is a `ConsumerRebalanceListener`, whose methods
-        may be coroutine functions; they run in the context of this call. It may be called before `start`.
-        """
-        self._check_not_stopped()
+    def _checked_topics(self, topics: Iterable[str], pattern: object) -> Iterable[str]:
         if isinstance(topics, str):
             raise TypeError(f"topics must be a list of names, not the str {topics!r}: subscribe([{topics!r}])")
         topics = tuple(topics)
@@ -447,12 +427,9 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         for topic in topics:
             if not isinstance(topic, str):
                 raise TypeError(f"AIOKafkaConsumer takes names of topics one by one, not {type(topic).__name__}")
-        if self._phase is Phase.NEW:
-            if isinstance(pattern, SubscriptionPattern) and self.config["group_protocol"] == "classic":
-                raise IllegalStateError("A SubscriptionPattern needs a group_id and group_protocol='consumer'")
-            self._subscription.subscribe(topics, pattern, listener)
-        else:
-            super().subscribe(topics, pattern, listener)
+        return topics
+
+    def _chosen(self, listener: object = None) -> None:
         self._listener_context = None if listener is None else contextvars.copy_context()
         if self._phase is not Phase.NEW:
             self._listening.context = self._listener_context
@@ -463,11 +440,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
     def _listening(self) -> ListenerTask:
         return cast("ListenerTask", self._application)
 
-    def unsubscribe(self) -> None:
-        """Read nothing, from now on. In the background the consumer commits, if that is automatic, calls the listener's
-        on_partitions_revoked, and leaves its group; a static member keeps its place there until its session ends.
-        """
-        self._check_not_stopped()
+    def _depart(self) -> None:
         if self._phase is Phase.NEW:
             self._subscription.unsubscribe()
             return
@@ -477,14 +450,7 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
         """The topics subscribed to; with a pattern the topics that it matches now."""
         return self._subscribed()
 
-    def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions. The ones that were assigned before keep their positions. It may precede `start`."""
-        self._check_not_stopped()
-        self._subscription.assign_by_user(partitions)
-        if self._phase is not Phase.NEW:
-            self._core.waiting.notify()
-
-    def _check_not_stopped(self) -> None:
+    def _check_may_choose(self) -> None:
         if self._phase in {Phase.STOPPING, Phase.STOPPED}:
             self._refuse()
         if self._phase is not Phase.NEW:
@@ -516,27 +482,15 @@ class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
             return None
         return core.membership.generation.member_id
 
-    def bootstrap_connected(self) -> bool:
-        """Whether there is a connection to a broker."""
-        return self._phase is Phase.STARTED and any(link.ready for link in self._client.links())
+    def _connections(self) -> Client | None:
+        return self._client if self._phase is Phase.STARTED else None
 
-    def metrics(self, raw: bool = False) -> Any:
-        """The metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
+    def _measured(self) -> Metrics | None:
         core = self._begun
-        metrics = None if core is None else core.metrics
-        if metrics is None:
-            return None
-        return dict(metrics.metrics if raw else metrics.snapshot())
+        return None if core is None else core.metrics
 
-    def health(self) -> dict[str, Any]:
-        """Return what works and what does not, and why, at once and from any task; `json.dumps` takes it.
-
-        In the form of all clients (``docs/operations.rst``); see `KafkaConsumer.health`.
-        """
-        core = self._begun
-        if core is None:
-            return {"ok": False, "closed": self.closed, "problems": [f"the consumer is {self._phase.value}"]}
-        return core.health()
+    def _health_without_core(self) -> dict[str, Any]:
+        return {"ok": False, "closed": self.closed, "problems": [f"the consumer is {self._phase.value}"]}
 
     def __repr__(self) -> str:
         names = f"client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}"

@@ -22,7 +22,14 @@ from kafka._runtime.application import ApplicationTask
 from kafka.aio.structs import ConsumerRecord
 from kafka.consumer.core import ConsumerCore, Only
 from kafka.consumer.fetch_collector import PIECE_BYTES
-from kafka.errors import ConsumerStoppedError, KafkaError, KafkaTimeoutError
+from kafka.errors import (
+    ConsumerStoppedError,
+    InvalidRegularExpressionError,
+    InvalidTopicError,
+    KafkaError,
+    KafkaTimeoutError,
+    TopicAuthorizationFailedError,
+)
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
@@ -41,6 +48,8 @@ log = logging.getLogger(__name__)
 # so few that taking them does not start the cycle collector (0.4 of 1.6 µs per record, November 2026).
 _SLICE: Final = 0.001
 _PIECE: Final = 500
+# Errors that say that what was subscribed to cannot be read.
+_OF_THE_SUBSCRIPTION: Final = (InvalidRegularExpressionError, InvalidTopicError, TopicAuthorizationFailedError)
 # Errors that wait for the next call that takes records, at most.
 _MOST_ERRORS: Final = 16
 
@@ -87,7 +96,8 @@ class AIOConsumerCore(ConsumerCore):
         self.departing = False
         """Whether unsubscribe() was called and `attend` has not left the group yet."""
         self.stopping = False
-        self.errors: deque[Exception] = deque(maxlen=_MOST_ERRORS)
+        self.errors: deque[tuple[Exception, int]] = deque(maxlen=_MOST_ERRORS)
+        """With the version of the subscription that was served."""
         self.rows: Iterator[ConsumerRecord] = iter(())
         """The records of the present chunk that were not handed out."""
         self.identity: ConsumerGroupMetadata | None = None
@@ -115,6 +125,7 @@ class AIOConsumerCore(ConsumerCore):
 
     async def _attend_once(self) -> None:
         self.look_at_subscription()
+        version = self.subscription.subscription_version
         self.serving = True
         try:
             if self.departing:
@@ -124,7 +135,7 @@ class AIOConsumerCore(ConsumerCore):
         except Exception as error:
             if not isinstance(error, KafkaError):
                 log.exception("A rebalance listener or a callback of group %s failed", self.config["group_id"])
-            self.note(error)
+            self._note(error, version)
         finally:
             self.serving = False
             self.waiting.notify()
@@ -159,10 +170,21 @@ class AIOConsumerCore(ConsumerCore):
         ):
             member.due = True
 
-    def note(self, error: Exception) -> None:
+    def _note(self, error: Exception, version: int) -> None:
         """Let the next call that takes records raise this."""
-        if not self.errors or type(self.errors[-1]) is not type(error) or self.errors[-1].args != error.args:
-            self.errors.append(error)
+        if self.errors:
+            last, _ = self.errors[-1]
+            if type(last) is type(error) and last.args == error.args:
+                self.errors.pop()
+        self.errors.append((error, version))
+
+    def raise_error(self) -> None:
+        """Raise the first error of the task that serves the group, unless the application has subscribed since."""
+        while self.errors:
+            error, version = self.errors.popleft()
+            if version == self.subscription.subscription_version or not isinstance(error, _OF_THE_SUBSCRIPTION):
+                raise error
+            log.warning("An error of the subscription before is passed over: %s", error)
 
     def _commit_time(self) -> float | None:
         """Return when to commit, while a call waits for more records: then those before are processed."""
@@ -204,8 +226,7 @@ class AIOConsumerCore(ConsumerCore):
     async def _serve_first(self) -> bool:
         if self.stopping:
             raise ConsumerStoppedError("The consumer was stopped")
-        if self.errors:
-            raise self.errors.popleft()
+        self.raise_error()
         if not self.serving:
             self.waiting.notify()  # `attend` serves
         return False

@@ -10,7 +10,7 @@ from kafka._runtime.asyncio_driver import as_asyncio
 from kafka.aio.arguments import as_offsets
 from kafka.aio.lifecycle import Lifecycle, Phase
 from kafka.consumer.arguments import checked_partition, checked_partitions
-from kafka.consumer.calls import ConsumerCalls
+from kafka.consumer.calls import ConsumerCalls, RecordT
 from kafka.consumer.partition_state import EARLIEST, LATEST
 from kafka.consumer.subscription_state import Mode
 from kafka.errors import IllegalOperation, IllegalStateError, KafkaTimeoutError
@@ -23,24 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["ConsumerOffsets"]
 
 
-class ConsumerOffsets(ConsumerCalls, Lifecycle):
+class ConsumerOffsets(ConsumerCalls[RecordT], Lifecycle):
     """The calls of `AIOKafkaConsumer` that concern offsets and have the form of aiokafka's. They return no records."""
 
     _client: Client
 
     # Positions…
-
-    def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
-        """Continue with this offset; records that were fetched ahead are dropped."""
-        self._check_usable()
-        if isinstance(offset, int) and offset < 0:
-            raise ValueError(f"offset must not be negative: {offset}")
-        try:
-            super().seek(partition, offset)
-        except TypeError as error:
-            if isinstance(partition, TopicPartition):
-                raise ValueError(str(error)) from None
-            raise
 
     async def seek_to_beginning(self, *partitions: TopicPartition) -> bool:
         """Go to the first record of these partitions, or of all; whether the positions are known in time."""
@@ -79,7 +67,7 @@ class ConsumerOffsets(ConsumerCalls, Lifecycle):
         found = await self.committed(wanted, True, timeout_ms)
         for partition, entry in found.items():
             if entry is not None and self._subscription.partitions.get(partition) is states[partition]:
-                super().seek(partition, entry)
+                self.seek(partition, entry)
         return {partition: None if entry is None else entry.offset for partition, entry in found.items()}
 
     def last_stable_offset(self, partition: TopicPartition) -> int | None:
@@ -102,19 +90,15 @@ class ConsumerOffsets(ConsumerCalls, Lifecycle):
 
     # The group…
 
-    async def commit(
-        self,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata | int | tuple[int, str]] | None = None,
-        timeout_ms: float | None = None,
-    ) -> None:
-        """Commit, as `KafkaConsumer.commit`; an offset may be a number, or a number and a text."""
-        self._member()
+    def _to_commit(
+        self, offsets: Mapping[TopicPartition, Any] | None
+    ) -> dict[TopicPartition, OffsetAndMetadata] | None:
         checked = None if offsets is None else as_offsets(offsets)
         if self._subscription.mode is Mode.NONE and not self._subscription.departing:
             raise IllegalStateError("commit() needs partitions: call subscribe() or assign() first")
         for partition in checked or ():
             self._subscription.get(partition)
-        await super().commit(checked, timeout_ms)
+        return checked
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, callback: OnCommit | None = None

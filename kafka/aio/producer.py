@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import update_wrapper
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Concatenate, Final, NoReturn, ParamSpec, TypeVar, cast
 
 from kafka._runtime.asyncio_driver import call_on
-from kafka.aio.arguments import SHARED_DEFAULTS, as_offsets, checked_config
+from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
 from kafka.aio.batch import BatchBuilder
 from kafka.aio.lifecycle import Lifecycle, Phase
 from kafka.aio.record_future import AIORecordFuture, AIOSentRecords, record_metadata
@@ -25,11 +25,9 @@ from kafka.config import Config, defaults
 from kafka.errors import (
     AbortableTransactionError,
     ClientClosedError,
-    FatalError,
     IllegalArgumentError,
     IllegalOperation,
     IllegalStateError,
-    KafkaError,
     MessageSizeTooLargeError,
     ProducerClosed,
     RecordTooLargeError,
@@ -37,15 +35,16 @@ from kafka.errors import (
 from kafka.producer.arguments import Headers, checked_partition, checked_timeout
 from kafka.producer.arguments import checked_config as checked_producer_config
 from kafka.producer.calls import ProducerCalls
-from kafka.producer.common_calls import CommonCalls
+from kafka.producer.common_calls import CommonCalls, ImmediateCalls
 from kafka.record.batch_builder import BatchBuilder as RecordBatchBuilder
-from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
+    from kafka._core.client import Client
     from kafka._runtime.loop import Loop
     from kafka._runtime.tasks import Coro
     from kafka.aio.client import AIOKafkaClient
     from kafka.aio.structs import RecordMetadata
+    from kafka.metrics import Metrics
     from kafka.producer.asyncio_future import AsyncRecordFuture
     from kafka.producer.producer_batch import ProducerBatch
 
@@ -85,7 +84,7 @@ def _awaited(
     return method
 
 
-class AIOKafkaProducer(Lifecycle):
+class AIOKafkaProducer(ImmediateCalls, Lifecycle):
     """Publishes records.
 
     ::
@@ -382,57 +381,26 @@ class AIOKafkaProducer(Lifecycle):
     begin_transaction = _awaited(CommonCalls.begin_transaction, transactional=True)
     commit_transaction = _awaited(CommonCalls.commit_transaction, transactional=True)
     abort_transaction = _awaited(CommonCalls.abort_transaction, transactional=True)
-    _abort_after = _awaited(CommonCalls.abort_because_of, transactional=True)
-    _send_offsets = _awaited(CommonCalls.send_offsets_to_transaction, transactional=True)
-
-    async def send_offsets_to_transaction(
-        self,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata | int | tuple[int, str]],
-        group_id: ConsumerGroupMetadata | str | None = None,
-        *,
-        consumer_group_id: str | None = None,
-        timeout: float | None = None,
-    ) -> None:
-        """Let the offsets that a consumer has come to be committed with the transaction, or not at all.
-
-        `group_id` is the group's name, or better ``consumer.group_metadata()``, by which the cluster recognises a
-        consumer that its group has moved on from (KIP-447).
-        """
-        self._check_transactional()
-        group = consumer_group_id if group_id is None else group_id
-        if not group or not isinstance(group, (str, ConsumerGroupMetadata)):
-            raise ValueError(f"group_id must be the name of a group, or consumer.group_metadata(), not {group!r}")
-        await self._send_offsets(as_offsets(offsets), group, timeout=timeout)
+    send_offsets_to_transaction = _awaited(CommonCalls.send_offsets_to_transaction, transactional=True)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
         """Begin a transaction; commit it at the end of the block, or abort it if the block raises.
 
-        After a fatal error it is left alone: the producer can only be stopped then. A task that is cancelled waits for
-        the abort for half a second only; `abort_transaction()` waits for the rest.
+        If it cannot be committed it is aborted, and `AbortableTransactionError` is raised: the block can be run again.
+        A task that is cancelled waits for the abort for half a second only; `abort_transaction()` waits for the rest.
         """
         await self.begin_transaction()
         try:
             yield
         except BaseException as error:
-            await self._abort_because_of(error)
+            await self._calls.abort_because_of(error)
             raise
         try:
             await self.commit_transaction()
         except AbortableTransactionError:
             await self.abort_transaction()
             raise
-
-    async def _abort_because_of(self, error: BaseException) -> None:
-        """Abort; if that fails, the application's own error is still the one to be raised."""
-        if isinstance(error, FatalError):
-            return
-        try:
-            await self._abort_after(error)
-        except (KafkaError, IllegalOperation) as second:
-            if isinstance(error, AbortableTransactionError):
-                raise
-            log.warning("abort_transaction() failed after %r: %s", error, second)
 
     def _check_transactional(self) -> None:
         self._check_usable()
@@ -443,28 +411,16 @@ class AIOKafkaProducer(Lifecycle):
 
     # Looking…
 
-    def bootstrap_connected(self) -> bool:
-        """Whether there is a connection to any broker."""
-        return self._phase is Phase.STARTED and any(link.ready for link in self._calls.core.client.links())
+    def _connections(self) -> Client | None:
+        return self._calls.core.client if self._phase is Phase.STARTED else None
 
-    def metrics(self, raw: bool = False) -> Any:
-        """Return the metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
-        metrics = self._calls.metrics if hasattr(self, "_calls") else None
-        if metrics is None:
-            return None
-        return dict(metrics.metrics if raw else metrics.snapshot())
+    def _measured(self) -> Metrics | None:
+        return self._calls.metrics if hasattr(self, "_calls") else None
 
-    def health(self) -> dict[str, Any]:
-        """Return what works and what does not, and why, at once and from any task; `json.dumps` takes it.
-
-        In the form of all clients (``docs/operations.rst``); see `KafkaProducer.health`.
-        """
+    def _health(self) -> dict[str, Any]:
         if not hasattr(self, "_calls"):
             return {"ok": False, "closed": False, "problems": [f"the producer is {self._phase.value}"]}
         return self._calls.core.health_now()
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} client_id={self.config['client_id']!r} {self._phase.value}>"

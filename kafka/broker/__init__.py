@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kafka.broker.faults import NO_REPLY as NO_REPLY
     from kafka.broker.faults import Exchange as Exchange
     from kafka.broker.faults import SeenRequest as SeenRequest
+    from kafka.broker.sharing.share_partition import ShareRecord as ShareRecord
 
 _HOMES = {
     "Broker": "broker",
@@ -33,8 +34,9 @@ _HOMES = {
     "NO_REPLY": "faults",
     "Exchange": "faults",
     "SeenRequest": "faults",
+    "ShareRecord": "sharing.share_partition",
 }
 
-__all__ = ["CLOSE", "NO_REPLY", "Broker", "Exchange", "SeenRequest", "Snapshot"]
+__all__ = ["CLOSE", "NO_REPLY", "Broker", "Exchange", "SeenRequest", "ShareRecord", "Snapshot"]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

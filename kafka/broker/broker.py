@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.groups.service import GroupService
+    from kafka.broker.sharing.share_partition import SharePartition, ShareRecord
     from kafka.record.consumer_record import ConsumerRecord
     from kafka.record.header import Buffer
 
@@ -331,6 +332,39 @@ class Broker:
         ``member`` is the member's id or its client's name; with None it is the only one.
         """
         self._thread.call(lambda: self._groups().expire_member(group, member))
+
+    def share_records(self, group: str, topic: str, partition: int = 0) -> dict[int, ShareRecord]:
+        """The records that a share group has in delivery, by offset; finished records before the first of them are left out.
+
+        A record is ``available`` (again), ``acquired`` by a member, ``acknowledged`` or ``archived``: rejected, or
+        released after its last delivery.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["jobs"]) as broker:
+        ...     broker.share_records("workers", "jobs")
+        {}
+        """
+
+        def look() -> dict[int, ShareRecord]:
+            found = self._share_partition(group, topic, partition)
+            return {} if found is None else found.records()
+
+        return self._thread.call(look)
+
+    def expire_share_locks(self, group: str, topic: str, partition: int = 0) -> None:
+        """End the locks of all records that members of a share group have, as if the time were up."""
+
+        def expire() -> None:
+            found = self._share_partition(group, topic, partition)
+            if found is not None:
+                found.expire_locks()
+
+        self._thread.call(expire)
+
+    def _share_partition(self, group: str, topic: str, index: int) -> SharePartition | None:
+        partition = self._partition(topic, index)
+        sessions = self._groups().share_sessions_at(partition.leader)
+        return None if sessions is None else sessions.partition(group, (partition.topic.id, index))
 
     def _groups(self) -> GroupService:
         # Imported here: a broker that no group uses starts without the group coordinator.

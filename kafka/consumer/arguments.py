@@ -34,6 +34,8 @@ _MOST_INT64: Final = (1 << 63) - 1
 # The longest string of a request; brokers allow less (offset.metadata.max.bytes).
 _LONGEST_METADATA: Final = 32_767
 
+_PAIR: Final = 2
+
 _SHORT: Final = Repr()
 _SHORT.maxstring = _SHORT.maxother = 120
 
@@ -135,9 +137,23 @@ def checked_offsets(offsets: object) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return offsets to commit."""
     given = _mapping(offsets, "offsets", "OffsetAndMetadata")
     return {
-        checked_partition(partition, "each key of offsets"): _checked_offset(offset, "each value of offsets")
+        checked_partition(partition, "each key of offsets"): _checked_offset(as_offset(offset), "each value of offsets")
         for partition, offset in given.items()
     }
+
+
+def as_offset(offset: object) -> object:
+    """Return an offset to commit that is a number, or a number and a text, as OffsetAndMetadata; others as they are.
+
+    >>> as_offset(5), as_offset((6, "note"))  # doctest: +NORMALIZE_WHITESPACE
+    (OffsetAndMetadata(offset=5, metadata='', leader_epoch=-1),
+     OffsetAndMetadata(offset=6, metadata='note', leader_epoch=-1))
+    """
+    if isinstance(offset, OffsetAndMetadata):
+        return offset
+    if isinstance(offset, int) and not isinstance(offset, bool):
+        return OffsetAndMetadata(offset)
+    return OffsetAndMetadata(*offset) if isinstance(offset, tuple) and len(offset) == _PAIR else offset
 
 
 def _checked_offset(offset: object, name: str) -> OffsetAndMetadata:

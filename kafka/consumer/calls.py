@@ -8,9 +8,11 @@ aiokafka's in asyncio is overridden there.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeVar, cast, overload
 
+from kafka._core.status import ClientStatus
 from kafka.consumer.arguments import (
     checked_callback,
     checked_limit,
@@ -36,23 +38,31 @@ from kafka.structs import (
 )
 
 if TYPE_CHECKING:
+    from kafka._core.client import Client
     from kafka.config import Config
     from kafka.consumer.core import ConsumerCore
     from kafka.coordinator.consumer import ConsumerCoordinator
     from kafka.future import Future
+    from kafka.metrics import Metrics
     from kafka.protocol.commit import OffsetCommitResponse
     from kafka.record.columns import Columns
 
 __all__ = ["ConsumerCalls", "ImmediateCalls"]
 
+RecordT = TypeVar("RecordT")
+
 # Records that poll_batches returns unless max_records is given: columns pay off by the thousand.
 _COLUMN_RECORDS: Final = 65_536
+# A timeout up to this that is not of a whole number's type is in seconds, in the mind of its author.
+_LIKELY_SECONDS: Final = 10.0
 
 
-class ImmediateCalls:
+class ImmediateCalls(ClientStatus):
     """The calls that do not wait."""
 
     config: Config
+    _frames: ClassVar[Mapping[str, int]]
+    """How far above a warning about an argument the application's frame is, by calls that take records."""
     _subscription: SubscriptionState
     _core: ConsumerCore | None = None
     """Made with `_subscription`, and with the application that waits."""
@@ -64,9 +74,12 @@ class ImmediateCalls:
 
         Without a group_id this consumer reads all of their partitions, also partitions that are added later. A pattern
         is a str or the result of `re.compile`, which the consumer matches from the start of the names; or a
-        `SubscriptionPattern`, which the brokers match (``group_protocol='consumer'``).
+        `SubscriptionPattern`, which the brokers match (``group_protocol='consumer'``). The `listener` is a
+        `ConsumerRebalanceListener`; in asyncio its methods may be coroutine functions, which run in the context of this
+        call, and a consumer that was not started yet may subscribe.
         """
-        core = self._usable()
+        self._check_may_choose()
+        topics = self._checked_topics(topics, pattern)
         if isinstance(pattern, SubscriptionPattern) and (
             self.config["group_id"] is None or self.config["group_protocol"] == "classic"
         ):
@@ -74,8 +87,19 @@ class ImmediateCalls:
                 "The group's coordinator matches a SubscriptionPattern, so it needs a group_id and "
                 "group_protocol='consumer'. With subscribe(pattern='...') the consumer matches the pattern itself."
             )
-        core.subscription.subscribe(topics, pattern, listener)
-        core.look_again()
+        self._subscription.subscribe(topics, pattern, listener)
+        if self._core is not None:
+            self._core.look_again()
+        self._chosen(listener)
+
+    def unsubscribe(self) -> None:
+        """Read nothing, neither topics nor partitions that were assigned by hand.
+
+        The consumer commits, if that is automatic, calls the listener's on_partitions_revoked, and leaves its group:
+        before this returns, in asyncio in the background. A static member keeps its place until its session ends.
+        """
+        self._check_may_choose()
+        self._depart()
 
     def _subscribed(self) -> set[str]:
         subscription = self._subscription
@@ -85,7 +109,9 @@ class ImmediateCalls:
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions. A partition that was assigned before keeps its position."""
-        self._usable().subscription.assign_by_user(partitions)
+        self._check_may_choose()
+        self._subscription.assign_by_user(partitions)
+        self._chosen()
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions that are read."""
@@ -170,8 +196,14 @@ class ImmediateCalls:
         return membership.commit_async(None if offsets is None else checked_offsets(offsets), chosen)
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """The identity of this member, for `KafkaProducer.send_offsets_to_transaction`."""
-        return self._member().group_metadata()
+        """The identity of this member, for `send_offsets_to_transaction()` of a producer.
+
+        In asyncio, where the group may rebalance at any time, it is the one of the last call that returned records, or
+        of the listener that calls this. If the group has rebalanced since, a transaction with the offsets of these
+        records fails, and can be aborted: another member may read them. In a thread the group rebalances in poll():
+        take it before the next one.
+        """
+        return self._identity(self._member())
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
         """Ask the group to rebalance; that happens in the polls to come."""
@@ -187,10 +219,47 @@ class ImmediateCalls:
         if self._core is not None:
             self._core.wakeup()
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
+    def health(self) -> dict[str, Any]:
+        """Return the state of this consumer for people, probes and dashboards; `json.dumps` takes it. From any thread.
+
+        It has the form of all clients (``docs/operations.rst``). ``partitions`` has each assigned partition with its
+        position and the problem that keeps records from coming, ``group`` the member's state and what it waits for.
+        """
+        core = self._core
+        return self._health_without_core() if core is None else core.health()
+
+    def _health_without_core(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _connections(self) -> Client | None:
+        return self._usable(any_thread=True).client
+
+    def _measured(self) -> Metrics | None:
+        return self._usable(any_thread=True).metrics
 
     # For the consumers…
+
+    def _check_may_choose(self) -> None:
+        """Raise where the application may not choose what to read."""
+        self._usable()
+
+    def _checked_topics(self, topics: Iterable[str], pattern: object) -> Iterable[str]:  # noqa: ARG002
+        return topics
+
+    def _chosen(self, listener: object = None) -> None:
+        """Called when the application has chosen what to read."""
+
+    def _depart(self) -> None:
+        """Read nothing, and leave the group."""
+        raise NotImplementedError
+
+    def _to_commit(
+        self, offsets: Mapping[TopicPartition, Any] | None
+    ) -> dict[TopicPartition, OffsetAndMetadata] | None:
+        return None if offsets is None else checked_offsets(offsets)
+
+    def _identity(self, member: ConsumerCoordinator) -> ConsumerGroupMetadata:
+        return member.group_metadata()
 
     def _usable(self, *, any_thread: bool = False) -> ConsumerCore:
         """Return the core for a call."""
@@ -209,9 +278,19 @@ class ImmediateCalls:
         """Return the deadline of a call that looks offsets up."""
         return self._until(timeout_ms)
 
-    def _poll_until(self, core: ConsumerCore, timeout_ms: float) -> float:
+    def _poll_until(self, core: ConsumerCore, timeout_ms: float, what: str) -> float:
         """Return the deadline of a call that takes records."""
+        if type(timeout_ms) is float and 0 < timeout_ms <= _LIKELY_SECONDS:
+            warnings.warn(
+                f"{what}({timeout_ms}) waits for {timeout_ms:g} milliseconds: timeouts of a {type(self).__name__} are "
+                f"in milliseconds, as in {what}({timeout_ms * 1000:.0f}) for {timeout_ms:g} seconds",
+                stacklevel=self._frames[what],
+            )
         return core.deadline(checked_timeout(timeout_ms))
+
+    def _limit(self, max_records: int | None) -> int:
+        """Return how many records a call may return."""
+        return int(self.config["max_poll_records"]) if max_records is None else checked_limit(max_records)
 
     async def _taking(self, what: str) -> ConsumerCore:  # noqa: ARG002
         """Return the core for a call that takes records."""
@@ -225,8 +304,21 @@ class ImmediateCalls:
         return {partition: 0 if offset is None else offset.offset for partition, offset in found.items()}
 
 
-class ConsumerCalls(ImmediateCalls):
+class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
     """The calls that wait. `KafkaConsumer` passes itself to them: they use what `ImmediateCalls` has, no more."""
+
+    async def poll(
+        self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
+    ) -> dict[TopicPartition, list[RecordT]]:
+        """Return records by partition, `max_records` (max_poll_records) in all at most.
+
+        Waits for `timeout_ms` if there are none. With ``update_offsets=False`` the positions stay, and the same
+        records come again.
+        """
+        core = await self._taking("poll()")
+        limit = self._limit(max_records)
+        found = await core.poll(limit, self._poll_until(core, timeout_ms, "poll"), move_on=update_offsets)
+        return cast("dict[TopicPartition, list[RecordT]]", found)
 
     async def poll_batches(
         self, timeout_ms: float = 0, max_records: int | None = None
@@ -244,7 +336,7 @@ class ConsumerCalls(ImmediateCalls):
                 "poll(), or make a consumer without them"
             )
         at_least = _COLUMN_RECORDS if max_records is None else checked_limit(max_records)
-        return await core.poll_columns(at_least, self._poll_until(core, timeout_ms))
+        return await core.poll_columns(at_least, self._poll_until(core, timeout_ms, "poll_batches"))
 
     # Positions…
 
@@ -255,17 +347,19 @@ class ConsumerCalls(ImmediateCalls):
     # The group…
 
     async def commit(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, timeout_ms: float | None = None
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int | tuple[int, str]] | None = None,
+        timeout_ms: float | None = None,
     ) -> None:
         """Commit offsets, by default behind all returned records, and wait until the broker has stored them.
 
+        An offset may be a number, or a number and a text, instead of an `OffsetAndMetadata`.
         CommitFailedError, once, if a rebalance took partitions away before their offsets were stored: their records
         come again, here or to another member. The error names the partitions and the cause. If the wait is cancelled
         the commit continues.
         """
         self._member()
-        checked = None if offsets is None else checked_offsets(offsets)
-        await self._usable().commit(checked, self._until(timeout_ms))
+        await self._usable().commit(self._to_commit(offsets), self._until(timeout_ms))
 
     @overload
     async def committed(

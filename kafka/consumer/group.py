@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeV
 
 from kafka._runtime.application import ApplicationThread, blocking, complete
 from kafka.config import defaults, name_client, resolve
-from kafka.consumer.arguments import checked_limit, checked_partitions, checked_timeout, hint_for_attribute
+from kafka.consumer.arguments import checked_partitions, checked_timeout, hint_for_attribute
 from kafka.consumer.calls import ConsumerCalls, ImmediateCalls
 from kafka.consumer.partition_state import EARLIEST, LATEST
 from kafka.consumer.subscription_state import Mode, SubscriptionState
@@ -35,8 +35,6 @@ __all__ = ["KafkaConsumer"]
 T = TypeVar("T")
 U = TypeVar("U")
 
-# A timeout up to this that is not of a whole number's type is in seconds, in the mind of its author.
-_LIKELY_SECONDS: Final = 10.0
 _LONGEST_POLL_MS: Final = 24 * 3600 * 1000.0
 
 
@@ -67,6 +65,8 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
     #: What session_timeout_ms is by default with brokers before 0.10.1, which allow no more; as 3.x and 2.x name it.
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: Final[int] = 30_000
     DEFAULT_SESSION_TIMEOUT_MS_0_9: Final[int] = DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735
+
+    _frames: ClassVar[Mapping[str, int]] = {"poll": 7, "poll_batches": 6}
 
     @overload
     def __init__(
@@ -138,8 +138,7 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
 
     # Subscription and assignment…
 
-    def unsubscribe(self) -> None:
-        """Read nothing, neither topics nor partitions that were assigned by hand."""
+    def _depart(self) -> None:
         self._complete(self._usable().unsubscribe())
 
     def subscription(self) -> set[str] | None:
@@ -161,23 +160,8 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         """
         return self._poll_once(timeout_ms, max_records, update_offsets=update_offsets)
 
-    def _poll_once(
-        self, timeout_ms: float, max_records: int | None, update_offsets: bool = True
-    ) -> dict[TopicPartition, list[ConsumerRecord[K, V]]]:
-        """Do what `poll` does; the method that some tracers replace."""
-        core = self._usable()
-        limit = int(self.config["max_poll_records"]) if max_records is None else checked_limit(max_records)
-        deadline = self._poll_until(core, timeout_ms, stacklevel=4)  # below poll()
-        return self._complete(core.poll(limit, deadline, move_on=update_offsets))
-
-    def _poll_until(self, core: ConsumerCore, timeout_ms: float, stacklevel: int = 6) -> float:
-        if type(timeout_ms) is float and 0 < timeout_ms <= _LIKELY_SECONDS:
-            warnings.warn(
-                f"poll({timeout_ms}) waits for {timeout_ms:g} milliseconds: timeouts of a KafkaConsumer are in "
-                f"milliseconds, as in poll({timeout_ms * 1000:.0f}) for {timeout_ms:g} seconds",
-                stacklevel=stacklevel,
-            )
-        return core.deadline(checked_timeout(timeout_ms))
+    _poll_once = blocking(ConsumerCalls.poll)
+    """What `poll` does; the method that some tracers replace."""
 
     poll_batches = blocking(ConsumerCalls.poll_batches)
 
@@ -290,26 +274,8 @@ class KafkaConsumer(ConsumerNames, ImmediateCalls, Generic[K, V]):
         core = self._usable()
         return self._complete(core.partitions_for_topic(topic, self._until(timeout_ms)))
 
-    def bootstrap_connected(self) -> bool:
-        """Whether there is a connection to a broker."""
-        return any(link.ready for link in self._usable(any_thread=True).client.links())
-
-    def metrics(self, raw: bool = False) -> Any:
-        """The metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
-        metrics = self._usable(any_thread=True).metrics
-        if metrics is None:
-            return None
-        return dict(metrics.metrics) if raw else dict(metrics.snapshot())
-
-    def health(self) -> dict[str, Any]:
-        """Return the state of this consumer for people, probes and dashboards; `json.dumps` takes it.
-
-        It has the form of all clients (``docs/operations.rst``). ``partitions`` has each assigned partition with its
-        position and the problem that keeps records from coming, ``group`` the member's state and what it waits for.
-        """
-        if self._core is None:
-            raise ClientClosedError("KafkaConsumer() raised an error, so this consumer cannot be used.")
-        return self._core.health()
+    def _health_without_core(self) -> NoReturn:
+        raise ClientClosedError("KafkaConsumer() raised an error, so this consumer cannot be used.")
 
     # Closing…
 

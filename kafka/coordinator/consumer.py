@@ -26,6 +26,7 @@ from kafka.errors import (
     CommitFailedError,
     FatalError,
     IllegalGenerationError,
+    InvalidRegularExpressionError,
     KafkaError,
     KafkaTimeoutError,
     RebalanceInProgressError,
@@ -183,6 +184,9 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
 
     async def _serve(self) -> None:
         await self.run_commit_callbacks()
+        version = self.subscription.subscription_version
+        if version != self._seen_version and isinstance(self._error, InvalidRegularExpressionError):
+            self._error = None  # of the subscription before
         await self.serve_calls()
         version = self.subscription.subscription_version
         if self.subscription.is_automatic and version != self._seen_version:

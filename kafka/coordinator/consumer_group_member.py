@@ -26,6 +26,7 @@ from kafka.coordinator.rebalance import CallKind, RebalanceCall
 from kafka.coordinator.states import Generation, MemberEvent, MemberState
 from kafka.errors import (
     FencedMemberEpochError,
+    InvalidRegularExpressionError,
     KafkaError,
     UnknownMemberIdError,
     UnreleasedInstanceIdError,
@@ -148,7 +149,14 @@ class ConsumerGroupMember:
         owner.heartbeat_answered(self._loop.time() - sent)
         owner.heartbeat.received_heartbeat()
         if response.error_code:
-            raise for_code(response.error_code)(response.error_message or "the coordinator refused a heartbeat")
+            error = for_code(response.error_code)
+            if (
+                issubclass(error, InvalidRegularExpressionError)
+                and owner.joined_version != owner.subscription.subscription_version
+            ):
+                await self._beat()  # the application has subscribed to something else meanwhile
+                return
+            raise error(response.error_message or "the coordinator refused a heartbeat")
         if owner.generation != before:
             return  # the member left meanwhile
         self._failures = 0

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
     from kafka._runtime.application import Application
     from kafka._runtime.tasks import Coro
-    from kafka.metrics import Metrics
     from kafka.net.environment import Environment
 
 __all__ = ["ProducerCalls"]
@@ -103,7 +102,6 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         self._topics = core.accumulator.topics
         self._time = core.client.environment.clock.time
         self.max_block = config.seconds("max_block_ms")
-        self.metrics: Metrics | None = None
         if config["metrics_enabled"]:
             from kafka._core.metrics import make_metrics
             from kafka.producer.metrics import ProducerMetrics

@@ -11,12 +11,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from kafka._core.status import ClientStatus
 from kafka._text import counted
 from kafka.errors import (
+    AbortableTransactionError,
     ClientClosedError,
     IllegalArgumentError,
     IllegalStateError,
     InvalidTopicError,
+    KafkaError,
     KafkaTimeoutError,
     OutcomeUnknownTimeoutError,
 )
@@ -24,13 +27,15 @@ from kafka.producer.arguments import checked_group, checked_offsets, checked_tim
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition, check_topic
 
 if TYPE_CHECKING:
+    from kafka._core.client import Client
     from kafka._runtime.application import Application
     from kafka._runtime.tasks import Coro
+    from kafka.metrics import Metrics
     from kafka.producer.core import ProducerCore
     from kafka.producer.partition import Topic
     from kafka.producer.transaction_manager import TransactionManager
 
-__all__ = ["CommonCalls", "FOREVER"]
+__all__ = ["CommonCalls", "FOREVER", "ImmediateCalls"]
 
 T = TypeVar("T")
 
@@ -40,6 +45,39 @@ FOREVER: Final = 10.0**9
 _ABORT_PATIENCE: Final = 0.5
 
 
+class ImmediateCalls(ClientStatus):
+    """The calls that are no coroutines on either face."""
+
+    _calls: CommonCalls
+    """Made by the constructor or by `start()`."""
+
+    def health(self) -> dict[str, Any]:
+        """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` accepts it.
+
+        In the form of all clients (``docs/operations.rst``). ``partitions`` has those with records under way: how many
+        records, the age of the oldest in seconds, and the problem that keeps it from being written;
+        ``buffer_available`` is in bytes, ``buffer_waited_for`` whether a call waits for room in the buffer; with a
+        `transactional_id`, ``transaction`` has the state, the error, and what the transaction waits for.
+
+        >>> from kafka import KafkaProducer
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        ...     health = producer.health()
+        >>> health["ok"], health["problems"], health["partitions"]
+        (True, [], {})
+        """
+        return self._health()
+
+    def _health(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _connections(self) -> Client | None:
+        return self._calls.core.client
+
+    def _measured(self) -> Metrics | None:
+        return self._calls.metrics
+
+
 class CommonCalls:
     """See the head of this module."""
 
@@ -47,6 +85,7 @@ class CommonCalls:
     application: Application
     max_block: float
     """The seconds of max_block_ms."""
+    metrics: Metrics | None = None
     closed = False
 
     # Waiting…
@@ -116,21 +155,8 @@ class CommonCalls:
         with self._measured("metadata-wait"):
             return await self.application.run(core.find_topic(topic, deadline, limit), deadline + 1, what)
 
-    async def health(self) -> dict[str, Any]:
-        """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` accepts it.
-
-        In the form of all clients (``docs/operations.rst``). ``partitions`` has those with records under way: how many
-        records, the age of the oldest in seconds, and the problem that keeps it from being written;
-        ``buffer_available`` is in bytes, ``buffer_waited_for`` whether a call waits for room in the buffer; with a
-        `transactional_id`, ``transaction`` has the state, the error, and what the transaction waits for.
-
-        >>> from kafka import KafkaProducer
-        >>> from kafka.broker import Broker
-        >>> with Broker() as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
-        ...     health = producer.health()
-        >>> health["ok"], health["problems"], health["partitions"]
-        (True, [], {})
-        """
+    async def current_health(self) -> dict[str, Any]:
+        """Return the health of a producer as the network thread knows it."""
         core = self.core
         if core.loop.closed or core.on_loop:
             return core.health_now()
@@ -179,20 +205,23 @@ class CommonCalls:
 
     async def send_offsets_to_transaction(
         self,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int | tuple[int, str]],
         group_metadata: ConsumerGroupMetadata | str | None = None,
         *,
+        group_id: ConsumerGroupMetadata | str | None = None,
         consumer_group_id: str | None = None,
         timeout: float | None = None,
     ) -> None:
         """Commit the offsets of a consumer with the transaction, or not at all.
 
         `group_metadata` is ``consumer.group_metadata()``, by which the cluster recognises a consumer that its group
-        has replaced (KIP-447), or the group's name, which needs a separate `transactional_id` for each input partition
-        (``consumer_group_id`` is the older name of the latter). The offsets are the ones of the *next* records to be
-        read. The consumer must not commit itself: ``enable_auto_commit=False``.
+        has replaced (KIP-447), or the group's name, which needs a separate `transactional_id` for each input partition.
+        (``group_id`` is aiokafka's name of this argument, ``consumer_group_id`` that of older releases.) The offsets
+        are the ones of the *next* records to be read: numbers, pairs of a number and a text, or `OffsetAndMetadata`.
+        The consumer must not commit itself: ``enable_auto_commit=False``.
         """
-        checked_in = checked_group(consumer_group_id if group_metadata is None else group_metadata)
+        given = (each for each in (group_metadata, group_id, consumer_group_id) if each is not None)
+        checked_in = checked_group(next(given, None))
         checked = checked_offsets(offsets)
         work = self.transactions.send_offsets(checked, checked_in)
         await self.transact(work, "send_offsets_to_transaction()", "txn-send-offsets", timeout)
@@ -233,8 +262,17 @@ class CommonCalls:
         await self.transact(self.transactions.abort(), "abort_transaction()", "txn-abort", timeout)
 
     async def abort_because_of(self, error: BaseException) -> None:
-        """Abort the transaction of a block that has raised; after Ctrl-C, or cancelled, do not wait long for that."""
-        await self.abort_transaction(None if isinstance(error, Exception) else _ABORT_PATIENCE)
+        """Abort the transaction of a block that has raised; after Ctrl-C, or cancelled, do not wait long for that.
+
+        If that fails, the error of the application is the one to be raised nevertheless.
+        """
+        try:
+            await self.abort_transaction(None if isinstance(error, Exception) else _ABORT_PATIENCE)
+        except KafkaError as second:
+            if isinstance(error, AbortableTransactionError):
+                raise
+            if second is not error:
+                _add_note(error, f"abort_transaction() failed after that: {second}")
 
     @property
     def transactions(self) -> TransactionManager:
@@ -296,3 +334,9 @@ class CommonCalls:
         finally:
             if core.metrics is not None:
                 core.metrics.waited(call, core.now() - began)
+
+
+def _add_note(error: BaseException, note: str) -> None:
+    """`BaseException.add_note`, which Python has since 3.11."""
+    notes = getattr(error, "__notes__", [])
+    error.__notes__ = [*notes, note]  # type: ignore[attr-defined]

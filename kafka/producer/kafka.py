@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 from kafka._runtime.application import ApplicationThread, blocking, complete
 from kafka._runtime.network_thread import ThreadDriver
 from kafka.config import Config, defaults
-from kafka.errors import AbortableTransactionError, KafkaError
+from kafka.errors import AbortableTransactionError
 from kafka.legacy.private_names import ProducerNames
 from kafka.producer.arguments import (
     Headers,
@@ -29,7 +29,7 @@ from kafka.producer.arguments import (
     checked_timeout,
     options_of,
 )
-from kafka.producer.common_calls import CommonCalls
+from kafka.producer.common_calls import CommonCalls, ImmediateCalls
 from kafka.producer.future import FutureRecordMetadata, SentRecords
 from kafka.structs import check_topic
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from kafka.net.environment import Environment
     from kafka.producer.arrow import SentColumns
+    from kafka.producer.calls import ProducerCalls
 
 __all__ = ["KafkaProducer"]
 
@@ -58,7 +59,7 @@ _new: Final = object.__new__
 _EXIT_GRACE: Final = 5.0
 
 
-class KafkaProducer(ProducerNames):
+class KafkaProducer(ProducerNames, ImmediateCalls):
     """Publishes records.
 
     ::
@@ -78,6 +79,7 @@ class KafkaProducer(ProducerNames):
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("producer")
 
+    _calls: ProducerCalls[FutureRecordMetadata]
     _complete = staticmethod(complete)
 
     _is_made = False
@@ -85,10 +87,10 @@ class KafkaProducer(ProducerNames):
 
     def __init__(self, *options: Mapping[str, Any], environment: Environment | None = None, **configs: Any) -> None:
         # Imported with the first producer: it is most of what importing KafkaProducer would take.
-        from kafka.producer.calls import ProducerCalls
+        from kafka.producer import calls
 
         self.config: Config = checked_config(options_of(options, configs), self.DEFAULT_CONFIG)
-        self._calls = ProducerCalls(self.config, environment, sent_records=SentRecords)
+        self._calls = calls.ProducerCalls(self.config, environment, sent_records=SentRecords)
         self._core = core = self._calls.core
         self._driver = ThreadDriver(core.loop, f"kafka-producer-{self.config['client_id']}")
         self._calls.attach(self, ApplicationThread(self._driver))
@@ -256,7 +258,7 @@ class KafkaProducer(ProducerNames):
         try:
             yield
         except BaseException as error:
-            self._abort_because_of(error)
+            complete(self._calls.abort_because_of(error))
             raise
         try:
             self.commit_transaction()
@@ -264,16 +266,6 @@ class KafkaProducer(ProducerNames):
             # An error of the abort is raised instead: a fence, or a timeout after which it must be called again.
             self.abort_transaction()
             raise
-
-    def _abort_because_of(self, error: BaseException) -> None:
-        """Abort; if that fails, the error of the application is raised nevertheless."""
-        try:
-            complete(self._calls.abort_because_of(error))
-        except KafkaError as second:
-            if isinstance(error, AbortableTransactionError):
-                raise
-            if second is not error:
-                _add_note(error, f"abort_transaction() failed after that: {second}")
 
     # Looking…
 
@@ -288,18 +280,7 @@ class KafkaProducer(ProducerNames):
         api_version = checked_release(api_version)
         return 2 if api_version >= (0, 11) else 1 if api_version >= (0, 10) else 0
 
-    def bootstrap_connected(self) -> bool:
-        """Whether there is a connection to any broker."""
-        return any(link.ready for link in self._core.client.links())
-
-    def metrics(self, raw: bool = False) -> Any:
-        """Return the metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
-        metrics = self._calls.metrics
-        if metrics is None:
-            return None
-        return dict(metrics.metrics) if raw else dict(metrics.snapshot())
-
-    health = blocking(CommonCalls.health)
+    _health = blocking(CommonCalls.current_health)
 
     # Closing…
 
@@ -338,9 +319,6 @@ class KafkaProducer(ProducerNames):
         if self._is_made:
             self.close(timeout=0)
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
-
     def __repr__(self) -> str:
         state = "closed" if self._calls.closed else "open"
         return f"<{type(self).__name__} client_id={self.config['client_id']!r} {state}>"
@@ -350,12 +328,6 @@ def _close_at_exit(find: Callable[[], KafkaProducer | None]) -> None:
     producer = find()
     if producer is not None:
         producer.close(timeout=_EXIT_GRACE)
-
-
-def _add_note(error: BaseException, note: str) -> None:
-    """`BaseException.add_note`, which Python has since 3.11."""
-    notes = getattr(error, "__notes__", [])
-    error.__notes__ = [*notes, note]  # type: ignore[attr-defined]
 
 
 class _Elsewhere:

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from test.embedded.faces import face, pytest_generate_tests
+
 from . import kafka_jars
 from .certificates import Authority, OpensslMissing
 from .java_client import JavaClient
@@ -21,6 +23,8 @@ from .kafka_process import KafkaCluster, live_clusters
 from .kdc import KerberosMissing, KeyDistributionCenter
 from .oauth import TokenServer
 from .releases import MATRIX, NEWEST, chosen_version
+
+__all__ = ["face", "pytest_generate_tests"]  # a module with ``FACES = "both"`` runs on threads and on asyncio
 
 StartKafka = Callable[..., KafkaCluster]
 

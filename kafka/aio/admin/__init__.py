@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.admin.client import AdminCalls
+from kafka.admin.client import AdminCalls, AdminStatus
 from kafka.admin.core import AdminCore
 from kafka.admin.records import RecordsToDelete
 from kafka.admin.resources import NewPartitions, NewTopic
@@ -15,15 +15,16 @@ from kafka.config import name_client
 if TYPE_CHECKING:
     import asyncio
 
+    from kafka._core.client import Client
     from kafka._runtime.application import ApplicationTask
     from kafka._runtime.loop import Loop
     from kafka.config import Config
-    from kafka.metrics import Metrics
+
 
 __all__ = ["AIOKafkaAdminClient", "NewPartitions", "NewTopic", "RecordsToDelete"]
 
 
-class AIOKafkaAdminClient(Lifecycle, AdminCalls):
+class AIOKafkaAdminClient(AdminStatus, Lifecycle, AdminCalls):
     """Looks at a cluster and changes it: every call of `kafka.KafkaAdminClient`, to be awaited.
 
     ::
@@ -54,7 +55,6 @@ class AIOKafkaAdminClient(Lifecycle, AdminCalls):
             configs.pop("client_id", None)
         self.config: Config = checked_config("admin", "AIOKafkaAdminClient", configs)
         name_client(self.config, "admin")
-        self._metrics: Metrics | None = None
 
     # Its life…
 
@@ -79,18 +79,8 @@ class AIOKafkaAdminClient(Lifecycle, AdminCalls):
 
     # Looking at the client…
 
-    def bootstrap_connected(self) -> bool:
-        """Whether there is a connection to any broker."""
-        return self._phase is Phase.STARTED and any(link.ready for link in self._core.client.links())
+    def _connections(self) -> Client | None:
+        return None if self._phase is Phase.NEW else self._core.client
 
-    def metrics(self, raw: bool = False) -> Any:
-        """Return the metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
-        if self._metrics is None:
-            return None
-        return dict(self._metrics.metrics if raw else self._metrics.snapshot())
-
-    def health(self) -> dict[str, Any]:
-        """Return what works and what does not, and why, in the form of all clients."""
-        if self._loop is None:
-            return {"ok": False, "closed": False, "problems": [f"the client is {self._phase.value}"]}
-        return self._core.client.health()
+    def _health_without_core(self) -> dict[str, Any]:
+        return {"ok": False, "closed": False, "problems": [f"the client is {self._phase.value}"]}

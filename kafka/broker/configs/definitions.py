@@ -160,6 +160,7 @@ _BROKER: Final = (
     _limit("group.share.max.partition.max.record.locks", 4000),
     _limit("group.share.max.record.lock.duration.ms", 60000),
     _limit("group.share.max.session.timeout.ms", 60000),
+    _broker("group.share.max.share.sessions", Kind.INT, "2000", "The most share sessions of a node.", low=1),
     _broker("group.share.max.size", Kind.INT, "200", "The most members of a share group.", low=1),
     _limit("group.share.min.assignment.interval.ms", 0),
     _limit("group.share.min.delivery.count.limit", 2),

@@ -102,7 +102,6 @@ org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataM
         group.coordinator.append.linger.ms -1
         group.coordinator.background.threads 2
         group.coordinator.threads 4
-        group.share.max.share.sessions 2000
         initial.broker.registration.timeout.ms 60000
         kafka.metrics.polling.interval.secs 10
         log.flush.offset.checkpoint.interval.ms 60000

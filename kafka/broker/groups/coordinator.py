@@ -21,7 +21,8 @@ from kafka.broker.groups.migration import ClassicFace, check_first_join, downgra
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
 from kafka.broker.groups.persistence import restore_group, save_group
 from kafka.broker.groups.settings import GroupSettings
-from kafka.broker.groups.share_group import ShareAsk, ShareGroup, ShareMember, ShareOffsets
+from kafka.broker.groups.share_group import ShareAsk, ShareGroup, ShareMember
+from kafka.broker.groups.share_offsets import ShareOffsets
 from kafka.broker.groups.streams_group import StreamsAsk, StreamsGroup, StreamsResult
 from kafka.errors import (
     Code,
@@ -83,7 +84,8 @@ class GroupCoordinator:
             "streams": self._new_streams,
         }
         self._saved_groups = tables("groups")
-        self._share_offsets = tables("share_group_offsets")
+        self._saved_share_offsets = tables("share_group_offsets")
+        self._share_offsets: dict[str, ShareOffsets] = {}
         self._saved_offsets = tables("group_offsets")
         self._saved_pending = tables("group_pending_offsets")
         #: What consumers of the ZooKeeper era committed (OffsetCommit v0): another place, not to be seen by groups.
@@ -135,7 +137,7 @@ class GroupCoordinator:
 
     def _new_share(self, group_id: str) -> ShareGroup:
         settings = self.settings_of(group_id)
-        offsets = ShareOffsets(self._share_offsets, group_id)
+        offsets = self.share_offsets(group_id)
         return ShareGroup(group_id, settings, self._clock, self._timers, self._topics, self._changed, offsets=offsets)
 
     def _new_streams(self, group_id: str) -> StreamsGroup:
@@ -310,9 +312,11 @@ class GroupCoordinator:
         self.streams(group_id).leave(member_id)
 
     def share_offsets(self, group_id: str) -> ShareOffsets:
-        """Return the start offsets of a share group; none if there is no such group."""
-        group = self.groups.get(group_id)
-        return group.offsets if isinstance(group, ShareGroup) else ShareOffsets({}, group_id)
+        """Return the offsets of a share group; Kafka lets members read that have not joined, and so make a group."""
+        found = self._share_offsets.get(group_id)
+        if found is None:
+            found = self._share_offsets[group_id] = ShareOffsets(self._saved_share_offsets, group_id)
+        return found
 
     def alterable_share(self, group_id: str, *, creates: bool) -> ShareGroup:
         """Return a share group whose offsets may be changed, with ``creates`` a new one if there is none."""
@@ -512,6 +516,7 @@ class GroupCoordinator:
             group.delete()
         if isinstance(group, ShareGroup):
             group.offsets.clear()
+            self._share_offsets.pop(group_id, None)
         self._drop(group_id)
 
     def expel(self, group_id: str, member_id: str) -> None:

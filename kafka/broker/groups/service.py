@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 from kafka.broker.cluster.coordinators import GROUP
@@ -22,11 +22,24 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.call import Call
     from kafka.broker.server.node import Node
+    from kafka.broker.sharing.share_sessions import ShareSessions
     from kafka.protocol.share import ShareGroupDescribeResponse
     from kafka.protocol.streams import StreamsGroupDescribeResponse
     from kafka.structs import TopicPartition
 
-__all__ = ["GroupService", "TopicsView", "coordinator", "describe_group", "message_of", "refusal", "when_answered"]
+__all__ = [
+    "SHARE_SESSIONS",
+    "GroupService",
+    "TopicsView",
+    "coordinator",
+    "describe_group",
+    "message_of",
+    "refusal",
+    "when_answered",
+]
+
+#: Where a node keeps its share sessions (:mod:`kafka.broker.sharing`).
+SHARE_SESSIONS: Final = "share sessions"
 
 T = TypeVar("T")
 G = TypeVar("G")
@@ -111,6 +124,25 @@ class GroupService:
             if self._nodes.setdefault(group_id, node) is not node:
                 self._nodes[group_id] = node
                 self.coordinator.moved(group_id)
+
+    def share_offset_set(self, group_id: str, topic_id: UUID, index: int) -> None:
+        """Have the node that reads a partition for a share group go by the stored offset."""
+        for sessions in self._share_sessions():
+            sessions.offset_set(group_id, (topic_id, index))
+
+    def share_group_deleted(self, group_id: str) -> None:
+        """Have all nodes forget what they read for a share group."""
+        for sessions in self._share_sessions():
+            sessions.forget(group_id)
+
+    def share_sessions_at(self, node_id: int) -> ShareSessions | None:
+        """Return the share sessions of a node; None before the first."""
+        node = self._cluster.nodes.get(node_id)
+        return None if node is None else node.memory.get(SHARE_SESSIONS)
+
+    def _share_sessions(self) -> list[ShareSessions]:
+        nodes = self._cluster.nodes.values()
+        return [node.memory[SHARE_SESSIONS] for node in nodes if SHARE_SESSIONS in node.memory]
 
     def note(self, group_id: str, node: Node) -> None:
         """Remember which node coordinates a group."""

@@ -36,6 +36,13 @@ class GroupSettings:
     share_heartbeat_interval: float = 5.0
     share_assignment_interval: float = 0.0
     share_max_size: int = 200
+    share_max_sessions: int = 2000
+    share_record_lock_duration: float = 30.0
+    share_delivery_count_limit: int = 5
+    share_partition_max_record_locks: int = 2000
+    share_auto_offset_reset: str = "latest"
+    share_isolation_level: str = "read_uncommitted"
+    share_renew_enable: str = "true"
     streams_session_timeout: float = 45.0
     streams_heartbeat_interval: float = 5.0
     streams_assignment_interval: float = 0.0
@@ -85,6 +92,14 @@ PROPERTIES = {
     "group.share.heartbeat.interval.ms": "share_heartbeat_interval",
     "group.share.assignment.interval.ms": "share_assignment_interval",
     "group.share.max.size": "share_max_size",
+    "group.share.max.share.sessions": "share_max_sessions",
+    "group.share.record.lock.duration.ms": "share_record_lock_duration",
+    "group.share.delivery.count.limit": "share_delivery_count_limit",
+    "group.share.partition.max.record.locks": "share_partition_max_record_locks",
+    # These three can be set for a group only.
+    "group.share.auto.offset.reset": "share_auto_offset_reset",
+    "group.share.isolation.level": "share_isolation_level",
+    "group.share.renew.acknowledge.enable": "share_renew_enable",
     "group.streams.session.timeout.ms": "streams_session_timeout",
     "group.streams.heartbeat.interval.ms": "streams_heartbeat_interval",
     "group.streams.assignment.interval.ms": "streams_assignment_interval",

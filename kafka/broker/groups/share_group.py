@@ -6,20 +6,17 @@ members may have a partition, so nothing is revoked: a member has its assignment
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from kafka.broker.groups.assignors import Assignment
 from kafka.broker.groups.epoch_group import JOIN, EpochGroup, EpochMember
+from kafka.broker.groups.share_offsets import ShareOffsets
 from kafka.errors import NonEmptyGroupError
 
-__all__ = ["UNINITIALIZED", "ShareAsk", "ShareGroup", "ShareMember", "ShareOffsets", "assign"]
-
-
-#: The start offset of a partition that the group has not read yet.
-UNINITIALIZED: Final = -1
+__all__ = ["ShareAsk", "ShareGroup", "ShareMember", "assign"]
 
 
 @dataclass(frozen=True)
@@ -40,63 +37,6 @@ class ShareMember(EpochMember):
 
     names: tuple[str, ...] = ()
     assigned: Assignment = field(default_factory=dict)
-
-
-class ShareOffsets:
-    """The start offsets of one group: for each topic that it has read, or that an administrator has set, by partition.
-
-    >>> offsets = ShareOffsets({}, "g")
-    >>> offsets.set(UUID(int=1), 0, 5)
-    >>> offsets.of_topic(UUID(int=1)), offsets.topic_ids()
-    ({0: 5}, [UUID('00000000-0000-0000-0000-000000000001')])
-    """
-
-    def __init__(self, table: MutableMapping[str, Any], group_id: str) -> None:
-        self._table = table
-        self._group_id = group_id
-        self._topics: dict[UUID, dict[int, int]] = {
-            UUID(topic): {int(index): offset for index, offset in offsets.items()}
-            for topic, offsets in table.get(group_id, {}).items()
-        }
-
-    def topic_ids(self) -> list[UUID]:
-        """Return the topics that have offsets."""
-        return list(self._topics)
-
-    def of_topic(self, topic_id: UUID) -> dict[int, int]:
-        """Return the start offset of each partition of a topic."""
-        return dict(self._topics.get(topic_id, {}))
-
-    def initialize(self, topic_id: UUID, partitions: int) -> None:
-        """Begin to keep offsets for a topic's partitions."""
-        known = self._topics.get(topic_id, {})
-        if len(known) < partitions:
-            self._topics[topic_id] = dict.fromkeys(range(partitions), UNINITIALIZED) | known
-            self._save()
-
-    def set(self, topic_id: UUID, index: int, offset: int) -> None:
-        """Set the start offset of a partition."""
-        self._topics.setdefault(topic_id, {})[index] = offset
-        self._save()
-
-    def delete(self, topic_id: UUID) -> None:
-        """Delete the offsets of a topic."""
-        if self._topics.pop(topic_id, None) is not None:
-            self._save()
-
-    def clear(self) -> None:
-        """Delete all."""
-        self._topics.clear()
-        self._save()
-
-    def _save(self) -> None:
-        if not self._topics:
-            self._table.pop(self._group_id, None)
-            return
-        self._table[self._group_id] = {
-            str(topic): {str(index): offset for index, offset in offsets.items()}
-            for topic, offsets in self._topics.items()
-        }
 
 
 class ShareGroup(EpochGroup[ShareMember]):

@@ -9,7 +9,6 @@ import gc
 import random
 import sys
 import time
-import traceback
 import weakref
 
 import anyio
@@ -29,8 +28,6 @@ from kafka.aio.errors import (
     IllegalStateError,
     KafkaError,
     NoBrokersAvailable,
-    RecordDeserializationError,
-    TopicAuthorizationFailedError,
     WakeupError,
 )
 from kafka.broker import Broker
@@ -113,47 +110,6 @@ def test_getmany_takes_500_records_unless_more_are_asked_for(run, broker):
             assert 500 <= len(more[T0]) <= 700
         async with consumer(broker, "t", max_poll_records=20) as reader:
             assert len((await reader.getmany(timeout_ms=5000))[T0]) == 20
-
-    run(main())
-
-
-def test_an_error_behind_returned_records_is_met_again_at_its_place_alone(run, broker):
-    fill(broker, 10)
-    fill(broker, 10, topic="one", partition=0)
-
-    def refuse_five(data):
-        if data == b"5":
-            raise ValueError("refused")
-        return data
-
-    async def main():
-        async with consumer(broker, value_deserializer=refuse_five) as reader:
-
-            async def offsets():
-                return [
-                    record.offset for records in (await reader.getmany(timeout_ms=5000)).values() for record in records
-                ]
-
-            one = TopicPartition("one", 0)
-            reader.assign([T0])
-            assert await offsets() == [0, 1, 2, 3, 4]
-            reader.assign([one])  # the partition of the error is not read any more
-            reader.seek(one, 6)
-            assert await offsets() == [6, 7, 8, 9]
-            reader.assign([T0])
-            reader.seek(T0, 0)
-            assert await offsets() == [0, 1, 2, 3, 4]
-            reader.seek(T0, 7)
-            assert await offsets() == [7, 8, 9]
-            reader.seek(T0, 0)
-            assert await offsets() == [0, 1, 2, 3, 4]
-            for _ in range(3):
-                with pytest.raises(RecordDeserializationError) as caught:
-                    await offsets()
-                assert (caught.value.topic_partition, caught.value.offset) == (T0, 5)
-                assert len(traceback.extract_tb(caught.value.__traceback__)) < 20  # it does not grow
-            reader.seek(T0, 6)
-            assert await offsets() == [6, 7, 8, 9]
 
     run(main())
 
@@ -572,20 +528,6 @@ class Listener(ConsumerRebalanceListener):
             await self.on_assigned(assigned)
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer", "auto"])
-def test_a_group_of_each_protocol_needs_no_further_options(run_once, broker, protocol):
-    fill(broker, 3)
-
-    async def main():
-        async with consumer(broker, "t", group_id="g", group_protocol=protocol) as reader:
-            assert reader.assignment() == {T0, T1}
-            assert [(await reader.getone()).offset for _ in range(3)] == [0, 1, 2]
-            await reader.commit()
-            assert await reader.committed(T0) == 3
-
-    run_once(main())
-
-
 def test_offsets_of_records_from_before_a_rebalance_are_refused_in_a_transaction(run_once, broker):
     fill(broker, 5)
     fill(broker, 5, partition=1)
@@ -906,80 +848,11 @@ def test_automatic_commits_come_while_a_call_waits_and_at_the_end(run_once, brok
     run_once(main())
 
 
-def test_unsubscribe_and_subscribe_again(run_once, broker):
-    fill(broker, 3)
-    fill(broker, 3, topic="one")
-
-    async def main():
-        async with consumer(broker, "t", group_id="g") as reader:
-            reader.unsubscribe()
-            assert reader.assignment() == set()
-            await until(lambda: not broker.group_members("g"))
-            reader.subscribe(["one"])
-            assert (await asyncio.wait_for(reader.getone(), 60)).topic == "one"
-            reader.subscribe(pattern="^t")
-            await until(lambda: reader.assignment() == {T0, T1})
-
-    run_once(main())
-
-
-class Committing(ConsumerRebalanceListener):
-    """Notes its calls, and commits what was returned when partitions are revoked."""
-
-    def __init__(self, reader):
-        self.reader = reader
-        self.calls = []
-
-    async def on_partitions_revoked(self, revoked):
-        self.calls.append(("revoked", sorted(revoked), {tp: await self.reader.position(tp) for tp in revoked}))
-        if revoked:
-            await self.reader.commit()
-
-    async def on_partitions_assigned(self, assigned):
-        self.calls.append(("assigned", sorted(assigned)))
-
-
 PROTOCOLS = {
     "eager": {},
     "cooperative": {"partition_assignment_strategy": ["cooperative-sticky"]},
     "consumer": {"group_protocol": "consumer"},
 }
-
-
-@pytest.mark.parametrize("commits", ["automatic", "by the listener"])
-@pytest.mark.parametrize("then", ["subscribe at once", "subscribe later", "assign later", "stop"])
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_unsubscribe_commits_and_calls_the_listener_and_gives_the_partitions_up(
-    run_once, broker, protocol, then, commits
-):
-    fill(broker, 3)
-
-    async def main():
-        reader = consumer(broker, group_id="g", enable_auto_commit=commits == "automatic", **PROTOCOLS[protocol])
-        listener = Committing(reader)
-        reader.subscribe(["t"], listener=listener)
-        async with reader:
-            assert (await reader.getone(T0)).offset == 0
-            reader.unsubscribe()
-            assert reader.assignment() == set()
-            if then.endswith("later"):
-                await until(lambda: not broker.group_members("g"))
-            if then.startswith("subscribe"):
-                reader.subscribe(["t"], listener=listener)
-            if then == "assign later":
-                reader.assign([T0])
-            if then != "stop":
-                assert (await asyncio.wait_for(reader.getone(T0), 60)).offset == 1
-                await reader.commit()
-                assert broker.committed("g", "t") == 2
-        if then == "stop":
-            assert broker.committed("g", "t") == 1
-        revoked = ("revoked", [T0, T1], {T0: 1, T1: 0})
-        joined = [*([("revoked", [], {})] if protocol == "eager" else []), ("assigned", [T0, T1])]
-        assert listener.calls == [*joined, revoked, *(joined if then.startswith("subscribe") else [])]
-        assert not broker.group_members("g")
-
-    run_once(main())
 
 
 class Refusing(ConsumerRebalanceListener):
@@ -1040,73 +913,7 @@ def count(broker, name):
     return sum(request.name == name for request in broker.requests)
 
 
-def test_memory_is_bounded_while_a_handler_is_slow_and_partitions_are_paused(run_once):
-    memory, fetched, largest_batch = 200_000, 20_000, 41_000
-    with Broker(nodes=3, topics={"wide": 60}) as broker:
-        for partition in range(60):
-            broker.append_many("wide", [b"x" * 1000] * 10, partition=partition)
-            broker.append_many("wide", [b"x" * 1000] * 40, partition=partition)
-
-        async def main():
-            async with consumer(
-                broker,
-                "wide",
-                group_id="g",
-                fetch_buffer_memory=memory,
-                max_partition_fetch_bytes=fetched,
-                session_timeout_ms=6000,
-                heartbeat_interval_ms=200,
-            ) as reader:
-                generation = reader.group_metadata().generation_id
-                heartbeats = count(broker, "Heartbeat")
-                for _ in range(300):
-                    await reader.getone()
-                    await asyncio.sleep(0.005)  # a slow handler
-                    held = sum(entry["buffered_bytes"] for entry in reader.health()["partitions"].values())
-                    # Each of the six connections may bring a partition's first batch whole.
-                    assert held <= memory + 6 * largest_batch
-                assert count(broker, "Heartbeat") > heartbeats
-                assert reader.group_metadata().generation_id == generation
-                reader.pause(*reader.assignment())
-                await reader.getmany(timeout_ms=700)  # what was asked for before arrives
-                asked = count(broker, "Fetch")
-                assert await reader.getmany(timeout_ms=1500) == {}
-                assert count(broker, "Fetch") == asked
-
-        run_once(main())
-
-
 # What goes wrong (A12, A19)
-
-
-def test_a_record_that_a_deserializer_refuses(run_once, broker):
-    for value in (b"1", b"2", b"x", b"4"):
-        broker.append("one", value=value)
-    tp = TopicPartition("one", 0)
-
-    async def main():
-        async with consumer(broker, "one", value_deserializer=int) as reader:
-            found = await reader.getmany(timeout_ms=5000)
-            assert [record.value for record in found[tp]] == [1, 2]
-            for _ in range(2):
-                with pytest.raises(RecordDeserializationError) as caught:
-                    await reader.getmany(timeout_ms=5000)
-                with pytest.raises(RecordDeserializationError):
-                    await reader.getone()
-            error = caught.value
-            assert (error.topic_partition, error.offset) == (tp, 2)
-            assert (error.origin, error.value_bytes) == ("value", b"x")
-            assert await reader.position(tp) == 2
-            reader.seek(tp, 3)
-            assert (await reader.getone()).value == 4
-        async with consumer(broker, "one", value_deserializer=int) as reader:
-            seen = []
-            with pytest.raises(RecordDeserializationError):  # noqa: PT012
-                async for record in reader:
-                    seen.append(record.value)  # noqa: PERF401
-            assert seen == [1, 2]
-
-    run_once(main())
 
 
 def test_errors_given_to_several_waiters_do_not_grow(run_once, broker):
@@ -1137,17 +944,6 @@ def test_with_no_broker_start_names_each_host_and_the_cause_and_may_be_tried_aga
             assert asyncio.all_tasks() == {asyncio.current_task()}
 
     run_once(main())
-
-
-def test_a_topic_without_rights_is_an_error_of_start(run_once, broker):
-    broker.fail("Metadata", 29, times=100)
-
-    async def main():
-        with pytest.raises(KafkaError):
-            await consumer(broker, "t", bootstrap_timeout_ms=1000).start()
-
-    run_once(main())
-    assert TopicAuthorizationFailedError.errno == 29
 
 
 # Lifetime and idling (A18, A20)

@@ -5,28 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
-import logging
 import random
 import time
-import traceback
 import weakref
 
 import pytest
 
 from kafka.aio import AIOKafkaProducer, IllegalOperation, TopicPartition
 from kafka.aio.errors import (
-    KafkaConnectionError,
-    KafkaTimeoutError,
     MessageSizeTooLargeError,
-    NoBrokersAvailable,
     ProducerClosed,
-    ProducerFenced,
     RecordTooLargeError,
-    TopicAuthorizationFailedError,
 )
 from kafka.aio.structs import RecordMetadata
 from kafka.broker import Broker
-from kafka.protocol.produce import ProduceRequest
 from test.embedded.holding import held_up
 
 TP = TopicPartition("events", 0)
@@ -115,10 +107,12 @@ def test_futures_are_citizens_of_asyncio(run, broker):
             where = contextvars.ContextVar("where", default="nowhere")
             context = contextvars.copy_context()
             context.run(where.set, "callback")
-            another = await producer.send("events", b"x")
-            another.add_done_callback(lambda which: seen.append((which is another, where.get())), context=context)
-            another.add_done_callback(print)
-            assert another.remove_done_callback(print) == 1
+            with held_up(broker, "Produce") as let_go:  # of a future that is done, there are no callbacks to remove
+                another = await producer.send("events", b"x")
+                another.add_done_callback(lambda which: seen.append((which is another, where.get())), context=context)
+                another.add_done_callback(print)
+                assert another.remove_done_callback(print) == 1
+                let_go()
             await producer.flush()
             while not seen:  # another thread may have brought the answer
                 await asyncio.sleep(0)
@@ -126,27 +120,6 @@ def test_futures_are_citizens_of_asyncio(run, broker):
             assert len(await (await producer.send_many("events", [b"a", b"b"]))) == 2
 
     run(main())
-
-
-def test_a_failed_record_raises_from_its_future_and_fails_one_line_of_log(run_once, broker, caplog):
-    async def main():
-        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=50) as producer:
-            await producer.partitions_for("events")
-            broker.fail(ProduceRequest, TopicAuthorizationFailedError.errno, times=2)
-            future = await producer.send("events", b"x")
-            with pytest.raises(TopicAuthorizationFailedError):
-                await future
-            assert isinstance(future.exception(), TopicAuthorizationFailedError)
-            caplog.clear()
-            futures = [await producer.send("events", b"y") for _ in range(50)]
-            await producer.flush()
-            assert all(each.done() for each in futures)
-
-    with caplog.at_level(logging.WARNING, "kafka.producer"):
-        run_once(main())
-    lines = [record.getMessage() for record in caplog.records if record.name == "kafka.producer.lost_records"]
-    assert len(lines) == 1
-    assert lines[0].startswith("50 records to topic 'events' failed, and the program has not looked at the error: ")
 
 
 def test_what_cannot_be_sent_is_refused_by_send(run_once, broker):
@@ -188,44 +161,6 @@ def test_after_stop_every_future_has_an_outcome_and_calls_say_so(run, broker):
 
     run(main())
     assert len(values(broker)) == 100
-
-
-def test_stop_is_bounded_while_the_cluster_is_down(run, broker):
-    async def main():
-        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers)
-        await producer.start()
-        await producer.send_and_wait("events", b"x")
-        broker.stop_node(1, crash=True)
-        futures = [await producer.send("events", b"y") for _ in range(10)]
-        began = time.monotonic()
-        await producer.stop(1)
-        assert time.monotonic() - began < 15  # a busy machine adds to it; unbounded, requests have 30
-        for future in futures:
-            assert future.exception() is not None
-
-    run(main())
-
-
-def test_with_every_broker_down_or_silent_every_wait_ends(run_once):
-    with Broker(topics=["events"]) as broker:
-        address = broker.bootstrap_servers
-
-        async def main():
-            began = time.monotonic()
-            async with AIOKafkaProducer(
-                bootstrap_servers=address, delivery_timeout_ms=1500, request_timeout_ms=1000, linger_ms=0
-            ) as producer:
-                await producer.send_and_wait("events", b"x")
-                broker.stop_node(1, crash=True)
-                with pytest.raises((KafkaTimeoutError, KafkaConnectionError, Exception)) as caught:
-                    await producer.send_and_wait("events", b"y")
-                assert "events-0" in str(caught.value)
-            with pytest.raises(NoBrokersAvailable) as nobody:
-                await AIOKafkaProducer(bootstrap_servers=address, bootstrap_timeout_ms=500).start()
-            assert address in str(nobody.value)
-            assert time.monotonic() - began < 30
-
-        run_once(main())
 
 
 # Cancelled calls (A2, A3)
@@ -312,7 +247,7 @@ def test_transactions(run, broker):
                 await producer.send("events", b"outside")
             async with producer.transaction():
                 await producer.send("events", b"committed")
-                with pytest.raises(ValueError, match="group_id must be the name of a group"):
+                with pytest.raises(TypeError, match=r"must be .* the name of a group, not bytes"):
                     await producer.send_offsets_to_transaction({TP: 3}, b"g")
                 await producer.send_offsets_to_transaction({TP: (3, "note")}, "g")
             with pytest.raises(ZeroDivisionError):  # noqa: PT012
@@ -414,58 +349,6 @@ def test_init_transactions_needs_a_transactional_id_and_a_producer_that_was_not_
             await producer.init_transactions()  # start() has done it
         with pytest.raises(ProducerClosed):
             await producer.init_transactions()
-
-    run_once(main())
-
-
-def test_a_second_producer_fences_the_first(run_once, broker):
-    async def main():
-        options = {"bootstrap_servers": broker.bootstrap_servers, "transactional_id": "mover"}
-        first = AIOKafkaProducer(**options)
-        await first.start()
-        await first.begin_transaction()
-        await first.send_and_wait("events", b"mine")
-        async with AIOKafkaProducer(**options):
-            with pytest.raises(ProducerFenced):
-                await first.commit_transaction()
-        await first.stop()
-
-    run_once(main())
-    assert values(broker, committed=True) == []
-
-
-def test_send_many_is_awaited_although_its_batch_is_too_large_for_the_broker_and_is_divided(run_once, broker):
-    broker.create_topic("small", configs={"max.message.bytes": "4000"})
-
-    async def main():
-        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=50) as producer:
-            await producer.partitions_for("small")
-            sent = await producer.send_many("small", [b"x" * 900 for _ in range(12)])
-            assert [metadata.offset for metadata in await sent] == list(range(12))
-
-    run_once(main())
-    assert len(values(broker, "small")) == 12
-
-
-def test_the_error_of_a_batch_has_as_long_a_traceback_for_its_last_record_as_for_its_first(run_once, broker):
-    async def main():
-        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=50) as producer:
-            await producer.partitions_for("events")
-
-            async def lines(sending):
-                try:
-                    await sending
-                except TopicAuthorizationFailedError:
-                    return traceback.format_exc().count("\n")
-
-            with broker.fail("Produce", "TOPIC_AUTHORIZATION_FAILED"):
-                assert (
-                    len(set(await asyncio.gather(*(lines(producer.send_and_wait("events", b"x")) for _ in range(50)))))
-                    == 1
-                )
-            with broker.fail("Produce", "TOPIC_AUTHORIZATION_FAILED"):
-                futures = [await producer.send("events", b"x") for _ in range(50)]
-                assert len(set(await asyncio.gather(*map(lines, futures)))) == 1
 
     run_once(main())
 
@@ -638,18 +521,3 @@ def test_a_record_of_ten_thousand_tasks_that_wait_costs_at_most_twice_that_of_on
     run_once(main())
     print({tasks: f"{seconds * 1e6:.0f} us" for tasks, seconds in costs.items()})
     assert costs[10_000] < 2 * costs[1]
-
-
-def test_a_full_buffer_says_so_after_max_block_ms(run_once, broker):
-    async def main():
-        async with AIOKafkaProducer(
-            bootstrap_servers=broker.bootstrap_servers, buffer_memory=20_000, max_batch_size=10_000, max_block_ms=2000
-        ) as producer:
-            await producer.send_and_wait("events", b"x")
-            broker.stop_node(1, crash=True)
-            with pytest.raises(KafkaTimeoutError, match="stayed full for max_block_ms"):  # noqa: PT012
-                for _ in range(100):
-                    await producer.send("events", b"x" * 1000)
-            await producer.stop(0)
-
-    run_once(main())

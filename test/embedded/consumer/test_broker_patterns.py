@@ -13,6 +13,8 @@ from kafka.errors import IllegalStateError, InvalidRegularExpressionError, Unsup
 
 from .conftest import MakeConsumer
 
+FACES = "both"
+
 WAIT = 60.0
 
 
@@ -84,11 +86,18 @@ def test_another_pattern_and_topics_take_its_place(broker: Broker, make_consumer
     assert topics_read(consumer, {"a-log-1"}) == {"a-log-1"}
 
 
-def test_a_pattern_that_the_broker_cannot_compile_is_raised(broker: Broker, make_consumer: MakeConsumer) -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_a_pattern_that_the_broker_cannot_compile_is_raised(
+    broker: Broker, make_consumer: MakeConsumer, late: bool
+) -> None:
     consumer = make_consumer(group_id="g", group_protocol="consumer")
     consumer.subscribe(pattern=SubscriptionPattern("log-(?=x)"))
     with pytest.raises(InvalidRegularExpressionError):
         topics_read(consumer, {"none"})
+    if late:  # the member has tried again, and was refused again
+        deadline = time.monotonic() + WAIT
+        while sum(seen.name == "ConsumerGroupHeartbeat" for seen in broker.requests) < 2:
+            assert time.monotonic() < deadline
     consumer.subscribe(pattern=SubscriptionPattern("log-1"))
     assert topics_read(consumer, {"log-1"}) == {"log-1"}
 

@@ -18,6 +18,8 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 from .conftest import MakeConsumer
 from .reading import TIMEOUT, fill, read, tp
 
+FACES = "both"
+
 GROUP: dict[str, Any] = {"group_id": "readers", "heartbeat_interval_ms": 100}
 
 
@@ -88,6 +90,7 @@ def test_commit_async_calls_back_in_a_later_poll(broker: Broker, make_consumer: 
     assert calls[0][0][tp()].offset == 10
 
 
+@pytest.mark.one_face  # asyncio's stop() and unsubscribe() log what user code raises
 @pytest.mark.parametrize("how", ["close", "unsubscribe"])
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_member_leaves_whatever_the_callback_of_a_commit_raises(

@@ -15,6 +15,8 @@ from kafka.structs import OffsetAndMetadata
 from .conftest import MakeConsumer
 from .reading import fill, read, tp
 
+FACES = "both"
+
 
 class Upper(ConsumerInterceptor):
     """Changes values, and leaves out what is empty."""
@@ -75,7 +77,7 @@ def test_an_iteration_passes_through_them_too(broker: Broker, make_consumer: Mak
 
 @pytest.mark.parametrize("how", ["commit", "commit_async", "automatic"])
 def test_they_hear_of_commits_in_the_application_s_thread(
-    broker: Broker, make_consumer: MakeConsumer, how: str
+    broker: Broker, make_consumer: MakeConsumer, how: str, face: str
 ) -> None:
     fill(broker, 10)
     witness = Witness()
@@ -92,7 +94,7 @@ def test_they_hear_of_commits_in_the_application_s_thread(
     assert witness.commits
     offsets, thread = witness.commits[-1]
     assert offsets[tp()] == OffsetAndMetadata(10, "", 0)
-    assert thread == threading.current_thread().name
+    assert thread == (threading.current_thread().name if face == "threads" else "event loop")
 
 
 def test_on_consume_may_return_any_mapping(

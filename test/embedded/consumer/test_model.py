@@ -47,6 +47,8 @@ from kafka.structs import TopicPartition
 from .reading import TIMEOUT, tp
 from .unclean import cut_log
 
+FACES = "both"
+
 PARTITIONS = 3
 NODES = [1, 2, 3]
 STEPS = 60

@@ -21,6 +21,8 @@ from test.embedded.threads import nothing_left
 from .conftest import MakeConsumer
 from .reading import TIMEOUT, fill, read, tp
 
+FACES = "both"
+
 # Ctrl-C returns within a second from whatever blocks (P13)
 
 
@@ -266,6 +268,7 @@ def test_a_cluster_that_is_away_is_waited_for_and_named(
 
 def test_committed_offsets_of_several_partitions_come_in_one_call(broker: Broker, make_consumer: MakeConsumer) -> None:
     consumer = make_consumer(group_id="readers")
+    consumer.assign([tp(0), tp(1)])
     consumer.commit({tp(0): OffsetAndMetadata(3, "three"), tp(1): OffsetAndMetadata(5)})
     broker.forget_requests()
     found = consumer.committed({tp(0), tp(1), tp(2)})

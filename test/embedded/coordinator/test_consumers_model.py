@@ -23,9 +23,12 @@ from kafka.consumer import KafkaConsumer
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import CommitFailedError, KafkaTimeoutError
 from kafka.structs import TopicPartition
+from test.embedded.faces import AIOConsumer
 
 from .member import calm_down
 from .test_model import CONFIGS, KINDS, live_through, seeds
+
+FACES = "both"
 
 PARTITIONS = 4
 STEPS = 30
@@ -86,6 +89,9 @@ class Application:
 
     def crash(self) -> None:
         """Be gone without a word."""
+        if isinstance(self.consumer, AIOConsumer):
+            self.consumer.crash()
+            return
         core = self.consumer._core
         assert core is not None
         if not core.closed:

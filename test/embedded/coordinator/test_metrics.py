@@ -10,6 +10,8 @@ import pytest
 from kafka import KafkaConsumer
 from kafka.broker import Broker
 
+FACES = "both"
+
 PATIENCE = 30
 
 

@@ -30,6 +30,8 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from .member import PATIENCE, Member, calm_down, poll_until, stable
 
+FACES = "both"
+
 PARTITIONS = 6
 STEPS = 30
 ALL = [TopicPartition("t", number) for number in range(PARTITIONS)]

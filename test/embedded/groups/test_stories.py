@@ -25,6 +25,8 @@ from kafka.errors import (
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.embedded.sessions import SESSION, let_sessions_pass
 
+FACES = "both"
+
 pytestmark = pytest.mark.slow
 
 PROTOCOLS = ["classic", "consumer"]
@@ -178,6 +180,7 @@ def test_a_listener_that_blocks_for_longer_than_the_session_loses_nothing(
     assert len(read(4, one, two)) == 4
 
 
+@pytest.mark.one_face  # asyncio gives partitions up in the background, before it is too late
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_who_polls_too_late_loses_its_partitions_and_gets_some_again(broker: Broker, make: Make, protocol: str) -> None:
     listener = Blocker()

@@ -18,6 +18,8 @@ from test.embedded.threads import nothing_left
 
 from .conftest import WAIT
 
+FACES = "both"
+
 TIMEOUT = 0.5
 # What a busy machine may add; unbounded, requests have 30 seconds.
 SLACK = 12
@@ -140,6 +142,7 @@ def test_a_producer_that_never_got_to_its_cluster_is_gone_at_once():
         assert time.monotonic() - began < 0.5 + 2 * SLACK
 
 
+@pytest.mark.one_face  # a callback on the event loop cannot wait
 def test_close_in_a_callback_returns_at_once_and_ends_the_producer(broker):
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
     took: list[float] = []

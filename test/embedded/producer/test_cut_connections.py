@@ -11,6 +11,8 @@ from kafka.broker import Broker
 from test.embedded.cutting import DOWN, UP, CuttingProxy
 from test.embedded.producer.conftest import WAIT
 
+FACES = "both"
+
 MOST_BYTES = 2000
 
 

@@ -16,6 +16,8 @@ from kafka.errors import BufferExhaustedError, KafkaTimeoutError, OutcomeUnknown
 
 from .conftest import WAIT
 
+FACES = "both"
+
 # Long enough for an attempt on a busy machine, where the reason is to be found; the wait itself is what is tested.
 SOON = 1.0
 
@@ -214,6 +216,7 @@ def _throttled(broker: Broker, producer: KafkaProducer, topic: str, partition: i
     return producer.send(topic, b"y", partition=partition)
 
 
+@pytest.mark.one_face  # start() of the asyncio producer is what takes the transactional_id over
 def test_a_transaction_that_waits_for_its_coordinator(make, broker, topic):
     producer = make(transactional_id=topic, request_timeout_ms=60_000)
     with broker.intercept("InitProducerId", lambda _exchange: NO_REPLY, before=True):

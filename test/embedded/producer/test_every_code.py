@@ -15,6 +15,8 @@ from kafka.broker import Broker
 from kafka.errors import KafkaError, KafkaTimeoutError, UnrecognizedBrokerError, for_code
 from test.embedded.producer.conftest import WAIT
 
+FACES = "both"
+
 LONG = 10_000
 """linger_ms, so that what is flushed together goes out together."""
 UNHEARD_OF = 999

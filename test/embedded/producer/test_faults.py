@@ -6,6 +6,7 @@ import contextlib
 import re
 import threading
 import time
+import traceback
 
 import pytest
 
@@ -31,6 +32,8 @@ from kafka.net.environment import Environment
 from test.embedded.clocks import JumpingClock
 
 from .conftest import WAIT
+
+FACES = "both"
 
 PRODUCE = 0
 RETRIABLE = [2, 3, 5, 6, 7, 9, 19, 20, 56, 74, 75, 100]
@@ -399,6 +402,27 @@ def test_one_record_that_is_too_large_for_the_broker_fails_alone(make, broker, t
     check_log(broker, topic, futures)
 
 
+def test_send_many_is_told_of_each_record_of_a_batch_that_is_divided(make, broker, topic):
+    broker.delete_topic(topic)
+    broker.create_topic(topic, configs={"max.message.bytes": "4000"})
+    sent = make(linger_ms=50).send_many(topic, [b"x" * 900 for _ in range(12)])
+    assert [metadata.offset for metadata in sent.get(WAIT)] == list(range(12))
+    assert len(broker.records(topic)) == 12
+
+
+def test_the_error_of_a_batch_has_as_long_a_traceback_for_its_last_record_as_for_its_first(make, broker, topic):
+    producer = make(linger_ms=60_000)
+    producer.partitions_for(topic)
+    futures = [producer.send(topic, b"x") for _ in range(50)]
+    lengths = set()
+    with broker.fail("Produce", "TOPIC_AUTHORIZATION_FAILED"):
+        for future in futures:
+            with pytest.raises(TopicAuthorizationFailedError) as caught:
+                future.get(WAIT)
+            lengths.add(len(traceback.extract_tb(caught.value.__traceback__)))
+    assert len(lengths) <= 2, lengths  # the first one has waited
+
+
 # Time
 
 
@@ -407,6 +431,7 @@ def let_time_pass(producer, clock, seconds):
     producer.health()  # wakes the thread, which sleeps by the real clock
 
 
+@pytest.mark.one_face  # an event loop has the clock of the machine
 def test_a_batch_that_was_never_answered_is_unknown_when_its_time_is_over(make, broker, topic):
     clock = JumpingClock()
     options = {"request_timeout_ms": 20_000, "delivery_timeout_ms": 50_000, "environment": Environment(clock=clock)}
@@ -532,6 +557,13 @@ def test_health_says_what_hinders(make, broker, topic):
     assert entry["records"] == 1
     assert entry["leader"] == broker.leader(topic)
     assert future.get(WAIT).offset == 0
+    producer.close()
+    assert not producer.health()["ok"]
+
+
+@pytest.mark.one_face  # a callback on the event loop cannot wait
+def test_health_is_told_in_a_callback_too(make, topic):
+    producer = make(linger_ms=0)
     inside = []
     producer.send(topic, b"2").add_callback(lambda _: inside.append(producer.health()["ok"])).get(WAIT)
     producer.close()
@@ -563,6 +595,7 @@ def test_a_broker_is_avoided_for_what_waited_since_before_the_first_request(make
         producer.close(timeout=0)
 
 
+@pytest.mark.one_face  # a callback that ends the program ends the event loop
 @pytest.mark.internal_errors
 @pytest.mark.parametrize("kind", ["callback", "on_delivery", "interceptor"])
 @pytest.mark.parametrize("who", ["the network thread", "the thread that waits"])

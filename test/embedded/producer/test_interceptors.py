@@ -13,6 +13,8 @@ from test.embedded.threads import nothing_left
 
 from .conftest import WAIT
 
+FACES = "both"
+
 
 class Notes(ProducerInterceptor):
     """Notes what it is told, and adds its name to the value."""
@@ -43,7 +45,7 @@ class Broken(ProducerInterceptor):
     on_acknowledgement = close = on_send
 
 
-def test_each_sees_what_the_one_before_it_made(make, broker, topic):
+def test_each_sees_what_the_one_before_it_made(make, broker, topic, face):
     journal = []
     first, second = Notes("-1", journal), Notes("-2", journal)
     producer = make(interceptors=[first, second], client_id="mine")
@@ -53,7 +55,7 @@ def test_each_sees_what_the_one_before_it_made(make, broker, topic):
     metadata = future.get(WAIT)
     (record,) = broker.records(topic)
     assert (record.key, record.value, list(record.headers)) == (b"k", b"x-1-2", [("h", b"1")])
-    me = threading.current_thread().name
+    me = threading.current_thread().name if face == "threads" else "event loop"
     assert journal[:2] == [("-1", "send", b"x", me), ("-2", "send", b"x-1", me)]
     assert journal[2:] == [("-1", "ack", metadata, None), ("-2", "ack", metadata, None)]
     assert order == [("-1", "send"), ("-2", "send"), ("-1", "ack"), ("-2", "ack")]  # before the record's own

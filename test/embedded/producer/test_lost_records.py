@@ -12,6 +12,8 @@ from kafka.aio import AIOKafkaProducer
 from kafka.broker import Broker
 from kafka.errors import InvalidRecordError
 
+FACES = "both"
+
 LOST = "kafka.producer.lost_records"
 
 
@@ -37,18 +39,6 @@ def test_a_record_that_is_too_large_for_the_topic(broker, caplog):
     assert "MessageSizeTooLargeError" in line
 
 
-def test_a_record_that_is_too_large_for_the_topic_in_asyncio(broker, caplog):
-    async def main():
-        options = {"bootstrap_servers": broker.bootstrap_servers, "max_request_size": 4_000_000}
-        async with AIOKafkaProducer(**options) as producer:
-            await producer.send("small", b"x" * 2_000_000)
-            await producer.flush()
-
-    asyncio.run(main())
-    (line,) = lines(caplog)
-    assert line.startswith("1 record to topic 'small' failed")
-
-
 def test_tombstones_that_fail_with_the_batch_of_another_record(broker, caplog):
     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=60_000) as producer:
         producer.partitions_for("compacted")
@@ -56,20 +46,6 @@ def test_tombstones_that_fail_with_the_batch_of_another_record(broker, caplog):
             producer.send("compacted", key=key)
         with pytest.raises(InvalidRecordError):
             producer.send("compacted", b"without a key").get(60)
-    (line,) = lines(caplog)
-    assert line.startswith("3 records to topic 'compacted' failed")
-
-
-def test_tombstones_that_fail_with_the_batch_of_another_record_in_asyncio(broker, caplog):
-    async def main():
-        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=60_000) as producer:
-            await producer.partitions_for("compacted")
-            for key in (b"a", b"b", b"c"):
-                await producer.send("compacted", key=key)
-            with pytest.raises(InvalidRecordError):
-                await producer.send_and_wait("compacted", b"without a key")
-
-    asyncio.run(main())
     (line,) = lines(caplog)
     assert line.startswith("3 records to topic 'compacted' failed")
 

@@ -10,6 +10,8 @@ from kafka.errors import KafkaTimeoutError
 
 from .conftest import WAIT
 
+FACES = "both"
+
 CALLS = ("init", "begin", "send-offsets", "commit", "abort")
 
 
@@ -19,6 +21,7 @@ def times(producer):
     return {name.removesuffix("-time-ns-total"): value for name, value in found.items() if name.endswith("-ns-total")}
 
 
+@pytest.mark.one_face  # start() of the asyncio producer is what takes the transactional_id over
 def test_how_long_the_calls_of_transactions_took(make, broker, topic):
     producer = make(transactional_id=topic)
     assert not any(times(producer).values())

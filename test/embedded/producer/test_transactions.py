@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -32,6 +35,8 @@ from test.embedded.clocks import JumpingClock
 from test.embedded.holding import held_up
 
 from .conftest import WAIT
+
+FACES = "both"
 
 CLASSIC_APIS = {"EndTxn": 4, "Produce": 11, "TxnOffsetCommit": 4}
 
@@ -272,6 +277,53 @@ def test_a_commit_that_ended_unheard_is_heard_by_the_next_call(broker, topic, pr
     producer.begin_transaction()
 
 
+@contextmanager
+def interrupted_at(broker: Broker, api: str) -> Iterator[None]:
+    """Press Ctrl-C when a request has come."""
+    broker.forget_requests()
+
+    def press() -> None:
+        deadline = time.monotonic() + WAIT
+        while not any(seen.name == api for seen in broker.requests):
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        thread.join()
+
+
+@pytest.mark.parametrize("how", ["its time is up", "Ctrl-C"])
+@pytest.mark.parametrize(("first", "second"), [("commit", "abort"), ("abort", "commit")])
+def test_an_end_that_is_cut_short_is_not_taken_for_the_other_end(broker, topic, producer, first, second, how):
+    """While EndTxn is under way, and when it is done."""
+    ends = {"commit": producer.commit_transaction, "abort": producer.abort_transaction}
+    producer.begin_transaction()
+    producer.send(topic, first.encode()).get(WAIT)
+    with held_up(broker, "EndTxn") as let_go:
+        if how == "Ctrl-C":
+            with interrupted_at(broker, "EndTxn"):
+                ends[first]()
+        else:
+            with pytest.raises(KafkaTimeoutError):
+                ends[first](timeout=0.05)
+        with pytest.raises(IllegalStateError, match=rf"{first}_transaction\(\).* call it again"):
+            ends[second]()
+        let_go()
+    with pytest.raises(IllegalStateError, match=rf"{first}_transaction\(\).* call it again"):
+        ends[second]()
+    ends[first]()
+    with producer.transaction():
+        producer.send(topic, b"next")
+    assert committed(broker, topic) == [*([b"commit"] if first == "commit" else []), b"next"]
+
+
+@pytest.mark.one_face  # start() of the asyncio producer is what takes the transactional_id over
 def test_every_other_call_has_a_time_too(broker, topic, make):
     producer = make(transactional_id=topic)
     with held_up(broker, "InitProducerId") as let_go:
@@ -414,6 +466,7 @@ def test_nothing_late_gets_into_the_next_transaction(broker, topic, producer):
 # A record that is lost dooms the whole
 
 
+@pytest.mark.one_face  # send() of the asyncio producer has raised the error
 def test_a_record_that_cannot_be_written_dooms_the_transaction(broker, topic, producer):
     producer.begin_transaction()
     good = producer.send(topic, b"good")
@@ -536,6 +589,7 @@ def test_calls_without_a_transactional_id_say_what_is_missing(make):
             call()
 
 
+@pytest.mark.one_face  # start() of the asyncio producer is what takes the transactional_id over
 def test_calls_out_of_order_say_what_comes_first(broker, topic, make):
     producer = make(transactional_id=topic)
     with pytest.raises(IllegalStateError, match="init_transactions"):

@@ -25,6 +25,8 @@ from kafka.errors import (
 )
 from kafka.structs import TopicPartition
 
+FACES = "both"
+
 TOPICS = ("one", "two")
 PARTITIONS = 2
 TRANSACTIONS = 40

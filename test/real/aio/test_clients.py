@@ -1,4 +1,4 @@
-"""The asyncio producer and consumer against Apache Kafka: a group with a synchronous member, commits, transactions."""
+"""The asyncio producer and consumer against Apache Kafka: a group with a synchronous member."""
 
 from __future__ import annotations
 
@@ -43,22 +43,3 @@ def test_a_group_of_an_asyncio_and_a_synchronous_member_reads_each_record_once(k
 
     asyncio.run(asyncio.wait_for(main(), PATIENCE))
     assert sorted(seen, key=int) == [b"%d" % number for number in range(200)]
-
-
-def test_a_transaction_is_committed_or_never_seen(kafka: KafkaCluster) -> None:
-    topic = kafka.create_topic("aio-transactions", partitions=1)
-
-    async def main() -> list[bytes]:
-        async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id=topic) as producer:
-            async with producer.transaction():
-                await producer.send(topic, b"kept")
-            await producer.begin_transaction()
-            await producer.send_and_wait(topic, b"dropped")
-            await producer.abort_transaction()
-            async with producer.transaction():
-                await producer.send(topic, b"kept too")
-        options = {"bootstrap_servers": kafka.bootstrap_servers, "auto_offset_reset": "earliest"}
-        async with AIOKafkaConsumer(topic, isolation_level="read_committed", **options) as reader:
-            return [(await reader.getone()).value for _ in range(2)]
-
-    assert asyncio.run(asyncio.wait_for(main(), PATIENCE)) == [b"kept", b"kept too"]

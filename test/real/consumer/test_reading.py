@@ -16,6 +16,8 @@ from test.real.conftest import StartKafka
 from test.real.java_client import JavaClient
 from test.real.kafka_process import KafkaCluster
 
+FACES = "both"
+
 TIMEOUT = 60.0
 
 

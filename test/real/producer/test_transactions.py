@@ -25,6 +25,8 @@ from test.real.broker.peer_venvs import python_of
 from test.real.kafka_process import KafkaCluster
 from test.real.producer.load import until
 
+FACES = "both"
+
 WAIT = 60
 Make = Callable[..., KafkaProducer]
 
@@ -202,6 +204,7 @@ def test_the_newest_release_runs_version_two(kafka, make):
     assert epochs == [1, 2, 3]
 
 
+@pytest.mark.one_face  # each connection of asyncio asks its broker, as aiokafka's
 def test_classic_transactions_on_the_newest_release(kafka, make):
     """A stated release is taken at its word: it has no features, so partitions are added first."""
     topic = kafka.create_topic(unique("classic"))
@@ -224,6 +227,7 @@ def test_a_consumer_that_its_group_does_not_know(kafka, make):
     group_membership(kafka, make)
 
 
+@pytest.mark.one_face  # an asyncio member gives partitions up in the background
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_member_that_the_group_has_removed_cannot_commit_what_others_have_processed(kafka, make, protocol):

@@ -25,10 +25,12 @@ from typing import Any
 
 from typing_extensions import assert_type
 
-from kafka import KafkaConsumer, TopicPartition
-from kafka.aio import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafka.aio import AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
 from kafka.aio.structs import RecordMetadata
 from kafka.record import ConsumerRecord as PlainRecord
+
+TP = TopicPartition("events", 0)
 
 
 class Point:
@@ -98,6 +100,33 @@ async def main() -> None:
         producer.send("events", b"x")  # error: it is not awaited
         assert_type(await (await producer.send_many("events", [b"x"])), list[RecordMetadata])
         producer.flush()  # error: it is not awaited
+
+
+def calls(consumer: KafkaConsumer[str, Point], producer: KafkaProducer, admin: KafkaAdminClient) -> None:
+    assert_type(consumer.position(TP), int)
+    assert_type(consumer.committed([TP]), dict[TopicPartition, OffsetAndMetadata | None])
+    assert_type(consumer.commit({TP: 5}), None)
+    assert_type(consumer.health(), dict[str, Any])
+    assert_type(producer.partitions_for("events"), set[int])
+    assert_type(producer.purge(in_flight=True), int)
+    assert_type(admin.list_topics(), list[str])
+    consumer.position("events")  # error: it is not a partition
+    producer.flush(timeout="5")  # error: it is not a number
+
+
+async def awaited_calls(
+    consumer: AIOKafkaConsumer[str, Point], producer: AIOKafkaProducer, admin: AIOKafkaAdminClient
+) -> None:
+    assert_type(await consumer.position(TP), int)
+    assert_type(await consumer.committed([TP]), dict[TopicPartition, OffsetAndMetadata | None])
+    assert_type(await consumer.commit({TP: 5}), None)
+    assert_type(await consumer.poll(100), dict[TopicPartition, list[ConsumerRecord[str, Point]]])
+    assert_type(consumer.health(), dict[str, Any])
+    assert_type(await producer.partitions_for("events"), set[int])
+    assert_type(await producer.purge(in_flight=True), int)
+    assert_type(await admin.list_topics(), list[str])
+    await consumer.position("events")  # error: it is not a partition
+    await producer.flush(timeout="5")  # error: it is not a number
 """
 
 

@@ -91,7 +91,7 @@ MESSAGES: list[tuple[Any, type[Exception], str]] = [
     (lambda c: c.assign([TopicPartition("", 0)]), IllegalArgumentError, "'' is not a legal name of a topic"),
     (lambda c: c.pause([T0]), TypeError, "[TopicPartition(topic='t', partition=0)]: pass them one by one"),
     (lambda c: c.commit([T0]), TypeError, "offsets must be a mapping of TopicPartitions to OffsetAndMetadata, not [T"),
-    (lambda c: c.commit({T0: 3}), TypeError, "each value of offsets must be an OffsetAndMetadata, not 3"),
+    (lambda c: c.commit({T0: "3"}), TypeError, "each value of offsets must be an OffsetAndMetadata, not '3'"),
     (lambda c: c.poll(NAN), IllegalArgumentError, "timeout_ms must not be negative: nan"),
     (lambda c: c.topics(""), TypeError, "timeout_ms must be a number of milliseconds, not ''"),
     (lambda c: c.poll(-1), IllegalArgumentError, "timeout_ms must not be negative: -1"),

@@ -63,7 +63,7 @@ async def a_transaction(calls: ProducerCalls[Any]) -> list[object]:
         [each.done() for each in many],
         future._look()[2].base_offset,
         await calls.partitions_for("events"),
-        (await calls.health())["transaction"]["state"],
+        (await calls.current_health())["transaction"]["state"],
         await calls.purge(),
     ]
 

@@ -10,8 +10,11 @@ from kafka import KafkaProducer
 from kafka.aio import AIOKafkaProducer
 from kafka.producer.common_calls import CommonCalls
 
-ON_BOTH = ["flush", "partitions_for", "purge", "begin_transaction", "commit_transaction", "abort_transaction"]
-BLOCKING = [*ON_BOTH, "init_transactions", "send_offsets_to_transaction", "health"]
+ON_BOTH = [
+    *("flush", "partitions_for", "purge"),
+    *("begin_transaction", "send_offsets_to_transaction", "commit_transaction", "abort_transaction"),
+]
+BLOCKING = [*ON_BOTH, "init_transactions"]
 
 
 @pytest.mark.parametrize("name", BLOCKING)

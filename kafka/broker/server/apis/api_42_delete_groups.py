@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from kafka.broker.groups.service import coordinator, refusal
+from kafka.broker.groups.service import GroupService, coordinator, refusal
 from kafka.broker.server.api import BrokerResponseError, Call, Operation
 from kafka.protocol.admin import DeleteGroupsRequest, DeleteGroupsResponse
 
@@ -23,6 +23,7 @@ def _delete(call: Call[DeleteGroupsResponse], group_id: str) -> int:
         return refused
     try:
         coordinator(call).delete(group_id)
+        call.cluster.service(GroupService).share_group_deleted(group_id)
     except BrokerResponseError as error:
         return error.code
     return 0

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from kafka.broker.groups.service import coordinator, refusal
-from kafka.broker.groups.share_group import UNINITIALIZED
+from kafka.broker.groups.share_offsets import UNINITIALIZED
 from kafka.broker.server.api import Call, Code, Operation, Resource
 from kafka.protocol.fields import ZERO_UUID
 from kafka.protocol.share import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
@@ -62,10 +62,10 @@ def _topic(
         return found
     offsets = coordinator(call).share_offsets(group_id).of_topic(topic_id)
     for index in partitions:
-        start = offsets.get(index, UNINITIALIZED)
-        row = make(partition_index=index, start_offset=start)
+        state = offsets.get(index)
+        row = make(partition_index=index, start_offset=UNINITIALIZED if state is None else state.start)
         partition = call.cluster.partition(name, index)
-        if start != UNINITIALIZED and partition is not None and call.version >= 1:
-            row.lag = partition.log.end_offset - start
+        if state is not None and state.start != UNINITIALIZED and partition is not None and call.version >= 1:
+            row.lag = partition.log.end_offset - state.start - state.finished
         found.partitions.append(row)
     return found

@@ -5,7 +5,7 @@ A group that does not exist is created, with offsets and without members.
 
 from __future__ import annotations
 
-from kafka.broker.groups.service import coordinator, message_of, refusal
+from kafka.broker.groups.service import GroupService, coordinator, message_of, refusal
 from kafka.broker.groups.share_group import ShareGroup
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.protocol.fields import ZERO_UUID
@@ -46,6 +46,7 @@ def _topic(
             rows.append((part.partition_index, Code.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN))
         else:
             group.offsets.set(topic.id, part.partition_index, part.start_offset)
+            call.cluster.service(GroupService).share_offset_set(group.group_id, topic.id, part.partition_index)
             rows.append((part.partition_index, Code.NONE, None))
     make = call.response.AlterShareGroupOffsetsResponsePartition
     return call.response.AlterShareGroupOffsetsResponseTopic(

@@ -14,6 +14,7 @@ from .consumer_groups import ConsumerGroups
 from .lockstep import Address, Kind
 from .records import IdempotentProduce
 from .rights import ADMIN, ALICE, Rights
+from .share_groups import ShareGroups
 from .transactions import Transactions
 
 KINDS: dict[str, type[Kind]] = {
@@ -21,6 +22,7 @@ KINDS: dict[str, type[Kind]] = {
     "transactions": Transactions,
     "consumer-groups": ConsumerGroups,
     "classic-groups": ClassicGroups,
+    "share-groups": ShareGroups,
     "rights": Rights,
 }
 

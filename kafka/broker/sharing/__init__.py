@@ -1,0 +1,1 @@
+"""Reading for share groups (KIP-932): deliveries, sessions, fetches, acknowledgements."""
