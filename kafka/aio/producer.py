@@ -36,7 +36,6 @@ from kafka.producer.arguments import Headers, checked_partition, checked_timeout
 from kafka.producer.arguments import checked_config as checked_producer_config
 from kafka.producer.calls import ProducerCalls
 from kafka.producer.common_calls import CommonCalls, ImmediateCalls
-from kafka.producer.producer_batch import taken_up
 from kafka.record.batch_builder import BatchBuilder as RecordBatchBuilder
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
         # What send() reads.
         accumulator = calls.accumulator
         self._plain, self._hashes = calls.plain, calls.hashes
-        self._lock, self._sticky, self._topics = accumulator.lock, accumulator.sticky, accumulator.topics
+        self._try_append = accumulator.try_append
         self._time = calls.core.client.environment.clock.time
         self._turned = calls.core.loop
         return calls.core.loop
@@ -225,33 +224,8 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
 
     def _add(self, topic: str, value: object, key: object, now: int) -> tuple[ProducerBatch, int] | None:
         """Add a record to the open batch of its partition and return its place; None if it must take the other way."""
-        # Hot. As in `KafkaProducer.send`: for a key it is the default partitioner's rule, spelled out. A signal handler
-        # or a finalizer may send while this runs: the batch is `taken_up` for it.
-        if not self._plain or type(value) is not bytes:
-            return None
-        if key is None:
-            with self._lock:
-                batch = self._sticky.get(topic)
-                if batch is not None:
-                    append = batch.append
-                    batch.append = taken_up
-                    index = append(now, None, value)
-                    batch.append = append
-                    if index >= 0:
-                        return batch, index
-        elif type(key) is bytes and self._hashes:
-            state = self._topics.get(topic)
-            if state is not None:
-                where = state.by_key[key]
-                with self._lock:
-                    batch = where.open
-                    if batch is not None:
-                        append = batch.append
-                        batch.append = taken_up
-                        index = append(now, key, value)
-                        batch.append = append
-                        if index >= 0:
-                            return batch, index
+        if type(value) is bytes and self._plain and (key is None or (type(key) is bytes and self._hashes)):
+            return self._try_append(topic, key, value, now)
         return None
 
     def _may_continue(self, now: int) -> bool:
@@ -334,7 +308,7 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
             waiters = self._waiters.get(batch)
             if waiters is None:
                 self._waiters[batch] = [waiter]
-                self._calls.core.hurry(batch)
+                self._calls.core.sender.hurry_soon(batch)
                 batch.add_both(_Waking(self._waiters, batch, aio))
             else:
                 waiters.append(waiter)

@@ -81,7 +81,7 @@ class BatchOfResult:
     def __init__(self, result: FutureProduceResult) -> None:
         self._result = result
         self.tp = result.topic_partition
-        self.partition = self.owner = self
+        self.partition = self.sender = self.diagnostics = self
         self.looked_at: set[int] = set()
 
     @property

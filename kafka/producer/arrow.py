@@ -24,7 +24,8 @@ from kafka.record.arrow_encoder import binary_column, encode_arrow, encode_divid
 
 if TYPE_CHECKING:
     from kafka.producer.calls import FutureT, ProducerCalls
-    from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
+    from kafka.producer.partition import Partition, Topic
+    from kafka.producer.producer_batch import ProducerBatch
     from kafka.producer.record_accumulator import RecordAccumulator
     from kafka.record.batch_builder import BatchBuilder
     from kafka.structs import TopicPartition
@@ -72,15 +73,15 @@ class SentColumns:
         """
         timeout = checked_timeout(timeout, "get()")
         for batch in self._waiting:
-            owner = batch.partition.owner
-            deadline = None if timeout is None else owner.now() + timeout
+            now = batch.partition.sender.now
+            deadline = None if timeout is None else now() + timeout
             batch.wait(timeout)
-            timeout = None if deadline is None else max(0.0, deadline - owner.now())
+            timeout = None if deadline is None else max(0.0, deadline - now())
         counts = self.counts()
         for batch in self._waiting:
             raise KafkaTimeoutError(
                 f"The records were not all acknowledged in time; {sum(self._waiting.values())} are still being sent: "
-                f"{batch.partition.owner.why_unacknowledged(batch)}",
+                f"{batch.partition.sender.diagnostics.why_unacknowledged(batch)}",
                 topic_partition=batch.partition.tp,
             )
         return counts

@@ -75,7 +75,7 @@ class AsyncRecordFuture(RecordFuture):
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
         """Return the event loop of the producer."""
-        loop = self._batch.partition.owner.event_loop
+        loop = self._batch.partition.sender.event_loop
         assert loop is not None, "the producer is one of asyncio"
         return loop
 
@@ -142,11 +142,11 @@ class AsyncRecordFuture(RecordFuture):
 
     def _settled(self, _outcome: object) -> None:
         # Hot: each record that is awaited.
-        owner = self._batch.partition.owner
-        if owner.event_thread == get_ident():
+        sender = self._batch.partition.sender
+        if sender.event_thread == get_ident():
             self._call_back()
         else:
-            call_on(owner.event_thread, self.get_loop(), self._call_back)
+            call_on(sender.event_thread, self.get_loop(), self._call_back)
 
     def _failed(self, outcome: object) -> object:
         self._settled(outcome)
@@ -161,7 +161,7 @@ class AsyncRecordFuture(RecordFuture):
 
     def __await__(self) -> Generator[Self, None, RecordMetadata]:
         if not self.done():
-            self._batch.partition.owner.hurry(self._batch)
+            self._batch.partition.sender.hurry_soon(self._batch)
             self._asyncio_future_blocking = True
             yield self
         return self.result()
@@ -181,6 +181,6 @@ class AsyncSentRecords(RecordFutures[AsyncRecordFuture]):
     def __await__(self) -> Generator[object, None, list[RecordMetadata]]:
         for batch in self.batches():
             if not batch.is_done:  # a batch is done when the smaller ones are that it was divided into
-                batch.partition.owner.hurry(batch)
+                batch.partition.sender.hurry_soon(batch)
                 yield from as_asyncio(batch).__await__()
         return self.results(AsyncRecordFuture.result)

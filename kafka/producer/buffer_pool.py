@@ -1,10 +1,8 @@
 """buffer_memory: how many bytes batches may hold, and the calls that wait for room. First come, first served.
 
-A call that finds no room queues a `Reservation`. Memory that comes free is granted to the oldest reservation that it
-suffices for; nothing overtakes it. A reservation is large enough for a whole batch, and most batches have room for more
-than one record: so the memory is granted to a `Share`, the oldest call and those after it, for the same partition,
-whose records fit into the same batch. All of them are woken at once. The first of them that runs opens the batch, the
-others add their records to it, and no other call finds it before they have: each of them has room without a second try.
+A call that finds no room queues a `Reservation` of the size of a batch. Memory that comes free is granted to the oldest
+one that it suffices for; nothing overtakes it. The call then adds its record to a batch that is open by then, and gives
+the memory back, or opens a batch with it.
 
 The accumulator's lock guards all of this. The futures in the lists that the methods return are completed by the caller.
 """
@@ -12,57 +10,28 @@ The accumulator's lock guards all of this. The futures in the lists that the met
 from __future__ import annotations
 
 from collections import OrderedDict
-from itertools import count, takewhile
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kafka.future import Future
-from kafka.record.header import V2_HEADER_SIZE
 
 if TYPE_CHECKING:
     from kafka._runtime.tasks import Pending
-    from kafka.producer.producer_batch import ProducerBatch
 
-__all__ = ["BufferPool", "Reservation", "Share"]
-
-_NUMBERS: Final = count()
-
-
-class Share:
-    """The memory for one batch, and the calls that were woken to fill it."""
-
-    __slots__ = ("batch", "held", "members", "target")
-
-    def __init__(self, target: object, held: int) -> None:
-        self.target = target
-        self.held = held
-        """Bytes that were granted, and were neither spent nor released."""
-        self.batch: ProducerBatch | None = None
-        """The batch, once one of the calls has opened it. It has room for the records of all members."""
-        self.members: dict[Reservation, None] = {}
-        """The calls that have neither added their record nor left."""
+__all__ = ["BufferPool", "Reservation"]
 
 
 class Reservation:
-    """A place in the queue for memory.
+    """A place in the queue for memory. A call that leaves the queue cancels it (`BufferPool.cancel`), at any point."""
 
-    A call that leaves the queue, at whatever point, cancels its reservation (`BufferPool.cancel`). Cancelling it twice,
-    or after its memory was spent, changes nothing.
-    """
+    __slots__ = ("held", "ready", "size")
 
-    __slots__ = ("number", "ready", "record_size", "share", "size", "target")
-
-    def __init__(self, size: int, target: object = None, record_size: int = 0, ready: Pending | None = None) -> None:
+    def __init__(self, size: int, ready: Pending | None = None) -> None:
         self.size = size
         """Bytes that a new batch with this record takes."""
-        self.target = target
-        """The partition, or topic, that the record is for; None if it cannot join another call's batch."""
-        self.record_size = record_size
-        """Bytes that the record takes in an open batch, or more."""
-        self.number = next(_NUMBERS)
-        self.share: Share | None = None
-        """The memory that was granted to this call and to others."""
+        self.held = 0
+        """Bytes that were granted, and were neither spent nor released."""
         self.ready: Pending = Future() if ready is None else ready
-        """Done when the call can try; it fails where records are not accepted any more."""
+        """Done when there is memory; it fails where records are not accepted any more."""
 
 
 class Holder(Protocol):
@@ -84,17 +53,18 @@ class BufferPool:
     >>> pool.queue(waiting)
     >>> pool.has(10)  # the reservation is older
     False
-    >>> pool.release(batch, 60) == [waiting], waiting.share.held, pool.free
+    >>> pool.release(batch, 60) == [waiting], waiting.held, pool.free
     (True, 30, 10)
     """
 
-    __slots__ = ("_by_target", "_waiting", "free", "total")
+    __slots__ = ("_waiting", "free", "total")
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.free = total
+        # 10,000 tasks may wait, and each may be cancelled; a dict takes longer to find its first entry with each that
+        # was removed before it.
         self._waiting: OrderedDict[Reservation, None] = OrderedDict()
-        self._by_target: dict[object, OrderedDict[Reservation, None]] = {}
 
     @property
     def has_waiters(self) -> bool:
@@ -110,112 +80,43 @@ class BufferPool:
         """Whether there is enough, and no call waits."""
         return not self._waiting and size <= self.free
 
-    def allocate(self, holder: Holder, size: int, share: Share | None = None) -> None:
-        """Give memory to a holder: that of a share, or `size` bytes even if there is too little.
+    # Ctrl-C comes before or after each of these: there is no call between the two stores.
 
-        Ctrl-C comes before or after that, here as in `release`: there is no call between the two stores.
-        """
-        if share is None:
-            self.free, holder.reserved = self.free - size, size
-        else:
-            holder.reserved, share.held = share.held, 0
+    def allocate(self, holder: Holder, size: int) -> None:
+        """Give memory to a holder, even if there is too little."""
+        self.free, holder.reserved = self.free - size, size
 
     def release(self, holder: Holder, left: int = 0) -> list[Reservation]:
         """Take memory from a holder, all but `left` bytes; return the reservations that were granted with it."""
         self.free, holder.reserved = self.free + holder.reserved - left, left
         return self.grant() if self._waiting else []
 
+    def give_back(self, reservation: Reservation) -> None:
+        """Take back what a reservation was granted; `grant` must follow, when its call has taken what it needs."""
+        self.free, reservation.held = self.free + reservation.held, 0
+
     # Waiting…
 
     def queue(self, reservation: Reservation) -> None:
         """Add a reservation at the end of the queue."""
         self._waiting[reservation] = None
-        target = reservation.target
-        if target is not None:
-            same = self._by_target.get(target)
-            if same is None:
-                same = self._by_target[target] = OrderedDict()
-            same[reservation] = None
-
-    def queue_again(self, reservation: Reservation, ready: Pending) -> list[Reservation]:
-        """Put a reservation whose batch was closed early back in its place; return what is granted."""
-        reservation.ready = ready
-        queues = [self._waiting]
-        if reservation.target is not None:
-            queues.append(self._by_target.setdefault(reservation.target, OrderedDict()))
-        for queue in queues:
-            older = list(takewhile(lambda other: other.number < reservation.number, queue))
-            queue[reservation] = None
-            for one in (reservation, *reversed(older)):
-                queue.move_to_end(one, last=False)
-        return self.grant()
 
     def grant(self) -> list[Reservation]:
-        """Grant free memory to the oldest reservations, and to reservations that fit into their batches; return all."""
+        """Grant free memory to the oldest reservations; return them."""
         granted: list[Reservation] = []
         while self._waiting and (first := next(iter(self._waiting))).size <= self.free:
-            share = Share(first.target, 0)
-            self._remove(first)
-            first.share = share
-            share.members[first] = None
-            self.free, share.held = self.free - first.size, first.size
+            del self._waiting[first]
+            self.free, first.held = self.free - first.size, first.size
             granted.append(first)
-            granted += self.join(share, first.size - V2_HEADER_SIZE - first.record_size)
         return granted
 
-    def join(self, share: Share, room: int) -> list[Reservation]:
-        """Take the oldest reservations for the target of a share out of the queue, as many as fit into `room` bytes."""
-        same = self._by_target.get(share.target)
-        if not same:
-            return []
-        joined: list[Reservation] = []
-        members, waiting = share.members, self._waiting
-        for reservation in same:
-            room -= reservation.record_size
-            if room < 0:
-                break
-            joined.append(reservation)
-        for reservation in joined:
-            waiting.pop(reservation, None)
-            same.pop(reservation, None)
-            reservation.share = share
-            members[reservation] = None
-        if not same:
-            self._by_target.pop(share.target, None)
-        return joined
-
-    def leave(self, reservation: Reservation) -> Share | None:
-        """Take a reservation out of its share; return that if it was the last one there."""
-        share, reservation.share = reservation.share, None
-        if share is None:
-            return None
-        share.members.pop(reservation, None)
-        return None if share.members else share
-
-    def give_back(self, share: Share) -> list[Reservation]:
-        """Release what a share holds still; return what is granted with that."""
-        self.free, share.held = self.free + share.held, 0
-        return self.grant() if self._waiting else []
-
     def cancel(self, reservation: Reservation) -> list[Reservation]:
-        """Take a reservation out of the queue or its share; return what is granted without it."""
-        self._remove(reservation)
-        share = self.leave(reservation)
-        if share is not None:
-            return self.give_back(share)
+        """Take a reservation out of the queue, and its memory back; return what is granted without it. Idempotent."""
+        self._waiting.pop(reservation, None)
+        self.give_back(reservation)
         return self.grant()
 
     def refuse_all(self) -> list[Reservation]:
         """Empty the queue; return the reservations, whose futures the caller fails."""
         refused, self._waiting = list(self._waiting), OrderedDict()
-        self._by_target.clear()
         return refused
-
-    def _remove(self, reservation: Reservation) -> None:
-        # Ctrl-C may come between any two steps: each works whether the others were done or not.
-        self._waiting.pop(reservation, None)
-        same = self._by_target.get(reservation.target)
-        if same is not None:
-            same.pop(reservation, None)
-            if not same:
-                self._by_target.pop(reservation.target, None)

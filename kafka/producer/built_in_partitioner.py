@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from kafka.producer.producer_batch import Partition, Topic
+from kafka.producer.partition import Partition, Topic
 
 if TYPE_CHECKING:
     from random import Random

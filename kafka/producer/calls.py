@@ -39,8 +39,9 @@ from kafka.producer.buffer_pool import Reservation
 from kafka.producer.common_calls import FOREVER, CommonCalls
 from kafka.producer.core import ProducerCore
 from kafka.producer.future import RecordFuture, RecordFutures
+from kafka.producer.partition import Partition, Topic
 from kafka.producer.plugins import Interception, Plugins
-from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
+from kafka.producer.producer_batch import ProducerBatch
 from kafka.producer.record_accumulator import Record
 from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import check_topic
@@ -120,9 +121,10 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         In a face of asyncio, `event_loop` is the loop of the caller, which calls the callbacks of records' futures.
         """
         self.application = application
-        self.core.event_loop = event_loop
-        self.core.application = weakref.ref(application)
-        self.core.keeper = weakref.ref(face)
+        sender = self.core.sender
+        sender.event_loop = event_loop
+        sender.application = weakref.ref(application)
+        sender.keeper = weakref.ref(face)
 
     async def connect(self) -> None:
         """Connect to the cluster; with api_version set, connect later, when there is something to send."""
@@ -208,8 +210,7 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         deadline: float | None,
     ) -> Coro[FutureT]:
         """Return the coroutine that waits until there is memory for a record, and adds it."""
-        # Hot when many tasks wait: few calls, and few objects for the cycle collector to look at.
-        reservation = self.accumulator.reservation(state, where, record, self.application.pending())
+        reservation = self.accumulator.reserve(state, where, record, self.application.pending())
         return self._with_memory(reservation, deadline, "send()", self._add_reserved, state, where, record, facts)
 
     def _add_reserved(
@@ -219,15 +220,16 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         where: Partition | None,
         record: Record,
         facts: tuple[int, int, int, int],
-    ) -> FutureT | None:
-        place = self.accumulator.add_reserved(reservation, state, where, record)
-        return None if place is None else self.record_future(*place, *facts)
+    ) -> FutureT:
+        place = self.accumulator.add(state, where, record, reservation)
+        assert place is not None, "its memory is reserved"
+        return self.record_future(*place, *facts)
 
     def _failed(self, topic: str, error: BaseException) -> FutureT:
         """Return a future that has failed already."""
         if self.core.transactions is not None:
             self.core.call_soon(self.core.transactions.must_abort, error)
-        batch = ProducerBatch(Partition(Topic(topic), -1, self.core), BatchBuilder(1), 0.0, 0)
+        batch = ProducerBatch(Partition(Topic(topic), -1, self.core.sender), BatchBuilder(1), 0.0, 0)
         batch.settle(error)
         if self.core.transactions is None:
             self.core.sender.lost.add(batch)
@@ -292,10 +294,11 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
             place = self.accumulator.extend(state, values, start, timestamp)
             if place is None:
                 record = (timestamp, None, values[start], None)
-                reservation = self.accumulator.reservation(state, None, record, self.application.pending())
-                add = self.accumulator.add_reserved
-                found = await self._with_memory(reservation, deadline, "send_many()", add, state, None, record)
-                place = (*found, 1)
+                reservation = self.accumulator.reserve(state, None, record, self.application.pending())
+                add = self._add_reserved
+                facts = timestamp, -1, -1, -1
+                found = await self._with_memory(reservation, deadline, "send_many()", add, state, None, record, facts)
+                place = (*found.place, 1)
                 deadline = None
             sent.add(*place)
             start += place[2]
@@ -319,9 +322,9 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
     # Waiting for memory…
 
     async def _with_memory(
-        self, reservation: Reservation, deadline: float | None, what: str, add: Callable[..., T | None], *args: object
+        self, reservation: Reservation, deadline: float | None, what: str, add: Callable[..., T], *args: object
     ) -> T:
-        """Wait for memory, in the order of arrival, until ``add(reservation, *args)`` succeeds.
+        """Wait for memory, in the order of arrival, then call ``add(reservation, *args)``.
 
         Cancelling the wait frees its place.
         """
@@ -332,12 +335,9 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
             deadline = began + self.max_block
         try:
             accumulator.wait(reservation)
-            while await application.wait(reservation.ready, deadline):
+            if await application.wait(reservation.ready, deadline):
                 reservation.ready.result()
-                added = add(reservation, *args)
-                if added is not None:
-                    return added
-                accumulator.wait_again(reservation, application.pending())
+                return add(reservation, *args)
         except BaseException:
             accumulator.cancel(reservation)
             raise

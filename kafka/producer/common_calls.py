@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kafka._runtime.tasks import Coro
     from kafka.metrics import Metrics
     from kafka.producer.core import ProducerCore
-    from kafka.producer.producer_batch import Topic
+    from kafka.producer.partition import Topic
     from kafka.producer.transaction_manager import TransactionManager
 
 __all__ = ["CommonCalls", "FOREVER", "ImmediateCalls"]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._core.client import make_client
@@ -17,7 +15,6 @@ from kafka.config import Config
 from kafka.errors import (
     Cancelled,
     ClientClosedError,
-    IllegalStateError,
     KafkaError,
     KafkaTimeoutError,
     UnknownTopicOrPartitionError,
@@ -27,19 +24,15 @@ from kafka.errors import (
 from kafka.net.environment import Environment
 from kafka.producer.built_in_partitioner import BuiltInPartitioner
 from kafka.producer.diagnostics import Diagnostics, no_answers
-from kafka.producer.idempotence import ProducerId
-from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
+from kafka.producer.producer_id import ProducerId
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sender import Sender
-from kafka.producer.sink import Sink
 from kafka.protocol.registry import ApiKey
 
 if TYPE_CHECKING:
-    import asyncio
-
-    from kafka._runtime.application import Application
     from kafka.cluster import ClusterMetadata
     from kafka.producer.metrics import ProducerMetrics
+    from kafka.producer.partition import Topic
     from kafka.producer.transaction_manager import TransactionManager
 
 __all__ = ["ProducerCore"]
@@ -65,13 +58,6 @@ class ProducerCore:
         self.call_soon = self.loop.call_soon
         self.closed = False
         self._features_known = True
-        self.keeper: Callable[[], object] = lambda: None
-        """Returns the object that is kept alive while records are under way: the face."""
-        self.application: Callable[[], Application | None] = lambda: None
-        """Returns what calls of the face wait with."""
-        self.event_loop: asyncio.AbstractEventLoop | None = None
-        """The event loop of an asyncio face. The core is made on its thread."""
-        self.event_thread = get_ident()
         self.metrics: ProducerMetrics | None = None
         self._topic_idle = config.seconds("metadata_max_idle_ms")
         self._sought: dict[str, float] = {}
@@ -81,8 +67,9 @@ class ProducerCore:
         self._searches: Counter[str] = Counter()
         """How many calls wait for each of them."""
         partitioner = BuiltInPartitioner(config, self.cluster, self.now, self.loop.rng)
-        self.accumulator = accumulator = RecordAccumulator(
-            self,
+        self.sender = sender = Sender(self.client, config)
+        self.accumulator = sender.accumulator = RecordAccumulator(
+            sender,
             partitioner.choose,
             batch_size=config["batch_size"],
             buffer_memory=config["buffer_memory"],
@@ -95,29 +82,18 @@ class ProducerCore:
         if config["transactional_id"] is not None:
             from kafka.producer.transaction_manager import TransactionManager
 
-            self.transactions = TransactionManager(self.client, config, accumulator)
+            self.transactions = sender.transactions = TransactionManager(sender, config)
             self.producer = self.transactions.producer
         else:
             self.producer = ProducerId(
-                self.client,
-                accumulator,
-                self.client.backoff,
-                enabled=config["enable_idempotence"],
-                required="enable_idempotence" in config.given,
+                sender, enabled=config["enable_idempotence"], required="enable_idempotence" in config.given
             )
-        self.diagnostics = Diagnostics(
-            self.client,
-            config["max_in_flight_requests_per_connection"],
-            config.seconds("linger_ms"),
-            self.transaction_problem,
-            self.producer.problem,
+        sender.producer = self.producer
+        self.diagnostics = sender.diagnostics = Diagnostics(
+            self.client, sender.max_in_flight, sender.linger, self.transaction_problem, self.producer.problem
         )
-        self.sender = Sender(self.client, config, accumulator, self.producer, self.transactions, self.diagnostics, Sink)
-        self.producer.sender = self.sender
-        if self.transactions is not None:
-            self.transactions.sender = self.sender
         self.cluster.add_listener(self._metadata_changed)
-        self.loop.on_fork(accumulator.forked)
+        self.loop.on_fork(self.accumulator.forked)
 
     def measure(self, metrics: ProducerMetrics) -> None:
         """Record metrics from now on."""
@@ -143,59 +119,10 @@ class ProducerCore:
             release = ".".join(map(str, versions.release))
             raise UnsupportedVersionError(f"compression_type='zstd' needs brokers of Kafka 2.1; this one is {release}")
 
-    # On other threads…
-
-    def work_soon(self) -> None:
-        """Let the sender look at new batches."""
-        self.call_soon(self.sender.work)
-
-    def hurry_soon(self) -> None:
-        """Let the sender send batches without waiting for more records: a call waits for memory."""
-        self.call_soon(self.sender.hurry_all)
-
-    def hurry(self, batch: ProducerBatch) -> None:
-        """Let the sender send a batch without waiting for more records: a call waits for it."""
-        if not batch.hurried and self.sender.linger:
-            self.call_soon(self.sender.hurry, batch)
-
-    def look_soon(self, partition: Partition) -> None:
-        """Let the sender look at a partition: its open batch waits for no call any more."""
-        self.call_soon(self.sender.look, partition)
-
     @property
     def on_loop(self) -> bool:
         """Whether the loop runs the caller, or the caller is its network thread, which must not wait for itself."""
-        return self.loop.in_pass or self.loop.driven_by == get_ident()
-
-    async def wait_for(self, batch: ProducerBatch, timeout: float | None) -> None:
-        """Send a batch now and wait until it is settled, `timeout` seconds at most: an application-side coroutine."""
-        if batch.is_done:
-            return
-        application = self.application()
-        if application is None or self.loop.closed:
-            self.loop.check_usable()
-            return
-        if self.on_loop:
-            raise IllegalStateError("get() blocks, so it cannot be called from a callback: the record is not done yet")
-        self.accumulator.check_outside("get()")
-        self.hurry(batch)
-        await application.wait(batch, None if timeout is None else self.now() + timeout)
-
-    async def wait_for_async(self, batch: ProducerBatch) -> None:
-        """Wait in a task, of our loop or of asyncio, until a batch is settled."""
-        self.hurry(batch)
-        if self.loop.in_pass and self.loop.current_task is not None:
-            await batch
-            return
-        from kafka._runtime.asyncio_driver import as_asyncio  # a task of asyncio that comes here has loaded asyncio
-
-        try:
-            settled = as_asyncio(batch)
-        except RuntimeError:
-            raise IllegalStateError(
-                "the future of a record can be awaited in a task of asyncio only; call get() to wait elsewhere"
-            ) from None
-        await settled
+        return self.sender.on_loop
 
     # On the loop…
 
@@ -225,10 +152,6 @@ class ProducerCore:
     def reasons(self) -> str:
         """Return why the records under way are not acknowledged, in words; from any thread."""
         return self.diagnostics.reasons(batch for batch in self.accumulator.unsettled() if batch.outcome is None)
-
-    def why_unacknowledged(self, batch: ProducerBatch) -> str:
-        """Return why a batch is not acknowledged yet."""
-        return self.diagnostics.why_unacknowledged(batch)
 
     def transaction_problem(self) -> str:
         """Return what the present transaction waits for; empty if it does not wait, or there is none."""

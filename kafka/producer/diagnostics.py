@@ -17,7 +17,8 @@ from kafka.errors import KafkaConnectionError
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka.net.connection import Connection
-    from kafka.producer.producer_batch import Partition, ProducerBatch
+    from kafka.producer.partition import Partition
+    from kafka.producer.producer_batch import ProducerBatch
 
 __all__ = ["Diagnostics", "no_answers"]
 

@@ -239,13 +239,13 @@ class FutureRecordMetadata(RecordFuture):
         within = "" if timeout is None else f" within {timeout:g} seconds"
         return KafkaTimeoutError(
             f"The record to {tp.topic}-{tp.partition} was not acknowledged{within}; it is still being sent: "
-            f"{batch.partition.owner.why_unacknowledged(batch)}",
+            f"{batch.partition.sender.diagnostics.why_unacknowledged(batch)}",
             topic_partition=tp,
         )
 
     def __await__(self) -> Generator[object, None, RecordMetadata]:
         if not self.is_done:
-            yield from self._batch.partition.owner.wait_for_async(self._batch).__await__()
+            yield from self._batch.partition.sender.wait_for_async(self._batch).__await__()
         return self.get(0)
 
     @property
@@ -405,10 +405,10 @@ class SentRecords(RecordFutures[FutureRecordMetadata]):
         timeout = checked_timeout(timeout, "get()")
         batches = self.batches()
         if batches:
-            core = batches[0].partition.owner
-            deadline = None if timeout is None else core.now() + timeout
+            now = batches[0].partition.sender.now
+            deadline = None if timeout is None else now() + timeout
             for batch in batches:
-                batch.wait(None if deadline is None else max(0.0, deadline - core.now()))
+                batch.wait(None if deadline is None else max(0.0, deadline - now()))
 
         def result(future: FutureRecordMetadata) -> RecordMetadata:
             if not future.is_done:

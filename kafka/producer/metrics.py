@@ -71,10 +71,9 @@ class ProducerMetrics(SensorGroup):
         """Count the records of a batch that must be sent again."""
         self._retries.record(batch.count)
 
-    def settled(self, batch: ProducerBatch, outcome: object) -> None:
+    def failed(self, batch: ProducerBatch) -> None:
         """Count the records of a batch that was given up."""
-        if isinstance(outcome, BaseException):
-            self._errors.record(batch.count)
+        self._errors.record(batch.count)
 
     def waited(self, call: str, seconds: float) -> None:
         """Record how long a call, one of `_CALLS`, has delayed the application, whether it failed or not."""

@@ -13,7 +13,8 @@ from kafka.interceptors import Interceptors, ProducerRecord
 from kafka.partitioner import DefaultPartitioner, Partitioner, bind_partitioner
 from kafka.producer.arguments import as_bytes, checked_partition
 from kafka.producer.future import RecordFuture, RecordMetadata
-from kafka.producer.producer_batch import UNSEEN, Partition, Topic
+from kafka.producer.partition import Partition, Topic
+from kafka.producer.producer_batch import UNSEEN
 from kafka.serializer import bind_serializer
 from kafka.structs import TopicPartition
 

@@ -1,8 +1,8 @@
-"""Batches of records, the partitions in whose queues they wait, and what a broker's answer means for them.
+"""Batches of records, and what a broker's answer means for them.
 
 A batch is open, closed, sealed, sent, settled, in this order. The accumulator fills it, under its lock and on the
-threads of the application; the sender seals it, sends it and settles it, on the loop. It is settled once, with one of
-three outcomes: where it was written, an error, or the smaller batches that it was divided into. As a `Future` it is
+threads of the application; its partition seals it, sends it and settles it, on the loop. It is settled once, with one
+of three outcomes: where it was written, an error, or the smaller batches that it was divided into. As a `Future` it is
 what `flush()` and `get()` wait for: done after its callbacks have run.
 """
 
@@ -11,7 +11,6 @@ what `flush()` and `get()` wait for: done after its callbacks have run.
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -29,30 +28,19 @@ from kafka.errors import (
     UnknownTopicIdError,
 )
 from kafka.future import Future
-from kafka.partitioner.murmur2_hash import murmur2_once
-from kafka.record.batch_builder import FULL, BatchBuilder, SealedBatch
+from kafka.record.batch_builder import BatchBuilder, SealedBatch
 from kafka.record.message_v0_v1 import LegacyBuilder, SealedMessages
-from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    import asyncio
-
-    from kafka._runtime.tasks import Coro
-    from kafka._runtime.timers import Timer
+    from kafka.producer.partition import Partition
 
 __all__ = [
-    "BatchOwner",
     "Delivered",
     "Divided",
-    "Destination",
-    "Partition",
-    "PartitionsByKey",
     "ProduceOutcome",
     "ProducerBatch",
-    "Topic",
     "UNSEEN",
     "classify",
-    "taken_up",
 ]
 
 log = logging.getLogger(__name__)
@@ -62,65 +50,6 @@ Back = Callable[[Any], object]
 
 UNSEEN: Final = object()
 """A callback returns this if the program has not seen the error: the log will have it."""
-
-
-def taken_up(*_: object) -> int:
-    """Stand in for a batch's `append` while a record is added to it.
-
-    A signal handler or a finalizer can interrupt that, and send: its record finds the batch full. So does each later
-    record, if adding raised.
-    """
-    return FULL
-
-
-class BatchOwner(Protocol):
-    """The core of a producer, as a batch and the futures of its records use it."""
-
-    now: Callable[[], float]
-    event_loop: asyncio.AbstractEventLoop | None
-    event_thread: int
-
-    def hurry(self, batch: ProducerBatch) -> None:
-        """Send a batch without waiting for more records."""
-        ...
-
-    def wait_for(self, batch: ProducerBatch, timeout: float | None) -> Coro[None]:
-        """Wait until a batch is settled: an application-side coroutine."""
-        ...
-
-    def wait_for_async(self, batch: ProducerBatch) -> Coro[None]:
-        """Wait in a task until a batch is settled."""
-        ...
-
-    def why_unacknowledged(self, batch: ProducerBatch) -> str:
-        """Return why a batch is not acknowledged yet, in words."""
-        ...
-
-
-class Destination(Protocol):
-    """The broker that a partition's batches are sent to: the sink of its leader."""
-
-    node_id: int
-    waiting: deque[Partition]
-    in_flight: int
-    stalled_since: float | None
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is to be sent, and no answer is awaited."""
-        ...
-
-    def pump(self) -> None:
-        """Send what can be sent."""
-        ...
-
-    def pump_soon(self) -> None:
-        """Send what can be sent, in this pass of the loop or in the next one."""
-        ...
-
-    def stalled(self) -> None:
-        """Remember since when there is something to send that has to wait."""
-        ...
 
 
 class FollowedRecord(Protocol):
@@ -169,9 +98,8 @@ class ProducerBatch(Future[None]):
         "outcome",
         "partition",
         "reserved",
+        "scheduled",
         "sealed",
-        "share",
-        "timer",
         "unsure",
     )
 
@@ -189,8 +117,8 @@ class ProducerBatch(Future[None]):
         """Bytes of buffer_memory that it holds."""
         self.hurried = False
         """A call waits for it: it is sent without waiting for more records."""
-        self.share: object = None
-        """The calls that were woken because their records fit into it, while some have not added theirs yet."""
+        self.scheduled = False
+        """The sender has taken note of it, and will send it when it is due."""
         self.keeper: object = None
         """Keeps the face alive while records are under way, so that a producer without a reference still delivers."""
         self.sealed: SealedBatch | SealedMessages | None = None
@@ -202,7 +130,6 @@ class ProducerBatch(Future[None]):
         """A final answer that came while an earlier batch of the partition has none."""
         self.error: BaseException | None = None
         """The error of the last attempt."""
-        self.timer: Timer | None = None
         self.outcome: Delivered | Divided | BaseException | None = None
         self.looked_at: set[int]
         """The records whose failure a call or a callback has looked at; there since it failed."""
@@ -228,19 +155,9 @@ class ProducerBatch(Future[None]):
             index -= part.count
         raise AssertionError("a divided batch has all its records in its parts")
 
-    def extend(self, values: list[bytes | None], timestamp: int, start: int) -> tuple[int, int]:
-        """Add as many values as fit, from `start` on; return the index of the first one and how many. As `append`."""
-        append, self.append = self.append, taken_up
-        try:
-            if append is taken_up:
-                return 0, 0
-            return self.builder.count, self.builder.extend(values, timestamp, start=start)
-        finally:
-            self.append = append
-
     def wait(self, timeout: float | None) -> None:
         """Send it now and wait in this thread until it is settled, `timeout` seconds at most."""
-        complete(self.partition.owner.wait_for(self, timeout))
+        complete(self.partition.sender.wait_for(self, timeout))
 
     # Callbacks…
 
@@ -320,115 +237,6 @@ class ProducerBatch(Future[None]):
         tp = self.partition.tp
         state = "open or waiting" if self.sealed is None else "sent" if self.attempts else "sealed"
         return f"<ProducerBatch {tp.topic}-{tp.partition} records={self.count} {self.outcome or state}>"
-
-
-class Partition:
-    """One partition of a topic, from the producer's side."""
-
-    __slots__ = (
-        "acknowledged",
-        "draining",
-        "epoch",
-        "epoch_accepted",
-        "in_flight",
-        "index",
-        "next_sequence",
-        "not_before",
-        "open",
-        "owner",
-        "producer_id",
-        "queue",
-        "scheduled",
-        "sequence_gap",
-        "sink",
-        "timer",
-        "topic",
-        "tp",
-        "unanswered",
-    )
-
-    def __init__(self, topic: Topic, index: int, owner: BatchOwner) -> None:
-        self.topic = topic
-        self.index = index
-        self.tp = TopicPartition(topic.name, index)
-        self.owner = owner
-        # Under the accumulator's lock:
-        self.queue: deque[ProducerBatch] = deque()
-        self.open: ProducerBatch | None = None
-        """The last of the queue, as long as it takes records."""
-        # On the loop only:
-        self.in_flight: deque[ProducerBatch] = deque()
-        """Sent and not settled, in order; all of them on one connection."""
-        self.unanswered = 0
-        """How many sent batches have no answer, including batches that were given up meanwhile."""
-        self.draining = False
-        """A batch must be sent again: nothing is sent until all answers have arrived."""
-        self.sequence_gap = False
-        """A sequence number was spent on a batch that may not be in the log: the next batches need a new epoch."""
-        self.epoch_accepted = False
-        """Its leader has accepted a batch of this epoch, so it refuses one that does not follow."""
-        self.sink: Destination | None = None
-        self.scheduled = False
-        """It waits in its sink."""
-        self.not_before = 0.0
-        self.timer: Timer | None = None
-        self.producer_id = -1
-        self.epoch = -1
-        self.next_sequence = 0
-        self.acknowledged = 0
-        """The sequence number after the last batch of this epoch that is in the log."""
-
-    def __repr__(self) -> str:
-        return (
-            f"<Partition {self.tp.topic}-{self.tp.partition} queue={len(self.queue)} in_flight={len(self.in_flight)}>"
-        )
-
-
-# Keys repeat. Long ones are left out, so that a topic holds at most half a megabyte of keys.
-_CACHED_LENGTH: Final = 128
-_CACHED_KEYS: Final = 4096
-
-
-class PartitionsByKey(dict[bytes, Partition]):
-    """The partition of each key by the default partitioner's rule, among `ordered`; computed when a key is missing.
-
-    One look-up takes a third of the time of the hash, its remainder and the list, even where the hash is cached.
-    """
-
-    __slots__ = ("_ordered",)
-
-    def __init__(self, ordered: list[Partition]) -> None:
-        super().__init__()
-        self._ordered = ordered
-
-    def __missing__(self, key: bytes) -> Partition:
-        partition = self._ordered[(murmur2_once(key) & 0x7FFFFFFF) % len(self._ordered)]
-        if len(key) <= _CACHED_LENGTH:
-            if len(self) >= _CACHED_KEYS:
-                self.clear()
-            self[key] = partition
-        return partition
-
-
-class Topic:
-    """A topic's partitions, and where its records without a key go now (KIP-480, KIP-794)."""
-
-    __slots__ = ("by_key", "candidates", "filled", "indexes", "name", "ordered", "partitions", "sticky", "used_at")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.partitions: dict[int, Partition] = {}
-        self.indexes: list[int] = []
-        self.ordered: list[Partition] = []
-        """The partitions in the order of their numbers."""
-        self.by_key = PartitionsByKey(self.ordered)
-        self.candidates: Any = None
-        """The candidates that the built-in partitioner found at its last look at all partitions."""
-        self.sticky: Partition | None = None
-        self.filled = 0
-        """Bytes that went to the sticky partition since it was chosen."""
-        self.used_at = 0.0
-        """When a batch was last opened, or a call last asked for the topic."""
 
 
 class ProduceOutcome(Enum):

@@ -5,16 +5,17 @@ the length of one append. The sender learns of work per batch, never per record:
 partition is *left* when its batch is full and the next record goes to another partition, and the loop is called when
 the first of these comes.
 
-A signal handler or a finalizer that sends can run between any two instructions of the thread that holds the lock.
-Therefore the lock is reentrant, and for such a *call from inside*:
+`try_append` adds a record to an open batch: nearly all records go this way. `add` takes the others, and opens batches.
 
-- A batch that a record is being added to looks full to it (`taken_up`); any other batch accepts its record.
-- It opens no batch. Its record gets a separate batch, and the partition's open batch is closed without a look at its
-  content: later records are behind it. The interrupted call, if it opens a batch, checks whether that is still last.
-- It does not wait: its memory is allocated even if there is too little, and calls that would turn the loop, which might
-  seal the batch that is being added to, are refused (`check_outside`).
+A signal handler or a finalizer that sends can run between any two instructions of the thread that holds the lock. The
+lock is reentrant, so that such a call finds out (`inside`) instead of waiting for itself. It adds to no batch and
+changes no queue: its record gets a separate batch in `_new`, and the partition's open batch takes no more records, as
+later ones are behind it. The call that was interrupted, or the next one, moves the batch to its queue (`_enqueue`). It
+does not wait: its memory is allocated even if there is too little, and calls that would turn the loop are refused
+(`check_outside`).
 
-Ctrl-C may come at the same places. A batch stores how much memory it holds, and one that was not queued is released.
+Ctrl-C may come at the same places. A new batch is in `_new` before anything else has it, and the steps from there can
+be taken again: what one call has not done the next one does.
 
 Nothing here does I/O or reads a clock.
 """
@@ -25,17 +26,19 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice
 from threading import RLock
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from kafka.errors import IllegalStateError, RecordTooLargeError
-from kafka.producer.buffer_pool import BufferPool, Reservation, Share
-from kafka.producer.producer_batch import BatchOwner, Partition, PartitionsByKey, ProducerBatch, Topic, taken_up
-from kafka.record.batch_builder import FULL, BatchBuilder, encode_headers, record_size
+from kafka.producer.buffer_pool import BufferPool, Reservation
+from kafka.producer.partition import Partition, PartitionsByKey, Topic
+from kafka.producer.producer_batch import ProducerBatch
+from kafka.record.batch_builder import FULL, BatchBuilder, record_size
 from kafka.record.header import V2_HEADER_SIZE
 from kafka.record.message_v0_v1 import LegacyBuilder, message_size
 
 if TYPE_CHECKING:
     from kafka._runtime.tasks import Pending
+    from kafka.producer.sender import Sender
 
 __all__ = ["RecordAccumulator", "too_large"]
 
@@ -45,27 +48,6 @@ Record = tuple[int, "bytes | None", "bytes | None", "list[tuple[str, bytes | Non
 _REQUEST_OVERHEAD: Final = 512
 # Bytes of a batch with one record without headers, in any format, beside its key and its value; or less.
 _FRAMING: Final = 128
-# Bytes of a record beside its key, value and headers, in a batch of default size that is open for minutes.
-_RECORD_FRAMING: Final = 18
-
-
-class AccumulatorOwner(BatchOwner, Protocol):
-    """The core of a producer, as the accumulator uses it: to call the loop, from any thread."""
-
-    keeper: Callable[[], object]
-    call_soon: Callable[..., None]
-
-    def work_soon(self) -> None:
-        """Let the sender look at new batches."""
-        ...
-
-    def hurry_soon(self) -> None:
-        """Let the sender send batches without waiting for more records."""
-        ...
-
-    def look_soon(self, partition: Partition) -> None:
-        """Let the sender look at a partition."""
-        ...
 
 
 class RecordAccumulator:
@@ -73,7 +55,7 @@ class RecordAccumulator:
 
     def __init__(
         self,
-        owner: AccumulatorOwner,
+        sender: Sender,
         choose: Callable[[Topic], Partition],
         *,
         batch_size: int,
@@ -97,10 +79,12 @@ class RecordAccumulator:
         self.closed = False
         """No records will be accepted any more."""
         self.max_request_size = max_request_size
-        self._owner = owner
+        self._sender = sender
         self._batch_size = max(1, min(batch_size, max_request_size - _REQUEST_OVERHEAD, buffer_memory))
         self._codec = codec
         self._level = level
+        self._new: deque[tuple[ProducerBatch, int]] = deque()
+        """Batches on their way into a queue, and their sizes."""
         self._fresh: list[ProducerBatch] = []
         self._left: list[Partition] = []
         self._retired: dict[str, Topic] = {}
@@ -114,13 +98,41 @@ class RecordAccumulator:
 
     # Filling: on the threads of the application…
 
+    def try_append(
+        self, topic: str, key: bytes | None, value: bytes | None, timestamp: int
+    ) -> tuple[ProducerBatch, int] | None:
+        """Add a record to an open batch, a key where its hash says; return its place, None if `add` must take it.
+
+        >>> # batch, index = accumulator.try_append("events", None, b"value", 1700000000000)
+        """
+        # Hot: nearly every record.
+        if self.inside():
+            return None
+        if key is None:
+            with self.lock:
+                batch = self.sticky.get(topic)
+                if batch is not None:
+                    index = batch.append(timestamp, None, value)
+                    if index >= 0:
+                        return batch, index
+            return None
+        state = self.topics.get(topic)
+        if state is not None:
+            partition = state.by_key[key]
+            with self.lock:
+                batch = partition.open
+                if batch is not None:
+                    index = batch.append(timestamp, key, value)
+                    if index >= 0:
+                        return batch, index
+        return None
+
     def add(
-        self,
-        topic: Topic,
-        partition: Partition | None,
-        record: Record,
+        self, topic: Topic, partition: Partition | None, record: Record, reservation: Reservation | None = None
     ) -> tuple[ProducerBatch, int] | None:
         """Add a record, without a partition to the sticky one; return its place, None where there is no memory.
+
+        With a reservation that is ready there is.
 
         >>> # batch, index = accumulator.add(topic, None, (1700000000000, None, b"value", None))
         """
@@ -128,108 +140,46 @@ class RecordAccumulator:
         with self.lock:
             if self.refusal is not None:
                 raise self.refusal.with_traceback(None)
-            found = self._append(topic, partition, record)
-            if found is not None:
-                return found
             if inside:
-                return self._add_inside(topic, partition, record)
-            size = self._room_for(topic, partition, record)
-            opened = self.sticky.get(topic.name) if partition is None else partition.open
-            if opened is not None and opened.share is not None and not self.memory.has(size):
-                return None  # the batch has room, but for calls that were first
-            if partition is None:
-                found = self._append_to_next(topic, record)
-                if found is not None:
-                    return found
-            if not self.memory.has(size):
-                return None
-            return self._open(topic, partition, size, None, record)
+                builder = self._builder(self._room_for(topic, partition, record))
+                builder.append(*record)
+                return self._set_aside(topic, partition, builder), 0
+            if self._new:
+                self._enqueue()
+            batch = self.sticky.get(topic.name) if partition is None else partition.open
+            place = None if batch is None else _append(batch, record)
+            if place is None:
+                size = self._room_for(topic, partition, record)
+                if partition is None:
+                    place = self._append_to_next(topic, batch, record)
+                if place is None:
+                    if reservation is None and not self.memory.has(size):
+                        return None
+                    place = self._open(topic, partition, size, record, reservation)
+            if reservation is not None:
+                self._wake_soon(self.memory.cancel(reservation))
+            return place
 
-    def reservation(
+    def reserve(
         self, topic: Topic, partition: Partition | None, record: Record, ready: Pending | None = None
     ) -> Reservation:
         """Return the reservation for a record that `add` has found no memory for; `wait` puts it into the queue."""
-        size = self._room_for(topic, partition, record)
-        _, key, value, headers = record
-        if self.magic > 1:
-            bytes_ = len(key or b"") + len(value or b"") + _RECORD_FRAMING
-            if headers:
-                bytes_ += len(encode_headers(headers))
-        else:
-            bytes_ = message_size(self.magic, key, value)
-        return Reservation(size, partition or topic, bytes_, ready)
+        return Reservation(self._room_for(topic, partition, record), ready)
 
     def wait(self, reservation: Reservation) -> None:
-        """Queue a reservation: its future is done when the call can try again."""
+        """Queue a reservation: its future is done when there is memory for it."""
         with self.lock:
             self.check_admits()
             first = not self.memory.has_waiters
             self.memory.queue(reservation)
-            granted = self.memory.grant()
-        _wake_soon(self._owner, granted)
+            self._wake_soon(self.memory.grant())
         if first:  # while calls wait, batches do not linger
-            self._owner.hurry_soon()
-
-    def wait_again(self, reservation: Reservation, ready: Pending) -> None:
-        """Queue a reservation in its old place, after `add_reserved` has found no room for it."""
-        reservation.record_size = self._batch_size  # for a batch that it opens itself
-        with self.lock:
-            granted = self.memory.queue_again(reservation, ready)
-        _wake_soon(self._owner, granted)
+            self._sender.call_soon(self._sender.hurry_all)
 
     def cancel(self, reservation: Reservation) -> None:
         """Wait for memory no more."""
         with self.lock:
-            share = reservation.share
-            if share is not None and (batch := share.batch) is not None and batch.share is share:
-                batch.builder.limit += reservation.record_size  # its room
-                reservation.record_size = 0
-            granted = self.memory.cancel(reservation)
-            if share is not None and not share.members:
-                self._all_added(share)
-        _wake_soon(self._owner, granted)
-
-    def add_reserved(
-        self, reservation: Reservation, topic: Topic, partition: Partition | None, record: Record
-    ) -> tuple[ProducerBatch, int] | None:
-        """Add the record of a reservation that is ready; None where it must wait again (`wait_again`)."""
-        with self.lock:
-            self.check_admits()
-            share = reservation.share
-            if share is not None and (batch := share.batch) is not None and batch.share is share:
-                batch.builder.limit += reservation.record_size  # its room
-                reservation.record_size = 0
-                found = _append(batch, record)
-            else:
-                found = self._append(topic, partition, record)  # other calls may have opened a batch
-                if found is None and partition is None:
-                    found = self._append_to_next(topic, record)
-                if found is None and share is not None and share.held:
-                    reservation.record_size = 0
-                    found = self._open(topic, partition, share.held, share, record)
-            granted: list[Reservation] = []
-            emptied = self.memory.leave(reservation)
-            if emptied is not None:
-                granted = self.memory.give_back(emptied)
-                self._all_added(emptied)
-        _wake_soon(self._owner, granted)
-        return found
-
-    def _all_added(self, share: Share) -> None:
-        """Wake more calls whose records fit into the batch of a share, or let it be sent. The lock is held."""
-        batch = share.batch
-        if batch is None or batch.share is not share:  # closed already
-            return
-        joined = self.memory.join(share, self._batch_size - batch.builder.size)
-        if joined:
-            batch.builder.limit -= sum(reservation.record_size for reservation in joined)
-            _wake_soon(self._owner, joined)
-            return
-        if batch.partition.open is batch:
-            batch.share = None
-        else:
-            self.close(batch)
-        self._owner.look_soon(batch.partition)
+            self._wake_soon(self.memory.cancel(reservation))
 
     def extend(
         self, topic: Topic, values: list[bytes | None], start: int, timestamp: int
@@ -238,13 +188,14 @@ class RecordAccumulator:
 
         None where there is no memory.
         """
-        with self.lock:
-            self.check_admits()
-            batch = self.sticky.get(topic.name)
-            if batch is not None:
-                first, taken = batch.extend(values, timestamp, start)
-                if taken:
-                    return batch, first, taken
+        if not self.inside():
+            with self.lock:
+                self.check_admits()
+                batch = self.sticky.get(topic.name)
+                if batch is not None:
+                    first, taken = batch.builder.count, batch.builder.extend(values, timestamp, start=start)
+                    if taken:
+                        return batch, first, taken
         place = self.add(topic, None, (timestamp, None, values[start], None))
         return None if place is None else (*place, 1)
 
@@ -259,7 +210,9 @@ class RecordAccumulator:
 
         Begins with the first pair that `places` does not have. A key goes where its hash says.
         """
-        # Hot: `_append`, without its calls.
+        # Hot: `try_append` for many, with the lock taken once.
+        if self.inside():
+            return
         by_key, sticky, name = topic.by_key, self.sticky, topic.name
         with self.lock:
             self.check_admits()
@@ -267,11 +220,7 @@ class RecordAccumulator:
                 batch = sticky.get(name) if key is None else by_key[key].open
                 if batch is None:
                     return
-                append, batch.append = batch.append, taken_up
-                try:
-                    index = append(timestamp, key, value)
-                finally:
-                    batch.append = append
+                index = batch.append(timestamp, key, value)
                 if index == FULL:
                     return
                 places.append((batch, index))
@@ -294,32 +243,27 @@ class RecordAccumulator:
             while built:
                 partition, builder = built[0]
                 if inside:
-                    added.append(self._queue_inside(topic, partition, builder))
+                    added.append(self._set_aside(topic, partition, builder))
                 elif reservation is None and not self.memory.has(builder.size):
                     break
                 else:
-                    added.append(self._add_built(topic, partition, builder, reservation))
+                    added.append(self._queue_built(topic, partition, builder, reservation))
                     reservation = None
                 built.popleft()
         return added
 
-    def _add_built(
+    def _queue_built(
         self, topic: Topic, partition: Partition | None, builder: BatchBuilder, reservation: Reservation | None
     ) -> ProducerBatch:
-        share = None if reservation is None else reservation.share
         if partition is None:
             partition = self._sticky_partition(topic)
-        if (opened := partition.open) is not None:  # its records were first
-            self.close(opened)
-        batch = ProducerBatch(partition, builder, self._owner.now(), 0)
-        self._queue(batch, builder.size, share)
-        if reservation is not None:
-            self.memory.leave(reservation)
+        batch = self._new_batch(partition, builder, builder.size, reservation)
+        self._enqueue()
         if partition is topic.sticky:
             topic.filled += builder.size
         return batch
 
-    # Filling: inside a callback or an interceptor…
+    # Filling: while the lock is held…
 
     def check_outside(self, what: str) -> None:
         """Raise if the calling thread was interrupted while it held the lock: it would wait for itself."""
@@ -330,24 +274,14 @@ class RecordAccumulator:
                 f"call {what} afterwards"
             )
 
-    def _add_inside(self, topic: Topic, partition: Partition | None, record: Record) -> tuple[ProducerBatch, int]:
-        """Put a record into a separate batch."""
-        with self.lock:
-            self.check_admits()
-            builder = self._builder(self._room_for(topic, partition, record))
-            builder.append(*record)
-            return self._queue_inside(topic, partition, builder), 0
-
-    def _queue_inside(
+    def _set_aside(
         self, topic: Topic, partition: Partition | None, builder: BatchBuilder | LegacyBuilder
     ) -> ProducerBatch:
-        """Queue a batch that accepts no more records."""
+        """Have a batch queued when the call that was interrupted has ended."""
         if partition is None:
             partition = topic.sticky or self._choose(topic)
-        if (opened := partition.open) is not None:
-            self._shut(opened)
-        batch = ProducerBatch(partition, builder, self._owner.now(), 0)
-        self._queue(batch, builder.size, None)
+        batch = self._new_batch(partition, builder, builder.size)
+        self._shut(partition)  # later records are behind it
         return batch
 
     def sticky_partition(self, topic: Topic) -> Partition:
@@ -360,31 +294,24 @@ class RecordAccumulator:
         """The size of batches, before compression."""
         return self._batch_size
 
-    def _append(
-        self,
-        topic: Topic,
-        partition: Partition | None,
-        record: Record,
+    def _append_to_next(
+        self, topic: Topic, full: ProducerBatch | None, record: Record
     ) -> tuple[ProducerBatch, int] | None:
-        batch = self.sticky.get(topic.name) if partition is None else partition.open
-        return None if batch is None else _append(batch, record)
-
-    def _append_to_next(self, topic: Topic, record: Record) -> tuple[ProducerBatch, int] | None:
         """Close the full batch for records without a partition; add one to the next one if that is open."""
-        if (full := self.sticky.get(topic.name)) is not None:
+        if full is not None:
             # Before it is closed: Ctrl-C in between costs one look, and in the other order linger_ms.
-            if not self._fresh and not self._left:
-                self._owner.work_soon()
+            self._work_soon()
             self._left.append(full.partition)
-            self._leave_to_share(full)
+            self.close(full)
         partition = self._sticky_partition(topic)
-        found = self._append(topic, partition, record)
-        if found is not None:
-            # Records with keys have opened one there.
-            self.sticky[topic.name] = found[0]
-            if partition.open is not found[0]:  # not open any more
-                self._shut(found[0])
-        return found
+        batch = partition.open
+        if batch is None or (place := _append(batch, record)) is None:
+            return None
+        # Records with keys have opened it.
+        self.sticky[topic.name] = batch
+        if partition.open is not batch:  # not open any more
+            self._shut(partition)
+        return place
 
     def _room_for(self, topic: Topic, partition: Partition | None, record: Record) -> int:
         """Return how much memory a batch that begins with this record takes."""
@@ -404,28 +331,25 @@ class RecordAccumulator:
         self,
         topic: Topic,
         partition: Partition | None,
-        reserved: int,
-        share: Share | None,
+        size: int,
         record: Record,
+        reservation: Reservation | None,
     ) -> tuple[ProducerBatch, int]:
-        """Open a batch that begins with this record; the memory is there, or the share's."""
+        """Open a batch that begins with this record; the memory is there."""
         sticky = partition is None
         if partition is None:
             partition = self._sticky_partition(topic)
-        if (opened := partition.open) is not None:
-            self._leave_to_share(opened)
-        batch = ProducerBatch(partition, self._builder(self._batch_size), self._owner.now(), 0)
-        index = batch.append(*record)
-        self._queue(batch, reserved, share)
-        if share is not None:
-            # The room of the others is not for calls that find the batch meanwhile.
-            batch.builder.limit -= sum(each.record_size for each in share.members)
-            share.batch, batch.share = batch, share
+        builder = self._builder(self._batch_size)
+        index = builder.append(*record)
+        batch = self._new_batch(partition, builder, size, reservation)
+        self._enqueue()
         partition.open = batch
         if sticky:
             self.sticky[topic.name] = batch
-        if partition.queue[-1] is not batch:  # a call from inside has queued another: later records are behind that
-            self._shut(batch)
+        if self._new:
+            self._enqueue()  # batches that a call from inside has set aside
+        if partition.queue[-1] is not batch:  # later records are behind that
+            self._shut(partition)
         return batch, index
 
     def _builder(self, limit: int) -> BatchBuilder | LegacyBuilder:
@@ -433,28 +357,45 @@ class RecordAccumulator:
             return BatchBuilder(limit, self._codec, self._level)
         return LegacyBuilder(self.magic, limit, self._codec, self._level)
 
-    def _queue(self, batch: ProducerBatch, size: int, share: Share | None) -> None:
-        """Queue a batch for sending, and allocate its memory.
+    def _new_batch(
+        self,
+        partition: Partition,
+        builder: BatchBuilder | LegacyBuilder,
+        size: int,
+        reservation: Reservation | None = None,
+    ) -> ProducerBatch:
+        """Return a batch that `_enqueue` will queue, with this much memory."""
+        batch = ProducerBatch(partition, builder, self._sender.now(), 0)
+        batch.keeper = self._sender.keeper()
+        if reservation is not None:
+            self.memory.give_back(reservation)  # nothing else takes it: the lock is held
+        self._work_soon()  # before it is in the list; the loop waits for the lock
+        self._new.append((batch, size))
+        return batch
 
-        Ctrl-C may come between any two steps. No call appends to a batch that is in no queue, and the loop is called
-        before the lists say that it was; it waits for the lock.
-        """
-        try:
-            batch.keeper = self._owner.keeper()
-            self.memory.allocate(batch, size, share)
-            batch.partition.topic.used_at = batch.created
-            batch.partition.queue.append(batch)
-            self.incomplete[batch] = None
-            if not self._fresh and not self._left:
-                self._owner.work_soon()
-            self._fresh.append(batch)
-        except BaseException:
-            if batch not in self._fresh:
-                if batch in batch.partition.queue:
-                    batch.partition.queue.remove(batch)
-                self.incomplete.pop(batch, None)
-                _wake_soon(self._owner, self.memory.release(batch))
-            raise
+    def _enqueue(self) -> None:
+        """Queue the new batches. Ctrl-C may come between any two steps: the next call repeats them."""
+        while self._new:
+            batch, size = self._new[0]
+            partition = batch.partition
+            if not batch.attempts and batch.outcome is None:
+                self.incomplete[batch] = None
+                if not batch.reserved:
+                    self.memory.allocate(batch, size)
+                before = partition.open or self.sticky.get(partition.topic.name)
+                if before is not None and before.partition is partition:  # its records were first
+                    self.close(before)
+                    self._shut(partition)
+                partition.topic.used_at = batch.created
+                if not partition.queue or partition.queue[-1] is not batch:
+                    partition.queue.append(batch)
+                self._fresh.append(batch)
+            self._new.popleft()
+
+    def _work_soon(self) -> None:
+        """Call the loop, unless it is called already."""
+        if not (self._fresh or self._left or self._new):
+            self._sender.call_soon(self._sender.work)
 
     def _sticky_partition(self, topic: Topic) -> Partition:
         partition = topic.sticky
@@ -468,48 +409,32 @@ class RecordAccumulator:
     def take_fresh(self) -> tuple[list[ProducerBatch], list[Partition]]:
         """Return the batches that were opened, and the partitions that were left, since the last call."""
         with self.lock:
+            if self._new:
+                self._enqueue()
             taken = self._fresh, self._left
             self._fresh, self._left = [], []
             return taken
 
     def close(self, batch: ProducerBatch) -> None:
-        """Close a batch for records. The caller holds the lock."""
-        assert self.inside()
-        if not self._shut(batch):
-            return
+        """Close a batch for records."""
         partition = batch.partition
-        size = batch.builder.size
-        if partition is partition.topic.sticky:
-            partition.topic.filled += size
-        if size < batch.reserved and (granted := self.memory.release(batch, size)):
-            _wake_soon(self._owner, granted)
-
-    def _leave_to_share(self, batch: ProducerBatch) -> None:
-        """Close a batch, or if calls were woken to add to it, let no other call find it: they close it."""
-        share, batch.share = batch.share, None
-        if share is None:
-            self.close(batch)
-        else:
-            self._shut(batch)
-            batch.share = share
-
-    def _shut(self, batch: ProducerBatch) -> bool:
-        """Let no call find a batch to add to; whether it could be found until now."""
-        partition = batch.partition
-        name = partition.topic.name
-        # In this order: one that is not open is not the one for records without a key either.
-        if self.sticky.get(name) is batch:
-            self.sticky.pop(name, None)
-        shared, batch.share = batch.share is not None, None  # calls that were woken to add to it find it closed
-        if partition.open is not batch:
-            return shared
-        partition.open = None
-        return True
-
-    def close_for_sending(self, batch: ProducerBatch) -> None:
-        """Close a batch that is about to be sealed."""
         with self.lock:
-            self.close(batch)
+            if partition.open is not batch:
+                return
+            self._shut(partition)
+            size = batch.builder.size
+            if partition is partition.topic.sticky:
+                partition.topic.filled += size
+            if size < batch.reserved and (granted := self.memory.release(batch, size)):
+                self._wake_soon(granted)
+
+    def _shut(self, partition: Partition) -> None:
+        """Let no call find a batch of a partition to add to."""
+        sticky = self.sticky.get(partition.topic.name)
+        # In this order: one that is not open is not the one for records without a key either.
+        if sticky is not None and sticky.partition is partition:
+            self.sticky.pop(partition.topic.name, None)
+        partition.open = None
 
     def remove(self, batch: ProducerBatch) -> None:
         """Remove a batch that was given up from its queue."""
@@ -518,11 +443,6 @@ class RecordAccumulator:
             queue = batch.partition.queue
             if batch in queue:
                 queue.remove(batch)
-
-    def put_back(self, partition: Partition, batches: Iterable[ProducerBatch]) -> None:
-        """Put batches to be sent again at the head of the queue."""
-        with self.lock:
-            partition.queue.extendleft(reversed(list(batches)))
 
     def divided(self, parts: Iterable[ProducerBatch]) -> None:
         """Register the parts of a batch that was divided; they hold its memory."""
@@ -535,7 +455,8 @@ class RecordAccumulator:
         with self.lock:
             self.incomplete.pop(batch, None)
             granted = self.memory.release(batch)
-        _wake(granted)
+        if granted:
+            _wake(granted)
 
     def refuse(self, error: BaseException) -> None:
         """Accept no more records; calls that wait for memory raise the error."""
@@ -558,9 +479,7 @@ class RecordAccumulator:
                 for partition in topic.ordered:
                     if partition.open is not None:
                         self.close(partition.open)
-            for batch in self.incomplete:
-                if batch.share is not None:
-                    self.close(batch)
+            self._enqueue()
             waiting = self.memory.refuse_all()
         for reservation in waiting:
             reservation.ready.try_failure(error)
@@ -577,8 +496,16 @@ class RecordAccumulator:
 
     def unsettled(self) -> list[ProducerBatch]:
         """Return all batches that are not settled, oldest first."""
+        inside = self.inside()
         with self.lock:
+            if not inside:
+                self._enqueue()
             return list(self.incomplete)
+
+    def _wake_soon(self, reservations: list[Reservation]) -> None:
+        """Wake calls that wait for memory; a thread that waits may be the one that turns the loop."""
+        if reservations:
+            self._sender.call_soon(_wake, reservations)
 
     # Topics…
 
@@ -591,7 +518,7 @@ class RecordAccumulator:
             known = sorted(indexes)
             if known != topic.indexes:
                 # New objects, not changed ones: send() reads them without the lock.
-                topic.partitions = {at: topic.partitions.get(at) or Partition(topic, at, self._owner) for at in known}
+                topic.partitions = {at: topic.partitions.get(at) or Partition(topic, at, self._sender) for at in known}
                 topic.ordered = [topic.partitions[at] for at in known]
                 topic.by_key = PartitionsByKey(topic.ordered)
                 topic.indexes = known
@@ -625,20 +552,10 @@ def too_large(size: int, name: str, limit: int, topic: str, partition: Partition
 
 def _append(batch: ProducerBatch, record: Record) -> tuple[ProducerBatch, int] | None:
     timestamp, key, value, headers = record  # to spell them out is faster than append(*record)
-    append, batch.append = batch.append, taken_up
-    try:
-        index = append(timestamp, key, value, headers)
-    finally:
-        batch.append = append
+    index = batch.append(timestamp, key, value, headers)
     return None if index == FULL else (batch, index)
 
 
 def _wake(reservations: list[Reservation]) -> None:
     for reservation in reservations:
         reservation.ready.try_success(None)
-
-
-def _wake_soon(owner: AccumulatorOwner, reservations: list[Reservation]) -> None:
-    """Wake calls that wait for memory; a thread that waits may be the one that turns the loop."""
-    if reservations:
-        owner.call_soon(_wake, reservations)

@@ -1,7 +1,7 @@
 """The requests to one broker: the queue of partitions that have a batch to send, and the requests in flight.
 
 A partition waits there once, at the end, so that none starves; a request takes one batch of each in turn, up to
-max_request_size. The sender decides whether a partition may send, and what an answer means for it.
+max_request_size. The partition decides whether it may send, and what an answer means for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafka.structs import BrokerMetadata
 
 if TYPE_CHECKING:
     from kafka.net.connection import Connection
-    from kafka.producer.producer_batch import Partition
+    from kafka.producer.partition import Partition
     from kafka.producer.sender import Sender
     from kafka.protocol.fields import Buffer
     from kafka.protocol.produce import ProduceResponse
@@ -76,33 +76,35 @@ class Sink:
 
     def pump(self) -> None:
         """Send what can be sent."""
+        sender = self._sender
         self._pump_due = False
         if not self.waiting or self._client.closed:  # closed: the batches have their outcome
             self.stalled_since = None
             return
-        self.stalled()
-        if self.in_flight >= self._sender.max_in_flight or not self._sender.ready():
-            return
-        link = self._ready_link()
-        if link is None:
-            return
-        self._pump_due = True  # partitions that are added meanwhile are seen here
-        try:
-            while self.waiting and self.in_flight < self._sender.max_in_flight:
-                batches = self._fill()
-                if batches:
-                    self._send(link, batches)
-            if self.waiting:
-                self.stalled()  # the rest waits for an answer
-        finally:
-            self._pump_due = False
+        link = None
+        if self.in_flight < sender.max_in_flight and sender.producer.ready():
+            link = self._ready_link()
+        if link is not None:
+            self._pump_due = True  # partitions that are added meanwhile are seen here
+            try:
+                while self.waiting and self.in_flight < sender.max_in_flight:
+                    batches = self._fill()
+                    if batches:
+                        self._send(link, batches)
+            finally:
+                self._pump_due = False
+        if self.waiting:
+            self.stalled()
 
     def _ready_link(self) -> Connection | None:
         """Return the connection if it accepts requests now; otherwise `pump` is called again when it may."""
         try:
             link = self._client.link(self.node_id, PRODUCE)
         except UnknownBrokerIdError:
-            self._disband()
+            # The broker has left the cluster: the partitions find another one.
+            self._client.cluster.request_update()
+            for partition in self._leave():
+                partition.retry_later()
             return None
         if link.ready:
             throttled = link.throttled()
@@ -113,8 +115,10 @@ class Sink:
                 return None
             return link
         if link.fatal is not None and not link.is_opening and link.backing_off():
-            # Records after the pause try again: permissions and passwords may be granted later.
-            self._fail_all(link.fatal)
+            # The broker refuses our credentials, or we refuse the broker's. Records after the pause try again:
+            # permissions and passwords may be granted later.
+            for partition in self._leave():
+                partition.give_up_unsent(link.fatal)
             return None
         if not self._opening:
             self._opening = True
@@ -124,6 +128,13 @@ class Sink:
             else:
                 link.open().add_both(self._opened)
         return None
+
+    def _leave(self) -> deque[Partition]:
+        """Return the partitions that wait here, and have none wait."""
+        waiting, self.waiting = self.waiting, deque()
+        for partition in waiting:
+            partition.scheduled = False
+        return waiting
 
     def _throttle_ended(self) -> None:
         self._throttled = False
@@ -140,75 +151,59 @@ class Sink:
             self._client.cluster.request_update()
         self.pump_soon()
 
-    def _disband(self) -> None:
-        """Let the partitions find another broker: this one has left the cluster."""
-        waiting, self.waiting = self.waiting, deque()
-        self._client.cluster.request_update()
-        for partition in waiting:
-            partition.scheduled = False
-            self._sender.rest(partition, self._sender.backoff(1))
-
-    def _fail_all(self, error: KafkaError) -> None:
-        """Fail all batches: the broker refuses our credentials, or we refuse the broker's."""
-        waiting, self.waiting = self.waiting, deque()
-        for partition in waiting:
-            partition.scheduled = False
-            self._sender.give_up(partition, error)
-
     # Sending…
 
     def _fill(self) -> list[ProducerBatch]:
         """Take batches for one request, one of each partition."""
-        sender, waiting = self._sender, self.waiting
+        waiting = self.waiting
         batches: list[ProducerBatch] = []
-        room = sender.accumulator.max_request_size
+        room = self._sender.accumulator.max_request_size
         for _ in range(len(waiting)):
             partition = waiting.popleft()
             partition.scheduled = False
-            batch = sender.next_batch(partition, self)
-            if batch is None:
-                continue
-            assert batch.sealed is not None
-            if batches and batch.sealed.size > room:
-                partition.scheduled = True
-                waiting.append(partition)
-                continue
-            room -= batch.sealed.size
-            sender.taken(batch)
-            batches.append(batch)
+            batch = partition.next_batch(self, room if batches else None)
+            if batch is not None:
+                assert batch.sealed is not None
+                room -= batch.sealed.size
+                batches.append(batch)
         if batches:
             self.stalled_since = None
         for batch in batches:
-            sender.look(batch.partition)  # which may find that the next one has to wait: that begins now
+            if batch.partition.queue:
+                batch.partition.schedule()  # which may find that the next one has to wait: that begins now
         return batches
 
     def _send(self, link: Connection, batches: list[ProducerBatch]) -> None:
+        sender = self._sender
+        names: _Names = {}
         try:
-            request, names = self._request(link, batches)
+            request = self._request(link, batches, names)
         except UnsupportedVersionError as error:
             self._failed(batches, error)
             return
         self.in_flight += 1
-        self._sender.sent(batches)
+        if sender.metrics is not None:
+            sender.metrics.sent(batches, self._loop.time())
         decode = read_reply(request.API_VERSION) if request.API_VERSION >= OLDEST else None
-        future = link.submit(request, self._sender.request_timeout, decode=decode)
+        future = link.submit(request, sender.request_timeout, decode=decode)
         future.add_both(partial(self._answered, batches, names))
 
-    def _request(self, link: Connection, batches: list[ProducerBatch]) -> tuple[Any, _Names]:
-        """Return the request, and the names of its topics where the reply has their ids instead."""
-        sender, topic_id = self._sender, self._client.cluster.topic_id
-        version = self._version(link)
-        transactional_id = None if sender.transactions is None else sender.transactions.producer.transactional_id
-        names: _Names = {}
+    def _request(self, link: Connection, batches: list[ProducerBatch], names: _Names) -> Any:
+        """Return the request; `names` gets its topics where the reply has their ids instead."""
+        sender, transactions, transactional_id = self._sender, self._sender.transactions, None
+        assert link.versions is not None, "the link is ready"
+        version = link.versions.version_for(ProduceRequest)
+        if transactions is not None:
+            version = min(version, transactions.newest_produce())
+            transactional_id = transactions.producer.transactional_id
         if version < OLDEST:
-            return self._request_of_structs(version, batches, transactional_id), names
+            return self._request_of_structs(version, batches, transactional_id)
         placed: list[Any] = []
         for batch in batches:
             partition = batch.partition
             placed.append((partition.topic.name, partition.index, batch.sealed))
-        timeout_ms = int(sender.request_timeout * 1000)
-        request = request_type(version)(placed, topic_id, sender.acks, timeout_ms, transactional_id, names)
-        return request, names
+        topic_id, timeout_ms = self._client.cluster.topic_id, int(sender.request_timeout * 1000)
+        return request_type(version)(placed, topic_id, sender.acks, timeout_ms, transactional_id, names)
 
     def _request_of_structs(
         self, version: int, batches: list[ProducerBatch], transactional_id: str | None
@@ -225,14 +220,6 @@ class Sink:
         timeout_ms = int(self._sender.request_timeout * 1000)
         return bound(acks=self._sender.acks, timeout_ms=timeout_ms, topic_data=topics, **fields)
 
-    def _version(self, link: Connection) -> int:
-        """Return the version of requests to this broker."""
-        assert link.versions is not None, "the link is ready"
-        version = link.versions.version_for(ProduceRequest)
-        transactions = self._sender.transactions
-        newest = None if transactions is None else transactions.newest_produce()
-        return version if newest is None else min(newest, version)
-
     # Answers…
 
     def _answered(self, batches: list[ProducerBatch], names: _Names, reply: Any) -> None:
@@ -244,10 +231,11 @@ class Sink:
             self._failed(batches, reply)
         elif self._sender.acks == 0:
             for batch in batches:
-                self._sender.answered(batch, ProduceOutcome.DONE, NOT_ACKNOWLEDGED)
+                batch.partition.answered(batch, ProduceOutcome.DONE, NOT_ACKNOWLEDGED)
         else:
             self._take_response(batches, names, reply)
-        self._sender.request_done()
+        if self._sender.answer_awaited is not None:
+            self._sender.request_done()
         if self.waiting:
             self.pump_soon()
         else:
@@ -263,7 +251,7 @@ class Sink:
             # Batches that were sent when the connection ended are sent again over another one, whatever ended it.
             lost = error.outcome_unknown and not self._client.closed
             outcome = ProduceOutcome.RETRY if lost else classify(error, batch.count)
-            self._sender.answered(batch, outcome, error, definite=not error.outcome_unknown)
+            batch.partition.answered(batch, outcome, error, definite=not error.outcome_unknown)
 
     def _take_response(self, batches: list[ProducerBatch], names: _Names, response: ProduceResponse) -> None:
         results = {}
@@ -277,7 +265,7 @@ class Sink:
                 self._left_out(batch)
             elif not found.error_code:
                 delivered = Delivered(found.base_offset, found.log_append_time_ms)
-                self._sender.answered(batch, ProduceOutcome.DONE, delivered)
+                batch.partition.answered(batch, ProduceOutcome.DONE, delivered)
             else:
                 self._take_error(batch, found, response)
 
@@ -289,11 +277,11 @@ class Sink:
             if delivered is None:
                 self._left_out(batch)
             else:
-                self._sender.answered(batch, ProduceOutcome.DONE, delivered)
+                batch.partition.answered(batch, ProduceOutcome.DONE, delivered)
 
     def _left_out(self, batch: ProducerBatch) -> None:
         missing = KafkaProtocolError("the broker's reply leaves this partition out")
-        self._sender.answered(batch, ProduceOutcome.RETRY, missing, definite=False)
+        batch.partition.answered(batch, ProduceOutcome.RETRY, missing, definite=False)
 
     def _take_error(
         self, batch: ProducerBatch, result: ProduceResponse.PartitionProduceResponse, response: ProduceResponse
@@ -319,7 +307,7 @@ class Sink:
                 cluster.request_update()
         outcome = classify(error, batch.count)
         answer: Delivered | KafkaError = Delivered(-1, -1) if outcome is ProduceOutcome.DONE else error
-        self._sender.answered(batch, outcome, answer, definite=not error.outcome_unknown, at_once=known)
+        batch.partition.answered(batch, outcome, answer, definite=not error.outcome_unknown, at_once=known)
 
     def __repr__(self) -> str:
         return f"<Sink to {self.node_id} waiting={len(self.waiting)} in_flight={self.in_flight}>"

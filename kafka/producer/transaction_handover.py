@@ -1,8 +1,8 @@
 """A producer that takes over one transactional id after another, and may leave a transaction for another to end.
 
 For workers that run many tasks, each of which writes under a separate id (`kafka.spark`): a task costs a worker no new
-connections, and is fenced as if each task had a new producer. Not public: a program that ends the transactions of
-another process needs a protocol between the two, as Spark's driver and tasks have.
+connections, and is fenced as if each task had a new producer. A program that ends the transactions of another process
+needs a protocol between the two, as Spark's driver and tasks have.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from kafka.client_async import KafkaClient
 from kafka.config import resolve
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.producer.kafka import KafkaProducer
-from kafka.producer.transaction_coordinator import CoordinatorClient, end_request_of
-from kafka.producer.transaction_protocol import Who
+from kafka.producer.transaction_coordinator import CoordinatorClient, end_transaction
+from kafka.producer.transaction_protocol import Transaction, Who
 
 __all__ = ["HandoverProducer", "OpenTransaction", "end_transactions"]
 
@@ -125,6 +125,6 @@ async def _end_all(coordinator: CoordinatorClient, opened: Sequence[OpenTransact
 async def _end(coordinator: CoordinatorClient, opened: OpenTransaction, committed: bool) -> None:
     who = Who(opened.transactional_id, opened.producer_id, opened.epoch)
     try:
-        await coordinator.send(end_request_of(who, committed=committed, is_v2=opened.is_v2))
+        await end_transaction(coordinator, who, Transaction(0.0, is_v2=opened.is_v2), committed=committed)
     except KafkaError as error:
         raise type(error)(f"the transaction {who.transactional_id!r} was not ended: {error}") from error

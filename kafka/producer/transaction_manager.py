@@ -19,27 +19,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from kafka.cluster import GROUP, TRANSACTION
 from kafka.errors import (
     AbortableTransactionError,
     FatalTransactionError,
     IllegalStateError,
+    InvalidTxnStateError,
     KafkaError,
     ProducerFencedError,
     TransactionAbortedError,
+    TransactionOutcomeUnknownError,
     UnknownProducerIdError,
     UnsupportedVersionError,
 )
 from kafka.producer import transaction_protocol as requests
 from kafka.producer.transaction_coordinator import (
-    AddPartitions,
     CoordinatorClient,
-    CoordinatorRequest,
-    EndTransaction,
     ResponseT,
     TransactionalProducerId,
+    end_transaction,
 )
 from kafka.producer.transaction_protocol import (
     Event,
@@ -52,19 +51,20 @@ from kafka.producer.transaction_protocol import (
     meaning_of_lost_record,
     next_state,
 )
+from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.registry import ApiKey
-from kafka.protocol.transaction import AddOffsetsToTxnRequest, TxnOffsetCommitRequest
+from kafka.protocol.transaction import AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
-    from kafka._core.client import Client
     from kafka._runtime.tasks import Coro, Task
     from kafka.config import Config
-    from kafka.producer.producer_batch import Partition, ProducerBatch
-    from kafka.producer.record_accumulator import RecordAccumulator
+    from kafka.producer.partition import Partition
+    from kafka.producer.producer_batch import ProducerBatch
+    from kafka.producer.sender import Sender
     from kafka.protocol.api import Request
     from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
-__all__ = ["RecordSender", "TransactionManager"]
+__all__ = ["TransactionManager"]
 
 log = logging.getLogger(__name__)
 
@@ -74,47 +74,29 @@ _SENDING: Final = frozenset({State.IN_TRANSACTION, State.COMMITTING})
 _OUTCOMES: Final = {Event.COMMIT: "committed", Event.ABORT: "aborted"}
 
 
-class RecordSender(Protocol):
-    """The sender, as a transaction uses it."""
-
-    async def flush(self) -> None:
-        """Send all batches, and wait until they are settled."""
-        ...
-
-    def abandon(self, error: BaseException, *, in_flight: bool = True) -> int:
-        """Fail all batches, with or without the ones in flight."""
-        ...
-
-    async def quiet(self) -> None:
-        """Wait until no request is under way."""
-        ...
-
-    def look(self, partition: Partition) -> None:
-        """Send the batches of a partition if that is possible now."""
-        ...
-
-
 class TransactionManager:
     """The transactions of one producer. See the head of this module."""
 
-    sender: RecordSender
-    """Set by the core, which makes the sender after this."""
-
-    def __init__(self, client: Client, config: Config, accumulator: RecordAccumulator) -> None:
+    def __init__(self, sender: Sender, config: Config) -> None:
+        client, accumulator = sender.client, sender.accumulator
+        self.sender = sender
         self.state = State.UNINITIALIZED
         self.error: KafkaError | None = None
         """Why the transaction must be aborted, or the producer cannot continue."""
         self.coordinator = CoordinatorClient(client, config)
         self.producer = TransactionalProducerId(
-            self.coordinator, accumulator, config["transactional_id"], config.seconds("transaction_timeout_ms")
+            sender, self.coordinator, config["transactional_id"], config.seconds("transaction_timeout_ms")
         )
         self.current = Transaction(0.0, is_v2=False)
         self._accumulator = accumulator
         self._loop = client.loop
         self.unreported: Event | None = None
         """The call that has moved the state last, until its caller has received that."""
-        self._partitions = AddPartitions(self)
-        self._end = EndTransaction(self, accumulator)
+        self._added: set[TopicPartition] = set()
+        """The partitions that are part of a classic transaction."""
+        self._to_add: dict[TopicPartition, Partition] = {}
+        """Partitions whose batches wait until they are added."""
+        self._adding: Task[None] | None = None
         self._work: Task[None] | None = None
         """The task that ends the present state."""
         self._offsets: Task[None] | None = None
@@ -159,7 +141,8 @@ class TransactionManager:
         level = 0 if versions is None else versions.features.get(_FEATURE, (0, 0))[1]
         is_v2 = versions is not None and level >= 2 and versions.reaches(ApiKey.EndTxn, requests.NEWEST_CLASSIC_END + 1)
         self.current = Transaction(self._loop.time(), is_v2=is_v2)
-        self._partitions.reset()
+        self._added.clear()
+        self._to_add.clear()
         self._offsets = self._clearing = None
 
     async def send_offsets(
@@ -288,19 +271,6 @@ class TransactionManager:
         assert self.error is not None
         return self.error
 
-    def failed(self, error: KafkaError, request: CoordinatorRequest[ResponseT]) -> KafkaError:
-        """Do what an error before the end of the transaction means; return what to raise."""
-        self.current.note(request.unanswered)
-        meaning = meaning_of(error, request.step)
-        if meaning is Meaning.FENCED and self._end.has_timed_out():
-            self.must_abort(self._end.timeout_error(error))
-        elif meaning in {Meaning.FENCED, Meaning.FATAL}:
-            self.fatal(error)
-        else:
-            self.current.lost_id = self.current.lost_id or meaning is Meaning.LOST_ID
-            self.must_abort(error)
-        return self.error or error
-
     # For the sender…
 
     @property
@@ -315,15 +285,16 @@ class TransactionManager:
         if self.current.is_v2:
             self.current.registration_sent = True
             return True
-        return self._partitions.admits(partition)
+        if partition.tp in self._added:
+            return True
+        self._to_add[partition.tp] = partition
+        if self._adding is None:
+            self._adding = self._loop.spawn(self._add_partitions(), "add partitions")
+        return False
 
-    def newest_produce(self) -> int | None:
-        """The last version of Produce to use; None for no limit."""
-        return None if self.current.is_v2 else requests.NEWEST_CLASSIC_PRODUCE
-
-    def look(self, partition: Partition) -> None:
-        """Let the sender look at a partition again."""
-        self.sender.look(partition)
+    def newest_produce(self) -> int:
+        """Return the last version of Produce to use."""
+        return requests.newest_version(ProduceRequest, is_v2=self.current.is_v2)
 
     def written(self) -> None:
         """Remember that a leader has written a batch."""
@@ -358,11 +329,31 @@ class TransactionManager:
 
     async def _init(self) -> None:
         try:
-            await self.producer.obtain(lambda: not self._accumulator.closed)
+            await self.producer.obtain(self._is_open)
         except KafkaError:
             self._work = None
             self._move(Event.REFUSED)
             raise
+
+    async def _add_partitions(self) -> None:
+        """Add partitions to a classic transaction before they are written to: in one request all that wait by then."""
+        try:
+            await self._ready()
+            while self._to_add and self.is_sending:
+                some, who = dict(self._to_add), self.producer.who
+
+                def build(version: int) -> AddPartitionsToTxnRequest:
+                    return requests.add_partitions_request(version, who, some)  # noqa: B023 - called in this round
+
+                await self._request(Step.ADD, who.transactional_id, AddPartitionsToTxnRequest, build)
+                self._added.update(some)
+                for tp, partition in some.items():
+                    self._to_add.pop(tp, None)
+                    partition.schedule()
+        except KafkaError as error:
+            log.debug("Partitions were not added: %s", error)  # the end of the transaction raises it
+        finally:
+            self._adding = None
 
     async def _send_offsets(
         self,
@@ -372,47 +363,46 @@ class TransactionManager:
     ) -> None:
         if before is not None:
             await before
-        await self.ready()
+        await self._ready()
         current, who, name = self.current, self.producer.who, str(group.group_id)
         current.registration_sent = True
-        if not current.is_v2 and name not in current.groups:
-            await self._send_in_transaction(
-                TRANSACTION,
-                who.transactional_id,
-                AddOffsetsToTxnRequest,
-                lambda version: requests.add_offsets_request(version, who, name),
-                requests.plain_error,
-            )
-            current.groups.add(name)
-        await self._send_in_transaction(
-            GROUP,
-            name,
-            TxnOffsetCommitRequest,
-            lambda version: requests.commit_offsets_request(version, who, offsets, group),
-            requests.worst_of_offsets,
-            newest=2**15 if current.is_v2 else requests.NEWEST_CLASSIC_OFFSETS,
-        )
 
-    async def _send_in_transaction(
+        def add_group(version: int) -> AddOffsetsToTxnRequest:
+            return requests.add_offsets_request(version, who, name)
+
+        def commit(version: int) -> TxnOffsetCommitRequest:
+            return requests.commit_offsets_request(version, who, offsets, group)
+
+        if not current.is_v2 and name not in current.groups:
+            await self._request(Step.ADD_GROUP, who.transactional_id, AddOffsetsToTxnRequest, add_group)
+            current.groups.add(name)
+        await self._request(Step.OFFSETS, name, TxnOffsetCommitRequest, commit)
+
+    async def _request(
         self,
-        kind: int,
+        step: Step,
         key: str,
         request_type: type[Request[ResponseT]],
         build: Callable[[int], Request[ResponseT]],
-        read: Callable[[ResponseT], KafkaError | None],
-        newest: int = 2**15,
     ) -> None:
-        request = CoordinatorRequest(
-            Step.OFFSETS, kind, key, request_type, build, read, newest=newest, wanted=lambda: self.is_sending
-        )
+        """Send a request that makes something part of the transaction; an error decides how that can end."""
+        current = self.current
+        current.registration_sent = True
         try:
-            await self.coordinator.send(request)
+            await self.coordinator.request(step, key, request_type, build, current, lambda: self.is_sending)
         except KafkaError as error:
-            raise self.failed(error, request) from error
-        self.current.note(request.unanswered)
-        self.current.registered = True
+            meaning = meaning_of(error, step)
+            if meaning is Meaning.FENCED and self._has_timed_out():
+                self.must_abort(self._timeout_error(error))
+            elif meaning in {Meaning.FENCED, Meaning.FATAL}:
+                self.fatal(error)
+            else:
+                current.lost_id = current.lost_id or meaning is Meaning.LOST_ID
+                self.must_abort(error)
+            raise self.error or error from error
+        current.registered = True
 
-    async def ready(self) -> None:
+    async def _ready(self) -> None:
         """Wait until the producer has its epoch."""
         if self._renewing is not None:
             await self._renewing
@@ -427,27 +417,127 @@ class TransactionManager:
         current = self.current
         if not current.registration_sent:
             return
-        await self.ready()
-        await self._end.end(committed=True)
+        await self._ready()
+        await self._end(committed=True)
         if not current.is_v2 and current.has_unanswered and self.producer.can_renew:
             # The commit stands, however this ends. The next transaction waits for it.
-            self._renewing = self._loop.spawn(self._end.renew_epoch(), "get another epoch")
+            self._renewing = self._loop.spawn(self._renew_epoch(), "get another epoch")
 
     async def _abort(self) -> None:
         self._clear_soon()
         assert self._clearing is not None
         await self._clearing
-        await self._partitions.finish()
+        self._to_add.clear()
+        if self._adding is not None:
+            await self._adding
         if self._offsets is not None:
             await _quietly(self._offsets)
         await _quietly(self._renewing)
         self._check_not_failed()
         current = self.current
         if current.registration_sent and not (current.lost_id or current.timed_out):
-            await self._end.end(committed=False)
+            await self._end(committed=False)
         has_leftovers = not current.is_v2 and (current.has_unanswered or current.sequence_gap)
         if current.lost_id or current.timed_out or has_leftovers:
-            await self._end.renew_epoch()
+            await self._renew_epoch()
+
+    async def _end(self, *, committed: bool) -> None:
+        """Commit or abort at the coordinator; raises what the application must know."""
+        current = self.current
+        try:
+            response = await end_transaction(self.coordinator, self.producer.who, current, committed=committed)
+        except KafkaError as error:
+            if committed:
+                raise self._not_committed(error) from error
+            self._not_aborted(error)
+            return
+        if current.is_v2 and response.producer_id >= 0:
+            self.producer.accept(response.producer_id, response.producer_epoch)
+
+    def _not_committed(self, error: KafkaError) -> KafkaError:
+        """The coordinator refuses to commit; returns what to raise."""
+        if self.current.maybe_ended:
+            # It may have committed at an earlier attempt, and refuse the repetition now.
+            return self.fatal(
+                TransactionOutcomeUnknownError(
+                    f"Whether the transaction was committed is not known: {error}; close this producer, and find out "
+                    f"from what is in the log how far it came"
+                )
+            )
+        meaning = meaning_of(error, Step.END)
+        # In version two, INVALID_TXN_STATE answers a commit of what the coordinator has aborted without a request.
+        if (meaning is Meaning.FENCED or isinstance(error, InvalidTxnStateError)) and self._has_timed_out():
+            self.must_abort(self._timeout_error(error))
+        elif meaning in {Meaning.FENCED, Meaning.FATAL}:
+            self.fatal(error)
+        else:
+            self.current.lost_id = meaning is Meaning.LOST_ID
+            self.must_abort(error)
+        return self.error or error
+
+    def _not_aborted(self, error: KafkaError) -> None:
+        """The coordinator refuses to abort: there is nothing to abort any more, or the producer is fenced."""
+        current, meaning = self.current, meaning_of(error, Step.END)
+        if meaning is Meaning.LOST_ID:
+            current.lost_id = True
+        elif meaning is Meaning.FENCED and not current.maybe_ended and self._has_timed_out():
+            name = self.producer.transactional_id
+            log.info("The transaction of %s took too long: the coordinator has aborted it already", name)
+        elif isinstance(error, InvalidTxnStateError) and not current.registered:
+            # The requests that were sent have not registered it at the coordinator, and may do so later.
+            current.lost_id = True
+        else:
+            raise self.fatal(error) from error
+
+    async def _renew_epoch(self) -> None:
+        """Get an epoch that no request of the past has (KIP-360)."""
+        if not self.producer.can_renew:
+            self._reset_sequences()
+            return
+        try:
+            await self.producer.renew_epoch(ahead=int(self.current.timed_out), wanted=self._is_open)
+        except KafkaError as error:
+            raise self.fatal(error) from error
+
+    def _reset_sequences(self) -> None:
+        """Before 2.5 the numbers continue from what each leader has; where that is not known, the producer ends."""
+        current = self.current
+        if current.outcome_unknown or current.lost_id:
+            unknown = "records were sent and never answered for"
+            why = unknown if current.outcome_unknown else "the coordinator has lost it"
+            raise self.fatal(
+                FatalTransactionError(
+                    f"The transaction is aborted, but {why}, and brokers before 2.5 let no producer continue after "
+                    "that: close this one and make another"
+                )
+            )
+        for topic in self._accumulator.all_topics():
+            for partition in topic.ordered:
+                partition.next_sequence = partition.acknowledged
+                partition.sequence_gap = False
+
+    def _has_timed_out(self) -> bool:
+        """Whether a fence is the coordinator's own, for a transaction that took longer than transaction_timeout_ms.
+
+        It ends such a transaction under the next epoch, which it gives to no producer: a newer producer gets the one
+        after that. So a request for another epoch with that one in hand succeeds if, and only if, no producer has taken
+        over. That holds only if the coordinator knew the transaction, and was not asked to end it before.
+        """
+        current = self.current
+        is_late = self._loop.time() - current.started >= self.producer.timeout
+        current.timed_out = is_late and current.registered and self.producer.can_renew
+        return current.timed_out
+
+    def _timeout_error(self, cause: KafkaError) -> AbortableTransactionError:
+        error = AbortableTransactionError(
+            f"The transaction took longer than transaction_timeout_ms ({self.producer.timeout * 1000:.0f}), so the "
+            f"coordinator has aborted it; abort_transaction() lets the producer continue, if no other has taken over"
+        )
+        error.__cause__ = cause
+        return error
+
+    def _is_open(self) -> bool:
+        return not self._accumulator.closed
 
     def _check_not_failed(self) -> None:
         if self.state is State.FAILED:

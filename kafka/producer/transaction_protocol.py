@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafka.cluster import GROUP, TRANSACTION
 from kafka.errors import (
     AbortableTransactionError,
     AuthenticationError,
@@ -34,31 +35,24 @@ from kafka.errors import (
     UnsupportedVersionError,
     for_code,
 )
+from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.transaction import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
     EndTxnRequest,
     InitProducerIdRequest,
     TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
 )
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.protocol.transaction import (
-        AddOffsetsToTxnResponse,
-        AddPartitionsToTxnResponse,
-        EndTxnResponse,
-        InitProducerIdResponse,
-        TxnOffsetCommitResponse,
-    )
+    from kafka.protocol.api import Response
 
 __all__ = [
     "CALLS",
-    "NEWEST_ADD_PARTITIONS",
     "NEWEST_CLASSIC_END",
-    "NEWEST_CLASSIC_OFFSETS",
-    "NEWEST_CLASSIC_PRODUCE",
-    "NEWEST_INIT",
     "OFFSETS_KNOW_MEMBERS",
     "Event",
     "Meaning",
@@ -70,25 +64,37 @@ __all__ = [
     "add_partitions_request",
     "commit_offsets_request",
     "end_request",
+    "error_of",
     "init_request",
     "is_allowed",
-    "may_have_happened",
     "meaning_of",
     "meaning_of_lost_record",
+    "newest_version",
     "next_state",
-    "plain_error",
-    "worst_of_offsets",
-    "worst_of_partitions",
 ]
 
-NEWEST_INIT: Final = 5  # 6 is for two-phase commit (KIP-939)
-NEWEST_ADD_PARTITIONS: Final = 3  # later ones are for brokers
-NEWEST_CLASSIC_PRODUCE: Final = 11
 NEWEST_CLASSIC_END: Final = 4
-NEWEST_CLASSIC_OFFSETS: Final = 4
+# Versions after these are not for producers, or (the classic ones) mean more than the classic protocol has.
+_NEWEST: Final[dict[type, int]] = {InitProducerIdRequest: 5, AddPartitionsToTxnRequest: 3}  # 6 has two-phase commit
+_NEWEST_CLASSIC: Final[dict[type, int]] = {
+    ProduceRequest: 11,
+    EndTxnRequest: NEWEST_CLASSIC_END,
+    TxnOffsetCommitRequest: 4,
+}
+_ANY: Final = 2**15
 OFFSETS_KNOW_MEMBERS: Final = 3
 """The first version of TxnOffsetCommit that names the consumer's group member (KIP-447)."""
 _INIT_KNOWS_EPOCHS: Final = 3
+
+
+def newest_version(request_type: type, *, is_v2: bool) -> int:
+    """Return the last version of a request to use, even if the broker supports later ones.
+
+    >>> from kafka.protocol.transaction import EndTxnRequest
+    >>> newest_version(EndTxnRequest, is_v2=False)
+    4
+    """
+    return _NEWEST.get(request_type, _ANY if is_v2 else _NEWEST_CLASSIC.get(request_type, _ANY))
 
 
 class Who(NamedTuple):
@@ -175,30 +181,31 @@ def end_request(version: int, who: Who, *, committed: bool) -> EndTxnRequest:
 # Errors in answers
 
 
-def plain_error(response: InitProducerIdResponse | AddOffsetsToTxnResponse | EndTxnResponse) -> KafkaError | None:
-    """Return the error of a response that has one for all."""
-    return for_code(response.error_code)() if response.error_code else None
+def error_of(response: Response) -> KafkaError | None:
+    """Return the error that decides about a request; None if there is none.
 
-
-def worst_of_partitions(response: AddPartitionsToTxnResponse) -> KafkaError | None:
-    """Return the error that decides about a request to add partitions."""
-    codes = {
-        TopicPartition(topic.name, entry.partition_index): entry.partition_error_code
-        for topic in response.results_by_topic_v3_and_below
-        for entry in topic.results_by_partition
-    }
-    return _worst(codes)
-
-
-def worst_of_offsets(response: TxnOffsetCommitResponse) -> KafkaError | None:
-    """Return the error that decides about a request to commit offsets."""
-    return _worst(
-        {
-            TopicPartition(topic.name, entry.partition_index): entry.error_code
-            for topic in response.topics
-            for entry in topic.partitions
-        }
-    )
+    >>> from kafka.protocol.transaction import EndTxnResponse
+    >>> error_of(EndTxnResponse(error_code=47))
+    InvalidProducerEpochError()
+    """
+    if isinstance(response, AddPartitionsToTxnResponse):
+        return _worst(
+            {
+                TopicPartition(topic.name, entry.partition_index): entry.partition_error_code
+                for topic in response.results_by_topic_v3_and_below
+                for entry in topic.results_by_partition
+            }
+        )
+    if isinstance(response, TxnOffsetCommitResponse):
+        return _worst(
+            {
+                TopicPartition(topic.name, entry.partition_index): entry.error_code
+                for topic in response.topics
+                for entry in topic.partitions
+            }
+        )
+    code: int = response.error_code
+    return for_code(code)() if code else None
 
 
 def _worst(codes: Mapping[TopicPartition, int]) -> KafkaError | None:
@@ -213,8 +220,14 @@ class Step(Enum):
 
     INIT = "getting a producer id"
     ADD = "adding partitions to the transaction"
+    ADD_GROUP = "adding a group to the transaction"
     OFFSETS = "adding offsets to the transaction"
     END = "ending the transaction"
+
+    @property
+    def coordinator(self) -> int:
+        """The kind of coordinator: TxnOffsetCommit goes to that of the group."""
+        return GROUP if self is Step.OFFSETS else TRANSACTION
 
 
 class Meaning(Enum):
@@ -258,6 +271,7 @@ _OTHERWISE: Final = {
     Step.ADD: Meaning.ABORT,
     # A member that its group has replaced, missing permissions, metadata that is too long: an abort undoes all of it,
     # and nothing of it harms the next transaction.
+    Step.ADD_GROUP: Meaning.ABORT,
     Step.OFFSETS: Meaning.ABORT,
     Step.END: Meaning.FATAL,
 }
@@ -294,14 +308,6 @@ def meaning_of_lost_record(error: BaseException) -> Meaning:
     if isinstance(error, (TransactionalIdAuthorizationFailedError, ClusterAuthorizationFailedError)):
         return Meaning.FATAL
     return Meaning.ABORT
-
-
-def may_have_happened(error: KafkaError) -> bool:
-    """Whether the coordinator may have carried out a request that ended with this error.
-
-    A broker that stops being the coordinator while it writes the decision does not know whether it was written.
-    """
-    return error.outcome_unknown or isinstance(error, (InvalidCoordinatorError, RequestTimedOutError, UnknownError))
 
 
 class State(Enum):
@@ -414,6 +420,7 @@ class Transaction:
         "has_unanswered",
         "is_v2",
         "lost_id",
+        "maybe_ended",
         "outcome_unknown",
         "registered",
         "registration_sent",
@@ -433,6 +440,8 @@ class Transaction:
         """The coordinator knows the transaction."""
         self.has_unanswered = False
         """A request of the transaction was not answered, and may still arrive at a broker."""
+        self.maybe_ended = False
+        """The coordinator may have ended it, though the last answer is an error."""
         self.sequence_gap = False
         """A sequence number was spent on a batch that is not in the log."""
         self.outcome_unknown = False
@@ -442,6 +451,13 @@ class Transaction:
         self.timed_out = False
         """The coordinator has aborted the transaction because it took too long."""
 
-    def note(self, unanswered: bool) -> None:
-        """Remember whether a request of the transaction may still arrive."""
-        self.has_unanswered = self.has_unanswered or unanswered
+    def note(self, error: KafkaError, step: Step) -> None:
+        """Remember what an attempt to send a request may have left behind at the coordinator.
+
+        A broker that stops being the coordinator while it writes the decision does not know whether it was written.
+        """
+        self.has_unanswered = self.has_unanswered or error.outcome_unknown
+        if step is Step.END and (
+            error.outcome_unknown or isinstance(error, (InvalidCoordinatorError, RequestTimedOutError, UnknownError))
+        ):
+            self.maybe_ended = True

@@ -17,7 +17,8 @@ from kafka.errors import (
 )
 from kafka.partitioner import RoundRobinPartitioner, murmur2
 from kafka.producer.arrow import SentColumns, takes_columns
-from kafka.producer.producer_batch import Delivered, Partition, ProducerBatch, Topic
+from kafka.producer.partition import Partition, Topic
+from kafka.producer.producer_batch import Delivered, ProducerBatch
 from kafka.protocol.produce import ProduceRequest
 from kafka.record import BatchBuilder
 from kafka.structs import TopicPartition

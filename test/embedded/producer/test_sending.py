@@ -464,10 +464,10 @@ def test_a_topic_that_was_idle_goes_on_with_its_sequence_numbers(make, broker, t
     """From 0 again, the broker would take the record for one that it has, and the future would succeed all the same."""
     producer = make(metadata_max_idle_ms=5000)
     first = producer.send(topic, b"first").get(WAIT)
-    state = producer._topics[topic]
+    state = producer._accumulator.topics[topic]
     state.used_at -= 10
     producer._driver.run(producer._core.client.refresh(producer._core.now() + WAIT), None, "refresh")
-    assert topic not in producer._topics
+    assert topic not in producer._accumulator.topics
     second = producer.send(topic, b"second").get(WAIT)
     assert (first.offset, second.offset) == (0, 1)
     assert [record.value for record in broker.records(topic)] == [b"first", b"second"]

@@ -71,7 +71,7 @@ def test_a_partition_that_has_lost_its_leader_is_chosen_no_more(make_producer):
     core, topic = prepared(make_producer, 1000)
     choices(core, topic, 1)
     without = set(range(0, 1000, 2))
-    producer = core.keeper()
+    producer = core.sender.keeper()
     for index in without:
         producer.cluster.leaders["events", index] = -1
     producer._driver.run(core.client.refresh(core.now() + 10))
@@ -81,7 +81,7 @@ def test_a_partition_that_has_lost_its_leader_is_chosen_no_more(make_producer):
 def test_partitions_that_are_added_are_chosen_at_once(make_producer):
     core, topic = prepared(make_producer, 1000)
     choices(core, topic, 1)
-    producer = core.keeper()
+    producer = core.sender.keeper()
     producer.cluster.topics["events"] = 2000
     producer._driver.run(core.client.refresh(core.now() + 10))
     assert any(index >= 1000 for index in choices(core, topic, 60))
@@ -93,7 +93,7 @@ def test_a_broker_that_takes_no_data_is_avoided_among_many_partitions_too(make_p
     silent = SimpleNamespace(stalled_since=core.now() - 0.45)
     for partition in topic.ordered[::2]:
         partition.sink = silent
-    core.keeper().rest(0.1)
+    core.sender.keeper().rest(0.1)
     found = choices(core, topic, 2000)
     for partition in topic.ordered[::2]:
         partition.sink = None

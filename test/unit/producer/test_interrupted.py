@@ -34,10 +34,9 @@ class Filled:
         core = SimpleNamespace(
             now=time.monotonic,
             keeper=lambda: None,
-            work_soon=lambda: None,
-            look_soon=lambda partition: None,
-            hurry_soon=lambda: None,
-            call_soon=lambda f, *args: f(*args),
+            work=lambda: None,
+            hurry_all=lambda: None,
+            call_soon=lambda f, *args: None,
             transactions=None,
         )
 
@@ -59,6 +58,7 @@ class Filled:
         calls._serializes, calls._places_keyless = False, True
         producer._core = core
         producer._accumulator = accumulator
+        producer._inside = accumulator.inside
         producer._lock = accumulator.lock
         producer._sticky = accumulator.sticky
         producer._topics = accumulator.topics
@@ -78,6 +78,7 @@ class Filled:
 
     def check(self):
         """Each record is where its future says, and all that is queued is accounted for."""
+        assert set(self.accumulator.unsettled()) == set(self.accumulator.incomplete)  # as the loop does, soon
         assert self.memory_lost() == 0
         queued = [batch for partition in self.topic.ordered for batch in partition.queue]
         assert set(queued) == set(self.accumulator.incomplete) == set(self.accumulator._fresh)
@@ -255,6 +256,7 @@ def test_no_memory_is_waited_for_inside():
     for filled, _ in every_line(prepare, lambda filled: filled.producer.send("t", b"", partition=0), send_inside):
         if filled.inside:
             seen += 1
+            filled.accumulator.unsettled()  # queues them, as the loop does, soon
             assert filled.accumulator.memory.free < 0
         filled.check()
     assert seen

@@ -135,6 +135,6 @@ def test_interceptors_see_the_error_of_a_record_that_is_refused(make_producer: A
 def test_interceptors_see_the_outcome_of_a_record_that_has_waited_for_metadata(make_producer: Any) -> None:
     watching = Watching()
     producer = make_producer(Cluster({"events": 1}), interceptors=[watching])
-    assert "events" not in producer._topics
+    assert "events" not in producer._accumulator.topics
     assert producer.send("events", b"x").get(10).offset == 0
     assert watching.seen[-1] == (0, 0, None)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kafka.errors import ClientClosedError, IllegalStateError, RecordTooLargeError
-from kafka.future import Future
 from kafka.partitioner import Murmur2Partitioner
 from kafka.producer.buffer_pool import Reservation
 from kafka.producer.producer_batch import ProducerBatch
@@ -28,9 +27,8 @@ class Filled:
         owner: Any = SimpleNamespace(
             now=time.monotonic,
             keeper=lambda: None,
-            work_soon=lambda: self.called.append("work"),
-            hurry_soon=lambda: self.called.append("hurry"),
-            look_soon=lambda partition: self.called.append(f"look {partition.index}"),
+            work=lambda: self.called.append("work"),
+            hurry_all=lambda: self.called.append("hurry"),
             call_soon=lambda f, *args: f(*args),
         )
         self.accumulator = RecordAccumulator(
@@ -49,14 +47,12 @@ class Filled:
         return self.accumulator.add(self.topic, where, (1, None, value, None))
 
     def reserve(self, value: bytes = VALUE, partition: int = 0) -> Reservation:
-        found = self.accumulator.reservation(self.topic, self.topic.partitions[partition], (1, None, value, None))
+        found = self.accumulator.reserve(self.topic, self.topic.partitions[partition], (1, None, value, None))
         self.accumulator.wait(found)
         return found
 
     def add_reserved(self, reservation: Reservation, value: bytes = VALUE, partition: int = 0) -> Any:
-        return self.accumulator.add_reserved(
-            reservation, self.topic, self.topic.partitions[partition], (1, None, value, None)
-        )
+        return self.accumulator.add(self.topic, self.topic.partitions[partition], (1, None, value, None), reservation)
 
 
 @pytest.fixture
@@ -98,7 +94,7 @@ def test_a_batch_holds_its_whole_size_until_it_is_closed_and_then_what_it_needs(
     assert place is not None
     memory = filled.accumulator.memory
     assert memory.free == 2000
-    filled.accumulator.close_for_sending(place[0])
+    filled.accumulator.close(place[0])
     assert 2000 < memory.free < 3000
     filled.accumulator.settled(place[0])
     assert memory.free == 3000
@@ -119,148 +115,70 @@ def done(waiting: list[Reservation]) -> list[bool]:
     return [one.ready.is_done for one in waiting]
 
 
-def test_memory_of_a_settled_batch_goes_to_the_oldest_call_and_those_whose_records_fit_into_its_batch() -> None:
-    filled = Filled(buffer_memory=1000)
-    first = filled.add(b"x" * 900, partition=1)
-    assert first is not None
-    waiting = [filled.reserve() for _ in range(5)]
-    filled.accumulator.settled(first[0])
-    assert done(waiting) == [True, True, False, False, False], "a third one may be too large by some bytes"
-    batch, _ = filled.add_reserved(waiting[0])
-    assert batch.share is not None
-    filled.called.clear()
-    assert filled.add_reserved(waiting[1]) == (batch, 1)
-    assert done(waiting) == [True, True, True, False, False], "there was room for it"
-    assert filled.called == []
-    assert filled.add_reserved(waiting[2]) == (batch, 2)
-    assert batch.share is None
-    assert filled.called == ["look 0"], "no call is expected any more"
-    assert batch.builder.limit == 1000
-    filled.accumulator.close_for_sending(batch)
-    filled.accumulator.settled(batch)
-    assert done(waiting) == [True] * 5
-    for one in waiting[3:]:
-        filled.accumulator.cancel(one)
-    assert filled.accumulator.memory.free == 1000
-
-
-def test_other_calls_take_no_room_from_those_that_were_woken_for_a_batch() -> None:
-    filled = Filled(buffer_memory=1000)
-    first = filled.add(b"x" * 900, partition=1)
-    assert first is not None
-    one, two = filled.reserve(), filled.reserve()
-    filled.accumulator.settled(first[0])
-    batch, _ = filled.add_reserved(one)
-    assert filled.add(b"x" * 200, partition=0) == (batch, 1), "there is room for both"
-    assert filled.add(partition=0) is None
-    assert filled.add_reserved(two) == (batch, 2)
-    assert filled.add(b"x" * 50, partition=0) == (batch, 3)
-
-
-@pytest.mark.parametrize("leaving", [0, 1])
-def test_a_call_that_is_cancelled_when_it_was_woken_leaves_its_room_to_the_others(leaving: int) -> None:
-    filled = Filled(buffer_memory=1000)
-    first = filled.add(b"x" * 900, partition=1)
-    assert first is not None
-    waiting = [filled.reserve() for _ in range(4)]
-    filled.accumulator.settled(first[0])
-    if leaving:
-        batch, _ = filled.add_reserved(waiting[0])
-        filled.accumulator.cancel(waiting[1])
-    else:
-        filled.accumulator.cancel(waiting[0])
-        batch, index = filled.add_reserved(waiting[1])
-        assert index == 0
-    assert done(waiting) == [True, True, True, False]
-    assert filled.add_reserved(waiting[2]) == (batch, 1)
-    assert done(waiting) == [True] * 4
-    filled.accumulator.cancel(waiting[3])
-    assert batch.share is None
-    assert batch.builder.limit == 1000
-    assert filled.add(b"x" * 200, partition=0) == (batch, 2)
-
-
-def test_when_all_calls_that_were_woken_are_cancelled_their_memory_is_free_again() -> None:
-    filled = Filled(buffer_memory=1000)
-    first = filled.add(b"x" * 900, partition=1)
-    assert first is not None
-    waiting = [filled.reserve() for _ in range(2)]
-    filled.accumulator.settled(first[0])
-    for one in waiting:
-        assert filled.accumulator.memory.free == 0
-        filled.accumulator.cancel(one)
-        filled.accumulator.cancel(one)
-    assert filled.accumulator.memory.free == 1000
-
-
-def test_a_batch_that_another_replaces_is_closed_when_the_calls_that_were_woken_for_it_have_added_theirs() -> None:
+def test_memory_of_settled_batches_goes_to_the_calls_that_wait_in_their_order() -> None:
     filled = Filled(buffer_memory=2000)
-    first = filled.add(b"x" * 900, partition=1)
-    second = filled.add(b"x" * 900, partition=2)
-    assert first is not None
-    assert second is not None
-    one, two = filled.reserve(), filled.reserve()
-    filled.accumulator.settled(first[0])
-    batch, _ = filled.add_reserved(one)
-    filled.accumulator.settled(second[0])
-    replacing, _ = filled.add(b"x" * 700, partition=0) or (None, None)
-    assert replacing is not batch
-    assert filled.topic.partitions[0].open is replacing
-    assert filled.accumulator.memory.free == 0
-    assert filled.add_reserved(two) == (batch, 1)
-    assert batch.share is None
-    assert 0 < filled.accumulator.memory.free == 2000 - 1000 - batch.builder.size
-    assert list(filled.topic.partitions[0].queue) == [batch, replacing]
+    held = [filled.add(b"x" * 900, partition=at) for at in (1, 2)]
+    waiting = [filled.reserve() for _ in range(5)]
+    for place in held:
+        assert place is not None
+        filled.accumulator.settled(place[0])
+    assert done(waiting) == [True, True, False, False, False]
+    batch, index = filled.add_reserved(waiting[0])
+    assert index == 0
+    assert filled.add_reserved(waiting[1]) == (batch, 1), "it is open by then"
+    assert done(waiting) == [True, True, True, False, False], "the memory that it did not need"
+    filled.accumulator.close(batch)
+    filled.accumulator.settled(batch)
+    assert done(waiting) == [True, True, True, True, False]
+    for one in waiting[2:]:
+        filled.accumulator.cancel(one)
+        filled.accumulator.cancel(one)
+    assert filled.accumulator.memory.free == 2000
 
 
-def test_a_call_that_was_woken_for_a_batch_that_is_closed_by_then_waits_in_its_place() -> None:
+def test_a_call_that_is_cancelled_when_its_memory_was_granted_passes_it_on() -> None:
     filled = Filled(buffer_memory=1000)
     first = filled.add(b"x" * 900, partition=1)
     assert first is not None
-    one, two, three = (filled.reserve() for _ in range(3))
+    one, two = filled.reserve(), filled.reserve()
     filled.accumulator.settled(first[0])
-    batch, _ = filled.add_reserved(one)
-    filled.accumulator.close_for_sending(batch)
-    assert filled.add_reserved(two) is None
-    filled.accumulator.wait_again(two, Future())
-    assert not two.ready.is_done
-    filled.accumulator.settled(batch)
-    assert two.ready.is_done, "it is the oldest again"
+    assert done([one, two]) == [True, False]
+    filled.accumulator.cancel(one)
+    assert done([one, two]) == [True, True]
     assert filled.add_reserved(two)[1] == 0
-    assert three.ready.is_done
+    assert filled.accumulator.memory.free == 0
 
 
-def test_a_record_that_is_larger_than_its_room_waits_for_a_batch_that_it_opens() -> None:
+def test_memory_that_closing_a_full_batch_frees_leaves_a_call_that_was_granted_its_own() -> None:
+    filled = Filled(buffer_memory=2000)
+    full = filled.add(b"x" * 700)
+    other = filled.add(b"x" * 900, partition=1)
+    assert full is not None
+    assert other is not None
+    record = (1, None, b"x" * 900, None)
+    one = filled.accumulator.reserve(filled.topic, None, record)
+    filled.accumulator.wait(one)
+    two = filled.reserve(b"x" * 150)
+    filled.accumulator.settled(other[0])
+    assert done([one, two]) == [True, False]
+    place = filled.accumulator.add(filled.topic, None, record, one)
+    assert place is not None
+    assert place[0] is not full[0]
+    assert filled.accumulator.memory.free >= 0
+    assert not two.ready.is_done, "what the full batch did not need is not enough"
+
+
+def test_a_pause_refuses_a_call_whose_memory_was_granted() -> None:
     filled = Filled(buffer_memory=1000)
     first = filled.add(b"x" * 900, partition=1)
     assert first is not None
-    one, two = filled.reserve(b"x" * 450), filled.reserve(b"x" * 453)
+    one = filled.reserve()
     filled.accumulator.settled(first[0])
-    batch, _ = filled.add_reserved(one, b"x" * 450)
-    assert two.ready.is_done
-    where = filled.topic.partitions[0]
-    record = (10 * 365 * 86_400_000, None, b"x" * 453, [("header", b"x" * 20)])
-    assert filled.accumulator.add_reserved(two, filled.topic, where, record) is None
-    filled.accumulator.wait_again(two, Future())
-    assert not two.ready.is_done
-    filled.accumulator.close_for_sending(batch)
-    filled.accumulator.settled(batch)
-    assert filled.accumulator.add_reserved(two, filled.topic, where, record)[1] == 0
-
-
-def test_a_pause_closes_a_batch_that_calls_were_woken_for_too() -> None:
-    filled = Filled(buffer_memory=1000)
-    first = filled.add(b"x" * 900, partition=1)
-    assert first is not None
-    one, two = filled.reserve(), filled.reserve()
-    filled.accumulator.settled(first[0])
-    batch, _ = filled.add_reserved(one)
     filled.accumulator.pause(IllegalStateError("not now"))
     with pytest.raises(IllegalStateError, match="not now"):
-        filled.add_reserved(two)
-    filled.accumulator.cancel(two)
-    assert batch.share is None
-    assert filled.accumulator.memory.free == 1000 - batch.builder.size
+        filled.add_reserved(one)
+    filled.accumulator.cancel(one)
+    assert filled.accumulator.memory.free == 1000
 
 
 @pytest.mark.parametrize(("size", "limit"), [(3500, "buffer_memory"), (6000, "max_request_size")])
@@ -304,17 +222,6 @@ def test_a_topic_that_returns_continues_its_sequence_numbers(filled: Filled) -> 
     assert len(again.ordered) == 4
 
 
-def test_batches_sent_again_return_to_the_head_of_the_queue(filled: Filled) -> None:
-    for _ in range(4):
-        filled.add(partition=0)
-    partition = filled.topic.partitions[0]
-    first, second = partition.queue
-    partition.queue.popleft()
-    partition.queue.popleft()
-    filled.accumulator.put_back(partition, [first, second])
-    assert list(partition.queue) == [first, second]
-
-
 def test_formats_before_kafka_0_11_fill_batches_too() -> None:
     filled = Filled()
     filled.accumulator.magic = 1
@@ -345,6 +252,8 @@ def test_the_keys_that_a_topic_remembers_are_bounded():
 
 
 ADDS: dict[str, Any] = {
+    "try_append": lambda filled: filled.accumulator.try_append("t", None, VALUE, 1),
+    "try_append with a key": lambda filled: filled.accumulator.try_append("t", b"k", VALUE, 1),
     "add": lambda filled: filled.add(),
     "add to a partition": lambda filled: filled.add(partition=0),
     "extend": lambda filled: filled.accumulator.extend(filled.topic, [VALUE], 0, 1),

@@ -1,4 +1,4 @@
-"""kafka.producer.sender: order, retries, sequence numbers, and errors that are true about what is written."""
+"""Partitions, sender and sinks: order, retries, sequence numbers, and errors that are true about what is written."""
 
 from __future__ import annotations
 
@@ -259,29 +259,16 @@ def test_a_partition_whose_leader_moves_is_sent_to_the_new_one(make_producer: An
     assert len(cluster.brokers[1].asked("Produce")) == 1
 
 
-def test_a_batch_waits_for_records_of_calls_that_were_woken_for_it(make_producer: Any) -> None:
-    cluster = Cluster({"events": 1})
-    producer = make_producer(cluster, linger_ms=0)
+def test_each_batch_is_given_up_at_its_own_time(make_producer: Any) -> None:
+    cluster = Cluster({"events": 2})
+    cluster.leaders = {("events", 0): -1, ("events", 1): -1}
+    producer = make_producer(cluster, delivery_timeout_ms=3000, request_timeout_ms=1000, linger_ms=0)
     producer.partitions_for("events")
-    core = producer.core
-    topic = core.accumulator.topics["events"]
-    batch, _ = core.accumulator.add(topic, topic.partitions[0], (1, None, b"x", None))
-    batch.share = object()
-    producer.rest(0.005)
-    assert not sent(cluster)
-    batch.share = None
-    core.look_soon(topic.partitions[0])
-    producer.rest(0.001)
-    assert sent(cluster) == [Sent(-1, -1, 1)]
-
-
-def test_a_call_that_was_woken_and_does_not_come_delays_a_batch_by_milliseconds_only(make_producer: Any) -> None:
-    cluster = Cluster({"events": 1})
-    producer = make_producer(cluster, linger_ms=0)
-    producer.partitions_for("events")
-    core = producer.core
-    topic = core.accumulator.topics["events"]
-    batch, _ = core.accumulator.add(topic, topic.partitions[0], (1, None, b"x", None))
-    batch.share = object()
-    producer.rest(0.02)
-    assert sent(cluster) == [Sent(-1, -1, 1)]
+    began = cluster.now
+    ended: list[float] = []
+    for partition in range(2):
+        producer.send("events", b"x", partition=partition).add_errback(lambda _: ended.append(cluster.now - began))
+        producer.rest(1.0)
+    producer.rest(3.0)
+    assert ended == [pytest.approx(3.0), pytest.approx(4.0)]
+    assert not producer.core.accumulator.unsettled()

@@ -110,9 +110,9 @@ def test_a_topic_in_constant_use_is_never_forgotten(make_producer, many):
             producer.send_many("events", [b"x"]).get(1)
         else:
             producer.send("events", b"x").get(1)
-        topic = topic or producer._topics["events"]
+        topic = topic or producer._accumulator.topics["events"]
         producer.rest(0.25)
-        assert producer._topics.get("events") is topic
+        assert producer._accumulator.topics.get("events") is topic
     assert len(cluster.asked("Metadata")) > 10
 
 

@@ -9,16 +9,16 @@ from kafka.errors import for_code
 from kafka.producer.transaction_protocol import (
     Meaning,
     Step,
+    Transaction,
     Who,
     add_offsets_request,
     add_partitions_request,
     commit_offsets_request,
     end_request,
+    error_of,
     init_request,
-    may_have_happened,
     meaning_of,
     meaning_of_lost_record,
-    worst_of_partitions,
 )
 from kafka.protocol.transaction import AddPartitionsToTxnResponse
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
@@ -52,7 +52,9 @@ TABLE = {
 
 @pytest.mark.parametrize("code", TABLE)
 def test_codes_at_each_step(code):
-    assert tuple(meaning_of(for_code(code)(), step) for step in Step) == TABLE[code]
+    error = for_code(code)()
+    assert tuple(meaning_of(error, step) for step in (Step.INIT, Step.ADD, Step.OFFSETS, Step.END)) == TABLE[code]
+    assert meaning_of(error, Step.ADD_GROUP) is meaning_of(error, Step.OFFSETS)
 
 
 @pytest.mark.parametrize(
@@ -72,10 +74,22 @@ def test_records_that_are_lost():
     assert meaning_of_lost_record(for_code(45)()) is M.ABORT
 
 
+def noted(error, step=Step.END):
+    transaction = Transaction(0.0, is_v2=False)
+    transaction.note(error, step)
+    return transaction
+
+
 def test_a_coordinator_that_loses_its_office_may_have_written():
-    assert all(may_have_happened(for_code(code)()) for code in (-1, 7, 15, 16))
-    assert may_have_happened(errors.KafkaConnectionError("x"))
-    assert not any(may_have_happened(for_code(code)()) for code in (14, 47, 48, 51, 90))
+    assert all(noted(for_code(code)()).maybe_ended for code in (-1, 7, 15, 16))
+    assert noted(errors.KafkaConnectionError("x")).maybe_ended
+    assert not any(noted(for_code(code)()).maybe_ended for code in (14, 47, 48, 51, 90))
+    assert not noted(for_code(16)(), Step.ADD).maybe_ended
+
+
+def test_a_request_without_an_answer_may_still_arrive():
+    assert noted(errors.KafkaConnectionError("x"), Step.ADD).has_unanswered
+    assert not noted(for_code(16)(), Step.ADD).has_unanswered
 
 
 WHO = Who("id", 7, 3)
@@ -119,7 +133,7 @@ def test_an_error_that_stays_goes_before_one_that_passes_and_the_spared_say_noth
         )
         results = [partition(partition_index=at, partition_error_code=code) for at, code in enumerate(codes)]
         found = [topic(name="t", results_by_partition=results)]
-        return worst_of_partitions(AddPartitionsToTxnResponse[3](results_by_topic_v3_and_below=found))
+        return error_of(AddPartitionsToTxnResponse[3](results_by_topic_v3_and_below=found))
 
     assert reply(0, 0) is None
     assert isinstance(reply(55, 3), errors.UnknownTopicOrPartitionError)
