@@ -45,41 +45,30 @@ class Heartbeat:
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = {
-        "group_id": None,
+        "group_id": None,  # without effect, as retry_backoff_ms: kafka-python's heartbeat has them
         "heartbeat_interval_ms": 3000,
         "session_timeout_ms": 30000,
         "max_poll_interval_ms": 300000,
         "retry_backoff_ms": 100,
     }
 
-    def __init__(
-        self,
-        *,
-        heartbeat_interval_ms: float = 3000,
-        session_timeout_ms: float = 30000,
-        max_poll_interval_ms: float = 300000,
-        clock: Clock = SYSTEM_CLOCK,
-        group_id: str | None = None,
-        retry_backoff_ms: float = 100,
-    ) -> None:
-        self.config: dict[str, Any] = {  # the last two have no effect: kafka-python's heartbeat has them
-            "heartbeat_interval_ms": heartbeat_interval_ms,
-            "session_timeout_ms": session_timeout_ms,
-            "max_poll_interval_ms": max_poll_interval_ms,
-            "group_id": group_id,
-            "retry_backoff_ms": retry_backoff_ms,
-        }
-        if heartbeat_interval_ms >= session_timeout_ms:
+    def __init__(self, *, clock: Clock = SYSTEM_CLOCK, **configs: Any) -> None:
+        for option in configs:
+            if option not in Heartbeat.DEFAULT_CONFIG:
+                raise KafkaConfigurationError(f"Heartbeat has no option {option!r}", option=option)
+        self.config = config = {**Heartbeat.DEFAULT_CONFIG, **self.DEFAULT_CONFIG, **configs}
+        interval, timeout = config["heartbeat_interval_ms"], config["session_timeout_ms"]
+        if interval >= timeout:
             raise KafkaConfigurationError(
-                f"heartbeat_interval_ms ({heartbeat_interval_ms}) must be less than session_timeout_ms "
-                f"({session_timeout_ms}), and should be at most a third of it",
+                f"heartbeat_interval_ms ({interval}) must be less than session_timeout_ms ({timeout}), and should be "
+                "at most a third of it",
                 option="heartbeat_interval_ms",
             )
-        self.interval = heartbeat_interval_ms / 1000
+        self.interval = interval / 1000
         """Seconds between heartbeats."""
-        self.timeout = session_timeout_ms / 1000
+        self.timeout = timeout / 1000
         """Seconds without a heartbeat after which the coordinator removes the member."""
-        self.poll_interval = max_poll_interval_ms / 1000
+        self.poll_interval = config["max_poll_interval_ms"] / 1000
         """The longest time between two calls of poll(), in seconds."""
         self._clock = clock
         self.last_send = self.last_receive = self.last_failure = _NEVER

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from threading import get_ident
 from typing import TYPE_CHECKING
 
-from kafka._runtime.timers import Backoff
 from kafka.errors import IllegalStateError
 from kafka.future import Future
 from kafka.producer.lost_records import LostRecords
@@ -54,9 +53,7 @@ class Sender:
         self.request_timeout = config.seconds("request_timeout_ms")
         self.max_in_flight: int = config["max_in_flight_requests_per_connection"]
         self.compression = config["compression_type"], config["compression_level"]
-        self.backoff = Backoff(
-            config.seconds("retry_backoff_ms"), config.seconds("retry_backoff_max_ms"), self.loop.rng
-        )
+        self.backoff = client.backoff
         self.metrics: ProducerMetrics | None = None
         self.on_settled: Callable[[ProducerBatch, Delivered | BaseException], object] | None = None
         """Called with each batch that is written or given up."""

@@ -64,8 +64,7 @@ class CoordinatorClient:
         self.client = client
         self._waited_for: str | None = None
         self._loop = client.loop
-        limit = config.seconds("retry_backoff_max_ms")
-        self._backoff = Backoff(config.seconds("retry_backoff_ms"), limit, self._loop.rng)
+        self._backoff = client.backoff
         self._short = Backoff(_SOON, config.seconds("retry_backoff_ms"), self._loop.rng)
 
     async def request(

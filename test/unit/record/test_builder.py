@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -271,6 +272,13 @@ class Interrupted(Exception):
 
 def interrupt_at(step: int, call: Callable[[], object]) -> bool:
     """Run a call and raise before the step-th instruction of the builder's module; whether it got that far."""
+    # In a thread of its own: an exception raised between the instructions that end a handler leaves the handled one
+    # behind as the context of whatever its thread raises later.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(_interrupt_at, step, call).result()
+
+
+def _interrupt_at(step: int, call: Callable[[], object]) -> bool:
     left = step
 
     def trace(frame: FrameType, event: str, _arg: object) -> Any:
@@ -285,14 +293,13 @@ def interrupt_at(step: int, call: Callable[[], object]) -> bool:
                 raise Interrupted
         return trace
 
-    before = sys.gettrace()
     sys.settrace(trace)
     try:
         call()
     except Interrupted:
         return True
     finally:
-        sys.settrace(before)
+        sys.settrace(None)
     return False
 
 
