@@ -57,7 +57,8 @@ class Heartbeat:
             if option not in Heartbeat.DEFAULT_CONFIG:
                 raise KafkaConfigurationError(f"Heartbeat has no option {option!r}", option=option)
         self.config = config = {**Heartbeat.DEFAULT_CONFIG, **self.DEFAULT_CONFIG, **configs}
-        interval, timeout = config["heartbeat_interval_ms"], config["session_timeout_ms"]
+        interval: float = config["heartbeat_interval_ms"]
+        timeout: float = config["session_timeout_ms"]
         if interval >= timeout:
             raise KafkaConfigurationError(
                 f"heartbeat_interval_ms ({interval}) must be less than session_timeout_ms ({timeout}), and should be "
@@ -68,7 +69,7 @@ class Heartbeat:
         """Seconds between heartbeats."""
         self.timeout = timeout / 1000
         """Seconds without a heartbeat after which the coordinator removes the member."""
-        self.poll_interval = config["max_poll_interval_ms"] / 1000
+        self.poll_interval: float = config["max_poll_interval_ms"] / 1000
         """The longest time between two calls of poll(), in seconds."""
         self._clock = clock
         self.last_send = self.last_receive = self.last_failure = _NEVER
