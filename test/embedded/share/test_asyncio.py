@@ -131,6 +131,21 @@ def test_stop_ends_a_poll_and_an_iteration(broker: Broker) -> None:
     run(main)
 
 
+def test_a_fetch_that_waits_at_the_broker_does_not_keep_stop_from_leaving_the_group(broker: Broker) -> None:
+    async def main() -> None:
+        one = consumer(broker, fetch_max_wait_ms=30_000)
+        await one.start()
+        polling = asyncio.create_task(one.poll(60_000))
+        await until(lambda: fetches(broker) > 0)
+        polling.cancel()
+        await asyncio.wait({polling})
+        await one.stop(timeout=4)
+        heartbeats = [seen.request for seen in broker.requests if seen.name == "ShareGroupHeartbeat"]
+        assert heartbeats[-1].member_epoch == -1
+
+    run(main)
+
+
 def test_a_cancelled_worker_releases_its_record(broker: Broker) -> None:
     async def main() -> None:
         broker.append("jobs", "a")
