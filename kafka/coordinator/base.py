@@ -239,7 +239,7 @@ class BaseCoordinator(CoordinatorFinder):
         if error is not None:
             raise error
         while (call := self.rendezvous.take()) is not None:
-            await call.run(self.application)
+            await call.run(self.application, self.loop)
 
     def take_error(self) -> KafkaError | None:
         """Return an error for the application to raise, once."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
@@ -11,14 +13,16 @@ import pytest
 
 from kafka._runtime.application import complete
 from kafka.consumer import KafkaConsumer
+from kafka.coordinator.states import MemberState
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
 from test.unit.producer.test_interrupted import interrupted
 
-_CODE = ("kafka/coordinator/", "kafka/consumer/core.py")
+UNKNOWN_MEMBER = 25
+_CODE = ("kafka/coordinator/", "kafka/consumer/core.py", "kafka/future.py")
 
 
 def press() -> None:
-    raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 def interrupted_at_each_line(
@@ -91,3 +95,34 @@ def test_automatic_commits_continue_whenever_ctrl_c_comes(cluster: Cluster, make
             rest(consumer, 1)
             consumer.poll(timeout_ms=100)
         assert cluster.committed == {T0: 10, T1: 0}
+
+
+def joined(consumer: KafkaConsumer) -> None:
+    """Have an assignment wait for the application."""
+    consumer.poll(timeout_ms=0)
+    rest(consumer, 1)
+
+
+def removed(consumer: KafkaConsumer) -> None:
+    """Have the loss of all partitions wait for the application."""
+    consumer.poll(timeout_ms=1000)
+    rest(consumer, 1.5)
+
+
+@pytest.mark.parametrize("come_to", [joined, removed])
+def test_a_rebalance_continues_whenever_ctrl_c_comes(
+    cluster: Cluster, make: MakeConsumer, come_to: Callable[[KafkaConsumer], None]
+) -> None:
+    cluster.fill(10)
+
+    def waits(at: int) -> KafkaConsumer:
+        consumer = make("t", group_id=f"g{at}", enable_auto_commit=False, heartbeat_interval_ms=1000)
+        if come_to is removed:
+            cluster.script["Heartbeat"] = deque([UNKNOWN_MEMBER])
+        come_to(consumer)
+        assert consumer._core.check_group().rendezvous  # type: ignore[union-attr]
+        return consumer
+
+    for consumer in interrupted_at_each_line(waits, serve):
+        assert len(read(consumer, 10)) == 10
+        assert consumer._core.check_group().state is MemberState.STABLE  # type: ignore[union-attr]
