@@ -138,7 +138,7 @@ def test_the_names_on_a_page_about_the_code_exist(page: str) -> None:
         name = word.removesuffix("()")
         if re.fullmatch(r"[A-Z]\w*\.\w+", name):
             owner, attribute = name.split(".")
-            exists = owner in classes and hasattr(classes[owner], attribute)
+            exists = owner in classes and (hasattr(classes[owner], attribute) or f"self.{attribute} = " in around)
         elif name.startswith("test"):
             exists = (ROOT / name).exists() or any((ROOT / "test").rglob(name))
         elif re.fullmatch(r"\w+", name):
