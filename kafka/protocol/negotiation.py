@@ -50,7 +50,7 @@ class ApiVersions(Mapping[int, tuple[int, int]]):
         """Finalized features (KIP-584): name -> lowest and highest level."""
         self._release = release
         self._newest: dict[int, int] = {}  # API key -> newest version of both sides
-        # The same by class of request, for those that are not bound to a version: to look for that makes an error.
+        # The same by class, where requests of the class are not bound to a version: to look for that makes an error.
         self._newest_of: dict[type, int] = {}
 
     @classmethod
