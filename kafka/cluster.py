@@ -48,7 +48,7 @@ class ClusterMetadata(Metadata):
     >>> cluster.bootstrap_brokers()[0].host
     'b1'
     >>> cluster.topics(), cluster.partitions_for_topic("events"), cluster.ttl()
-    (set(), None, 0)
+    (set(), None, 0.0)
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = part_of_defaults(

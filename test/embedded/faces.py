@@ -92,7 +92,9 @@ class Loop:
             raise ClientClosedError(*error.args) from error
 
     def close(self) -> None:
-        """End the loop; what is left of tasks is an error."""
+        """End the loop; what is left of tasks is an error. No error if it has ended."""
+        if self._loop.is_closed():
+            return
         left = self.run(lambda: [task for task in asyncio.all_tasks() if task is not asyncio.current_task()])
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

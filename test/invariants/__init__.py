@@ -81,7 +81,7 @@ class Checker:
     def __init__(self, clients: Clients, record: Record) -> None:
         self._clients = clients
         self._record = record
-        self._peers: dict[int, Peer | None] = {}
+        self._peers: dict[int, Peer] = {}
         self._connecting = Connecting(record.report)
         self._rules = (
             Repetitions(record.report),
@@ -98,7 +98,6 @@ class Checker:
         """A client has connected."""
         peer = self._clients.peer(connection.host, connection.port)
         if peer is not None:
-            self._peers[connection.number] = peer
             self._connecting.opened(peer, connection)
 
     def closed(self, connection: Connection) -> None:
@@ -127,13 +126,15 @@ class Checker:
             rule.answered(peer, call, request, reply)
 
     def _peer(self, call: Call) -> Peer | None:
+        # Looked up with the first request: a connection is accepted before its client knows its own address.
         connection = call.connection
         peer = self._peers.get(connection.number)
-        if peer is None and connection.software_name == "purekafka":
-            # In another process, or behind a proxy: its options are not known.
-            peer = self._peers[connection.number] = self._clients.peer(connection.host, connection.port) or Peer(
-                f"client {call.client_id!r}"
-            )
+        if peer is None:
+            peer = self._clients.peer(connection.host, connection.port)
+            if peer is None and connection.software_name == "purekafka":
+                peer = Peer(f"client {call.client_id!r}")  # of another process, or behind a proxy: without options
+            if peer is not None:
+                self._peers[connection.number] = peer
         return peer
 
     def _rules_of(self, api_key: int) -> tuple[Any, ...]:

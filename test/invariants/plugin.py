@@ -96,14 +96,24 @@ def _check_leftovers(before: set[threading.Thread], files: dict[str, str], clien
 
 def _left(threads: set[threading.Thread], files: dict[str, str]) -> list[object]:
     left: list[object] = [
-        thread for thread in threading.enumerate() if thread not in threads and not thread.name.startswith(_SHARED)
+        thread
+        for thread in threading.enumerate()
+        if thread not in threads and not thread.name.startswith(_SHARED) and not _is_spark(thread)
     ]
     opened = [(int(name), what) for name, what in _open_files().items() if files.get(name) != what]
     return left + sorted(what for number, what in opened if not (what.startswith("socket:") and _is_shared(number)))
 
 
+def _is_spark(thread: threading.Thread) -> bool:
+    """Whether a thread serves calls of Spark's JVM, whose session lives longer than a test."""
+    target = getattr(thread, "_target", None)
+    return type(getattr(target, "__self__", None)).__module__.startswith("py4j.")
+
+
 def _is_shared(number: int) -> bool:
     """Whether a socket is that of a broker or a client that several tests share, which may open others at any time."""
+    if "py4j.clientserver" in sys.modules:  # Spark's session opens and closes connections to its JVM when it likes
+        return True
     try:
         with socket.socket(fileno=os.dup(number)) as sock:
             if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 GROUPS, PARTITIONS = 1000, 100
 
 
+@pytest.mark.alone
 def test_the_lag_of_1000_groups_and_100_partitions_takes_under_3_s_and_100_mb():
     """The time is CPU time of the client and the broker together, and so is the memory."""
     offsets = {("events", number): 0 for number in range(PARTITIONS)}

@@ -44,6 +44,7 @@ def test_c1_help_version_and_completion_take_100_ms(words: list[str]) -> None:
     assert spent < max(0.1, 6 * bare), f"{spent * 1000:.0f} ms, Python alone {bare * 1000:.0f} ms"
 
 
+@pytest.mark.alone
 def test_c1_a_list_of_topics_takes_300_ms(broker: Broker) -> None:
     words = ["-m", "kafka", "topics", "list", "-b", broker.bootstrap_servers]
     spent = cpu(words)

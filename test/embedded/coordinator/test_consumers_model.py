@@ -159,7 +159,7 @@ class World:
                 "group_id": "g",
                 "auto_offset_reset": "earliest",
                 "max_poll_records": 5,
-                "max_poll_interval_ms": 400,
+                "max_poll_interval_ms": 1500,
                 "auto_commit_interval_ms": 20,
                 "request_timeout_ms": 1500,
                 "retry_backoff_ms": 20,

@@ -335,8 +335,8 @@ def test_a_topic_that_does_not_come_is_a_timeout(make, broker):
         producer.send("nowhere", b"x")
 
 
-def test_a_topic_is_created_by_sending(make, broker):
-    assert make().send("made-by-sending", b"x").get(WAIT).offset == 0
+def test_a_topic_is_created_by_sending(make, topic):
+    assert make().send(topic + "-new", b"x").get(WAIT).offset == 0
 
 
 def test_partitions_for(make, broker, topic):

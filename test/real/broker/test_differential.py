@@ -49,6 +49,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
         yield "127.0.0.1", broker.port()
 
 
+@pytest.mark.breaks_invariant("leftovers", reason="the broker of the module opens its files when they are first used")
 @pytest.mark.parametrize(
     "script",
     [*scripts_admin.SCRIPTS, *scripts_records.SCRIPTS, *scripts_groups.SCRIPTS],
