@@ -383,8 +383,17 @@ class ConsumerCore:
     # Changes of metadata…
 
     async def _topology_changed(self) -> None:
+        try:
+            self._seen_topology = self.client.cluster.topology
+            await self._follow_topology()
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C, or a cancelled task: the next call looks again
+            self.look_again()
+            raise
+
+    async def _follow_topology(self) -> None:
         cluster, subscription = self.client.cluster, self.subscription
-        self._seen_topology = cluster.topology
         for topic, code in cluster.topology.errors.items():
             error = for_code(code)
             if topic not in subscription.wanted_topics:
