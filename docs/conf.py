@@ -43,7 +43,7 @@ nitpick_ignore_regex = [
     # Parameters of types, and types of the core that appear in signatures which applications do not call.
     (
         "py:class",
-        r"(.*\.)?(FutureProduceResult|ProducerBatch)|(.*\.)?_?[A-Z]|[KVT]_co|(.*\.)?(Future|Request|Response)T|Self",
+        r"(.*\.)?(FutureProduceResult|ProducerBatch)|(.*\.)?_?[A-Z]|[KVT]_co|(.*\.)?(Future|Record|Request|Response)T|Self",
     ),
     ("py:.*", r"kafka\.(_core|_runtime|net)\..*"),
     # Messages of the protocol, which the reference lists by their APIs, and their structs.

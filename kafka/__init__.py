@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kafka import record as record
     from kafka import sasl as sasl
     from kafka import serializer as serializer
+    from kafka import share as share
     from kafka import structs as structs
     from kafka import util as util
     from kafka import vendor as vendor
@@ -63,6 +64,9 @@ if TYPE_CHECKING:
     from kafka.serializer import Deserializer as Deserializer
     from kafka.serializer import JsonSerializer as JsonSerializer
     from kafka.serializer import Serializer as Serializer
+    from kafka.share import AcknowledgeType as AcknowledgeType
+    from kafka.share import KafkaShareConsumer as KafkaShareConsumer
+    from kafka.share import ShareRecord as ShareRecord
     from kafka.structs import ConsumerGroupMetadata as ConsumerGroupMetadata
     from kafka.structs import OffsetAndMetadata as OffsetAndMetadata
     from kafka.structs import SubscriptionPattern as SubscriptionPattern
@@ -72,6 +76,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives.
 _EXPORTS = {
+    "AcknowledgeType": "kafka.share.acknowledgements",
     "BrokerConnection": "kafka.conn",
     "ConsumerGroupMetadata": "kafka.structs",
     "ConsumerRebalanceListener": "kafka.consumer",
@@ -82,10 +87,12 @@ _EXPORTS = {
     "KafkaAdminClient": "kafka.admin",
     "KafkaConsumer": "kafka.consumer",
     "KafkaProducer": "kafka.producer",
+    "KafkaShareConsumer": "kafka.share.consumer",
     "KafkaClient": "kafka.client_async",
     "OffsetAndMetadata": "kafka.structs",
     "OffsetSpec": "kafka.admin.offsets",
     "Serializer": "kafka.serializer",
+    "ShareRecord": "kafka.share.record",
     "SubscriptionPattern": "kafka.structs",
     "TopicPartition": "kafka.structs",
     "TopicPartitionReplica": "kafka.structs",
@@ -111,12 +118,15 @@ _OTHER_OWNERS = ("kafka_python-", "kafka_python_ng-")
 _ELSEWHERE = {
     "AIOKafkaConsumer": "kafka.aio.AIOKafkaConsumer",
     "AIOKafkaProducer": "kafka.aio.AIOKafkaProducer",
+    "AIOKafkaShareConsumer": "kafka.aio.AIOKafkaShareConsumer",
     "Consumer": "kafka.KafkaConsumer",
     "Producer": "kafka.KafkaProducer",
+    "ShareConsumer": "kafka.KafkaShareConsumer",
 }
 
 __all__ = [
     "__version__",
+    "AcknowledgeType",
     "BrokerConnection",
     "ConsumerGroupMetadata",
     "ConsumerRebalanceListener",
@@ -129,6 +139,7 @@ __all__ = [
     "KafkaClient",
     "KafkaConsumer",
     "KafkaProducer",
+    "KafkaShareConsumer",
     "KeyedProducer",
     "MultiProcessConsumer",
     "Murmur2Partitioner",
@@ -136,6 +147,7 @@ __all__ = [
     "OffsetSpec",
     "RoundRobinPartitioner",
     "Serializer",
+    "ShareRecord",
     "SimpleClient",
     "SimpleConsumer",
     "SimpleProducer",

@@ -41,6 +41,10 @@ __all__ = [
     "ConsumerOptions",
     "AIOBytesConsumerOptions",
     "AIOConsumerOptions",
+    "BytesShareConsumerOptions",
+    "ShareConsumerOptions",
+    "AIOBytesShareConsumerOptions",
+    "AIOShareConsumerOptions",
 ]
 
 
@@ -509,6 +513,75 @@ class AIOBytesConsumerOptions(_ConsumerOptions, _AIOTokens, total=False):
 
 class AIOConsumerOptions(AIOBytesConsumerOptions, total=False):
     """Options of `AIOKafkaConsumer`."""
+
+    key_deserializer: Callable[[bytes], Any] | Deserializes[Any] | None
+    """Turns the bytes of keys into objects. None: bytes."""
+    value_deserializer: Callable[[bytes], Any] | Deserializes[Any] | None
+    """Turns the bytes of values into objects. None: bytes."""
+    deserializer_class: Callable[[bytes], Any] | Deserializes[Any] | None
+    """The same as value_deserializer."""
+
+
+class _ShareConsumerOptions(_FaceOptions, total=False):
+    """Options of share consumers."""
+
+    default_api_timeout_ms: float
+    """How long a call with a parameter timeout_ms may block if it is not given. At least request_timeout_ms."""
+    allow_auto_create_topics: bool
+    """Whether reading or writing an unknown topic may create it, if the brokers allow it. Lookups create no topic."""
+    client_rack: str
+    """The rack where this client runs: it reads from a replica in that rack, and assignors receive it."""
+    rack_id: str
+    """The same as client_rack."""
+    group_id: str | None
+    """The group to join, and to commit offsets for. None: neither."""
+    max_poll_interval_ms: float
+    """A member that does not call poll() for this time leaves the group until its next poll()."""
+    share_acknowledgement_mode: Literal["implicit", "explicit"]
+    """With implicit, each poll() of a share consumer accepts the records that the poll() before has returned; with
+    explicit, the application calls acknowledge() for each record."""
+    share_acquire_mode: Literal["batch_optimized", "record_limit"]
+    """How many records a share consumer acquires at once: whole batches until there are max_poll_records
+    (batch_optimized), or at most max_poll_records, from one broker after another (record_limit)."""
+    max_poll_records: int
+    """The most records that poll() returns at once."""
+    consumer_timeout_ms: float
+    """Iteration ends when no record arrives for this time. -1 is the older spelling of inf."""
+    fetch_min_bytes: int
+    """Brokers delay a fetch response until they have this much data, or until fetch_max_wait_ms."""
+    fetch_max_wait_ms: int
+    """How long brokers may delay a fetch response."""
+    fetch_wait_max_ms: int
+    """The same as fetch_max_wait_ms."""
+    fetch_max_bytes: int
+    """The most that one fetch response should hold. A larger first record is returned all the same."""
+    max_decompressed_bytes: int
+    """A batch that is larger than this after decompression is refused as corrupt."""
+    check_crcs: bool
+    """Whether the checksum of each batch is checked."""
+
+
+class BytesShareConsumerOptions(_ShareConsumerOptions, _Tokens, total=False):
+    """Options of a `KafkaShareConsumer` without deserializers."""
+
+
+class ShareConsumerOptions(BytesShareConsumerOptions, total=False):
+    """Options of `KafkaShareConsumer`."""
+
+    key_deserializer: Callable[[bytes], Any] | Deserializes[Any] | None
+    """Turns the bytes of keys into objects. None: bytes."""
+    value_deserializer: Callable[[bytes], Any] | Deserializes[Any] | None
+    """Turns the bytes of values into objects. None: bytes."""
+    deserializer_class: Callable[[bytes], Any] | Deserializes[Any] | None
+    """The same as value_deserializer."""
+
+
+class AIOBytesShareConsumerOptions(_ShareConsumerOptions, _AIOTokens, total=False):
+    """Options of an `AIOKafkaShareConsumer` without deserializers."""
+
+
+class AIOShareConsumerOptions(AIOBytesShareConsumerOptions, total=False):
+    """Options of `AIOKafkaShareConsumer`."""
 
     key_deserializer: Callable[[bytes], Any] | Deserializes[Any] | None
     """Turns the bytes of keys into objects. None: bytes."""

@@ -61,7 +61,7 @@ IMPORTS: Final = {
     "TypedDict": "typing",
 }
 
-ALL: Final = frozenset({"producer", "consumer", "admin", "client", "connection"})
+ALL: Final = frozenset({"producer", "consumer", "share", "admin", "client", "connection"})
 CLIENTS: Final = ALL - {"connection"}
 FACES: Final = CLIENTS - {"client"}
 _ASYNCIO_ONLY: Final = frozenset({"max_poll_records", "client_rack"})
@@ -94,6 +94,19 @@ CLASSES: Final = (
         "Options of an `AIOKafkaConsumer` without deserializers.",
     ),
     ("AIOConsumerOptions", "AIOBytesConsumerOptions", "Options of `AIOKafkaConsumer`."),
+    ("_ShareConsumerOptions", "_FaceOptions", "Options of share consumers."),
+    (
+        "BytesShareConsumerOptions",
+        "_ShareConsumerOptions, _Tokens",
+        "Options of a `KafkaShareConsumer` without deserializers.",
+    ),
+    ("ShareConsumerOptions", "BytesShareConsumerOptions", "Options of `KafkaShareConsumer`."),
+    (
+        "AIOBytesShareConsumerOptions",
+        "_ShareConsumerOptions, _AIOTokens",
+        "Options of an `AIOKafkaShareConsumer` without deserializers.",
+    ),
+    ("AIOShareConsumerOptions", "AIOBytesShareConsumerOptions", "Options of `AIOKafkaShareConsumer`."),
 )
 # The class that declares what one kind of client has alone.
 _DECLARES: Final = {
@@ -102,6 +115,7 @@ _DECLARES: Final = {
     "connection": "ConnectionOptions",
     "consumer": "_ConsumerOptions",
     "producer": "_ProducerOptions",
+    "share": "_ShareConsumerOptions",
 }
 # The options that asyncio's clients have besides, or with another type.
 OF_ASYNCIO: Final = {
@@ -120,9 +134,9 @@ def home(option: Option) -> list[str]:
     if name == _TOKENS:
         return ["_Tokens", "_AIOTokens"]
     if name in _DESERIALIZERS:
-        return ["ConsumerOptions", "AIOConsumerOptions"]
+        return ["ConsumerOptions", "AIOConsumerOptions", "ShareConsumerOptions", "AIOShareConsumerOptions"]
     if name in _ASYNCIO_ONLY:
-        return ["BytesConsumerOptions"]
+        return ["BytesConsumerOptions", "_ShareConsumerOptions"]
     for found, where in ((ALL, "_AllOptions"), (CLIENTS, "_ClusterOptions"), (FACES, "_FaceOptions")):
         if kinds >= found:
             return [where, *(_DECLARES[kind] for kind in _DECLARES if kind in kinds - found)]

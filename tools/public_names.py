@@ -58,6 +58,7 @@ PUBLIC: Final = (
     "kafka.producer.kafka",
     "kafka.protocol*",
     "kafka.record",
+    "kafka.share",
     "kafka.record.columns",
     "kafka.record.default_records",
     "kafka.record.legacy_records",

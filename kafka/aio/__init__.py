@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kafka.aio.cluster import Cluster as Cluster
     from kafka.aio.consumer import AIOKafkaConsumer as AIOKafkaConsumer
     from kafka.aio.producer import AIOKafkaProducer as AIOKafkaProducer
+    from kafka.aio.share_consumer import AIOKafkaShareConsumer as AIOKafkaShareConsumer
     from kafka.aio.structs import ConsumerRecord as ConsumerRecord
     from kafka.errors import ConsumerStoppedError as ConsumerStoppedError
     from kafka.errors import IllegalOperation as IllegalOperation
@@ -33,6 +34,7 @@ _EXPORTS = {
     "AIOKafkaClient": "kafka.aio.client",
     "AIOKafkaConsumer": "kafka.aio.consumer",
     "AIOKafkaProducer": "kafka.aio.producer",
+    "AIOKafkaShareConsumer": "kafka.aio.share_consumer",
     "Cluster": "kafka.aio.cluster",
     "ConsumerRebalanceListener": "kafka.aio.abc",
     "ConsumerRecord": "kafka.aio.structs",
@@ -48,6 +50,7 @@ __all__ = [
     "AIOKafkaClient",
     "AIOKafkaConsumer",
     "AIOKafkaProducer",
+    "AIOKafkaShareConsumer",
     "Cluster",
     "ConsumerRebalanceListener",
     "ConsumerRecord",

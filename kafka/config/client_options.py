@@ -314,7 +314,7 @@ CLIENT_OPTIONS: Final = (
     ),
     Option(
         "client_rack",
-        frozenset({"consumer"}),
+        frozenset({"consumer", "share"}),
         "",
         Text(optional=False, sent=True),
         "The rack where this client runs: it reads from a replica in that rack, and assignors receive it.",
@@ -354,6 +354,7 @@ CLIENT_OPTIONS: Final = (
         defaults={
             "producer": "producer",
             "consumer": "consumer",
+            "share": "consumer-share",
             "admin": "admin-client",
         },
     ),

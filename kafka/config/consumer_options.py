@@ -11,6 +11,8 @@ from kafka.config.option import Lazy, Option
 __all__ = ["CONSUMER_OPTIONS"]
 
 _CONSUMER: Final = frozenset({"consumer"})
+_SHARE: Final = frozenset({"share"})
+_BOTH: Final = _CONSUMER | _SHARE
 
 
 def _is_deserializer(value: object) -> bool:
@@ -26,10 +28,10 @@ _DESERIALIZER: Final = Custom(
 )
 
 CONSUMER_OPTIONS: Final = (
-    Option("key_deserializer", _CONSUMER, None, _DESERIALIZER, "Turns the bytes of keys into objects. None: bytes."),
+    Option("key_deserializer", _BOTH, None, _DESERIALIZER, "Turns the bytes of keys into objects. None: bytes."),
     Option(
         "value_deserializer",
-        _CONSUMER,
+        _BOTH,
         None,
         _DESERIALIZER,
         "Turns the bytes of values into objects. None: bytes.",
@@ -38,7 +40,7 @@ CONSUMER_OPTIONS: Final = (
     # Groups
     Option(
         "group_id",
-        _CONSUMER,
+        _BOTH,
         None,
         Text(sent=True),
         "The group to join, and to commit offsets for. None: neither.",
@@ -98,7 +100,7 @@ CONSUMER_OPTIONS: Final = (
     ),
     Option(
         "max_poll_interval_ms",
-        _CONSUMER,
+        _BOTH,
         300000,
         Number(least=1, most=INT32, finite=True),
         "A member that does not call poll() for this time leaves the group until its next poll().",
@@ -128,6 +130,25 @@ CONSUMER_OPTIONS: Final = (
         Flag(),
         "Whether a pattern leaves out internal topics such as __consumer_offsets.",
     ),
+    # Share groups
+    Option(
+        "share_acknowledgement_mode",
+        _SHARE,
+        "implicit",
+        Choice(("implicit", "explicit")),
+        "With implicit, each poll() of a share consumer accepts the records that the poll() before has returned; with "
+        "explicit, the application calls acknowledge() for each record.",
+        since="4.2",
+    ),
+    Option(
+        "share_acquire_mode",
+        _SHARE,
+        "batch_optimized",
+        Choice(("batch_optimized", "record_limit")),
+        "How many records a share consumer acquires at once: whole batches until there are max_poll_records "
+        "(batch_optimized), or at most max_poll_records, from one broker after another (record_limit).",
+        since="4.2",
+    ),
     # Fetching
     Option(
         "auto_offset_reset",
@@ -144,24 +165,24 @@ CONSUMER_OPTIONS: Final = (
         "Whether to return records of open and aborted transactions (read_uncommitted), or of committed ones only.",
         since="0.11",
     ),
-    Option("max_poll_records", _CONSUMER, 500, Whole(least=1), "The most records that poll() returns at once."),
+    Option("max_poll_records", _BOTH, 500, Whole(least=1), "The most records that poll() returns at once."),
     Option(
         "consumer_timeout_ms",
-        _CONSUMER,
+        _BOTH,
         math.inf,
         Number(least=-1),
         "Iteration ends when no record arrives for this time. -1 is the older spelling of inf.",
     ),
     Option(
         "fetch_min_bytes",
-        _CONSUMER,
+        _BOTH,
         1,
         Whole(most=INT32),
         "Brokers delay a fetch response until they have this much data, or until fetch_max_wait_ms.",
     ),
     Option(
         "fetch_max_wait_ms",
-        _CONSUMER,
+        _BOTH,
         500,
         Whole(most=INT32),
         "How long brokers may delay a fetch response.",
@@ -169,7 +190,7 @@ CONSUMER_OPTIONS: Final = (
     ),
     Option(
         "fetch_max_bytes",
-        _CONSUMER,
+        _BOTH,
         52428800,
         Whole(most=INT32),
         "The most that one fetch response should hold. A larger first record is returned all the same.",
@@ -192,14 +213,14 @@ CONSUMER_OPTIONS: Final = (
     ),
     Option(
         "max_decompressed_bytes",
-        _CONSUMER,
+        _BOTH,
         268435456,
         Whole(least=1),
         "A batch that is larger than this after decompression is refused as corrupt.",
     ),
     Option(
         "check_crcs",
-        _CONSUMER,
+        _BOTH,
         True,
         Flag(),
         "Whether the checksum of each batch is checked.",

@@ -13,11 +13,12 @@ __all__ = ["CLASSES", "FACES", "LINKS", "NETWORK", "Lazy", "Option"]
 CLASSES: Final[dict[str, str]] = {
     "producer": "KafkaProducer",
     "consumer": "KafkaConsumer",
+    "share": "KafkaShareConsumer",
     "admin": "KafkaAdminClient",
     "client": "KafkaClient",
     "connection": "BrokerConnection",
 }
-FACES: Final = frozenset({"producer", "consumer", "admin"})
+FACES: Final = frozenset({"producer", "consumer", "share", "admin"})
 NETWORK: Final = FACES | {"client"}
 LINKS: Final = NETWORK | {"connection"}
 

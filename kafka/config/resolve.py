@@ -28,6 +28,15 @@ _HISTORIC: Final = {
 }
 
 
+# Options of consumers that are configurations of a share group, which administrators set.
+_OF_SHARE_GROUPS: Final = {
+    "auto_offset_reset": "share.auto.offset.reset",
+    "heartbeat_interval_ms": "share.heartbeat.interval.ms",
+    "isolation_level": "share.isolation.level",
+    "session_timeout_ms": "share.session.timeout.ms",
+}
+
+
 class Config(MutableMapping[str, Any]):
     """A complete configuration of one kind of object: every option with a checked value.
 
@@ -276,6 +285,8 @@ def _find(kind: str, spelling: str) -> Option:
         return option
     if option is not None:
         sentence = f"{CLASSES[kind]} has no option {spelling!r}: it is an option of {_takers(option)}"
+        if kind == "share" and option.name in _OF_SHARE_GROUPS:
+            sentence += f"; a share group has the configuration {_OF_SHARE_GROUPS[option.name]} instead"
     elif advice := _advice_for(str(spelling)):
         sentence = f"{CLASSES[kind]} has no option {spelling!r}, which librdkafka has; here it is: {advice}"
     else:

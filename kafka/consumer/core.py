@@ -360,7 +360,8 @@ class ConsumerCore:
 
     async def _wait(self, future: Future[None], deadline: float, only: Only) -> bool:
         """Wait until there may be something to do; False at the deadline."""
-        self.loop.check_usable()
+        if self.loop.closed:
+            self.loop.check_usable()
         if self.loop.time() >= deadline:
             # poll(0) in a loop must not keep the network from the interpreter: make a pass here.
             await self.application.turn()
@@ -375,7 +376,8 @@ class ConsumerCore:
         finally:
             if only is not None:
                 fetcher.awaited.remove(only)
-        self.loop.check_usable()
+        if self.loop.closed:
+            self.loop.check_usable()
         return True
 
     # Changes of metadata…

@@ -116,12 +116,12 @@ class ReaderSettings(NamedTuple):
         with_headers = any(bound is not None and not bound.plain for bound in (key, value))
         return cls(
             check_crcs=config["check_crcs"],
-            read_committed=config["isolation_level"] == "read_committed",
+            read_committed=config.get("isolation_level") == "read_committed",
             max_batch_bytes=config["max_decompressed_bytes"],
             key_deserializer=_per_topic(key, with_headers=with_headers),
             value_deserializer=_per_topic(value, with_headers=with_headers),
             with_headers=with_headers,
-            skip_double_compressed=config["skip_double_compressed_messages"],
+            skip_double_compressed=config.get("skip_double_compressed_messages", False),
             record_type=record_type,
         )
 

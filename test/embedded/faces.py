@@ -1,9 +1,10 @@
 """One way to use both faces: asyncio clients that are called like the synchronous ones, from the thread of a test.
 
 `Loop` runs an event loop in a thread. `AIOConsumer` has the calls of `KafkaConsumer`, `AIOProducer` those of
-`KafkaProducer`: each runs on the loop, while the calling thread waits. User code runs where an asyncio program has it:
-callbacks of futures, interceptors, serializers on the loop; a rebalance listener in another thread and in the context
-in which the client has called it, so that it may call the client too.
+`KafkaProducer`, `AIOShareConsumer` those of `KafkaShareConsumer`: each runs on the loop, while the calling thread
+waits. User code runs where an asyncio program has it: callbacks of futures, interceptors, serializers on the loop; a
+rebalance listener in another thread and in the context in which the client has called it, so that it may call the
+client too.
 
 What the faces do differently by contract stands here, once: options whose defaults are aiokafka's get the synchronous
 ones; a record that is refused, and a topic's error, come out of `send()` and are put into the future; errors that
@@ -24,8 +25,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from kafka import KafkaConsumer, KafkaProducer
-from kafka.aio import AIOKafkaConsumer, AIOKafkaProducer
+from kafka import KafkaConsumer, KafkaProducer, KafkaShareConsumer
+from kafka.aio import AIOKafkaConsumer, AIOKafkaProducer, AIOKafkaShareConsumer
 from kafka.errors import (
     BrokerResponseError,
     ClientClosedError,
@@ -261,6 +262,38 @@ class AIOConsumer(_Client):
             raise StopIteration from None
 
 
+class AIOShareConsumer(_Client):
+    """`AIOKafkaShareConsumer`, called like a `KafkaShareConsumer`."""
+
+    kind = AIOKafkaShareConsumer
+    defaults = _differing(KafkaShareConsumer, AIOKafkaShareConsumer)
+
+    def wakeup(self) -> None:
+        """End a call; from any thread, also while another one waits."""
+        self.client.wakeup()
+
+    def crash(self) -> None:
+        """End without a word to the cluster."""
+
+        async def end() -> None:
+            core = self.client._core
+            core.client.shut_down()
+            await core.application.close(1.0)
+            self.client._stopped()
+
+        self._run.run(end)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._run.run(self.client.__aiter__)
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return self._run.run(self.client.__anext__)
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+
 class Sent(Outcome):
     """The future of a record."""
 
@@ -430,7 +463,11 @@ def face(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         package = request.module.__package__ + "."
         for name, module in tuple(sys.modules.items()):
             if name.startswith(package):
-                for kind, other in ((KafkaConsumer, AIOConsumer), (KafkaProducer, AIOProducer)):
+                for kind, other in (
+                    (KafkaConsumer, AIOConsumer),
+                    (KafkaProducer, AIOProducer),
+                    (KafkaShareConsumer, AIOShareConsumer),
+                ):
                     if getattr(module, kind.__name__, None) is kind:
                         monkeypatch.setattr(module, kind.__name__, other)
     yield chosen

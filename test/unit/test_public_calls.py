@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, KafkaShareConsumer
 from kafka.admin.client import AdminCalls
-from kafka.aio import AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer
+from kafka.aio import AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer, AIOKafkaShareConsumer
 from kafka.consumer.calls import ConsumerCalls
 from kafka.producer.common_calls import CommonCalls
+from kafka.share.calls import ShareConsumerCalls
 
 # The two faces of each client, and the class of the calls that wait.
 CLIENTS: dict[str, tuple[type, type, type]] = {
     "producer": (KafkaProducer, AIOKafkaProducer, CommonCalls),
     "consumer": (KafkaConsumer, AIOKafkaConsumer, ConsumerCalls),
+    "share": (KafkaShareConsumer, AIOKafkaShareConsumer, ShareConsumerCalls),
     "admin": (KafkaAdminClient, AIOKafkaAdminClient, AdminCalls),
 }
 
@@ -39,6 +41,7 @@ OF_EACH_FACE: dict[str, dict[str, str]] = {
         "seek_to_end": "form: as seek_to_beginning",
         "subscription": "form: without a subscription kafka-python returns None, aiokafka an empty set",
     },
+    "share": {"close": "life: it waits in the thread, or is another name of stop()"},
     "admin": {"close": "life: it waits in the thread, or is another name of stop()"},
 }
 

@@ -158,10 +158,10 @@ def test_an_unknown_option_names_the_nearest_known_one():
 
 def test_an_option_of_another_class_names_that_class():
     assert refused("producer", "group_id", group_id="g") == (
-        "KafkaProducer has no option 'group_id': it is an option of KafkaConsumer"
+        "KafkaProducer has no option 'group_id': it is an option of KafkaConsumer and KafkaShareConsumer"
     )
     assert refused("admin", "fetch_min_byte", fetch_min_byte=1).endswith(
-        "did you mean 'fetch_min_bytes'? It is an option of KafkaConsumer"
+        "did you mean 'fetch_min_bytes'? It is an option of KafkaConsumer and KafkaShareConsumer"
     )
 
 

@@ -1,0 +1,266 @@
+"""A member of a share group (KIP-932): heartbeats bring its partitions, and nothing is revoked.
+
+Several members may have the same partition, so a member takes each assignment as it comes. Brokers deliver records to
+it, and take its acknowledgements, whether or not it is in the group at that time: after the coordinator removed a
+member it joins again under the same id, and keeps the records that it has. Runs on the client's loop.
+"""
+
+from __future__ import annotations
+
+import logging
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID, uuid4
+
+from kafka._runtime.tasks import Event
+from kafka._text import printable
+from kafka.coordinator.lookup import COMMITS, CoordinatorFinder
+from kafka.errors import (
+    FencedMemberEpochError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+    UnknownMemberIdError,
+    UnsupportedVersionError,
+    for_code,
+)
+from kafka.protocol.share import ShareGroupHeartbeatRequest
+
+if TYPE_CHECKING:
+    from kafka._core.client import Client
+    from kafka._runtime.application import Application
+    from kafka._runtime.tasks import Task
+    from kafka.config import Config
+    from kafka.protocol.share import ShareGroupHeartbeatResponse
+
+__all__ = ["ShareGroupMember", "share_groups_unsupported"]
+
+log = logging.getLogger(__name__)
+
+_JOIN: Final = 0
+_LEAVE: Final = -1
+# Seconds between heartbeats until the coordinator says otherwise: Kafka's group.share.heartbeat.interval.ms.
+_INTERVAL: Final = 5.0
+
+
+def share_groups_unsupported(error: KafkaError) -> UnsupportedVersionError:
+    """Return the error for brokers without share groups."""
+    return UnsupportedVersionError(
+        "share groups need brokers of Kafka 4.2, or of 4.1 with the feature share.version=1 "
+        f"(kafka-features.sh upgrade --feature share.version=1): {error}"
+    )
+
+
+class ShareGroupMember(CoordinatorFinder):
+    """One member, with the id that it has for its life."""
+
+    def __init__(
+        self, client: Client, config: Config, application: Application | None, on_change: Callable[[], object]
+    ) -> None:
+        super().__init__(client, config, application)
+        self.member_id = urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
+        self.epoch = _JOIN
+        self.assigned: dict[UUID, frozenset[int]] = {}
+        """The partitions to read, by the id of their topic."""
+        self.error: KafkaError | None = None
+        """Why it cannot be a member, for the application to raise, once."""
+        self.on_heartbeat: Callable[[float], object] | None = None
+        """Called with the seconds that each heartbeat took."""
+        self._on_change = on_change
+        self._rack: str | None = config["client_rack"] or None
+        self._poll_interval = config.seconds("max_poll_interval_ms")
+        self._interval = _INTERVAL
+        self._topics: frozenset[str] = frozenset()
+        self._sent_topics: frozenset[str] | None = None
+        self._changed = Event()
+        self._task: Task[Any] | None = None
+        self._leaving: Task[Any] | None = None
+        self._failures = 0
+        self._may_be_member = False
+        """Whether the coordinator may have it as a member."""
+        self._polls = 0
+        self._polled_at = 0.0
+
+    # Calls of the application…
+
+    def began_poll(self) -> None:
+        """Record that the application waits in poll(). From its thread."""
+        self._polls += 1
+        self._polled_at = self.loop.time()
+
+    def ended_poll(self) -> None:
+        """Record that the wait has ended."""
+        self._polls -= 1
+        self._polled_at = self.loop.time()
+
+    def subscribe(self, topics: frozenset[str]) -> None:
+        """Be a member that reads these topics; with none, leave the group."""
+        if topics != self._topics:
+            self._topics = topics
+            self._changed.set()
+        if not topics:
+            if self._task is not None:
+                self._leaving = self.loop.spawn_logged(self.leave(self.loop.time() + self.request_timeout), "leave")
+        elif self._task is None or self._task.is_done:
+            self._task = self.loop.spawn_logged(self._run(), "share group heartbeats")
+
+    def needs(self, topics: frozenset[str]) -> bool:
+        """Return whether `subscribe` is to be called: something is new, or an error has ended the heartbeats."""
+        return topics != self._topics or self._task is None or self._task.is_done or self._is_stuck
+
+    @property
+    def is_member(self) -> bool:
+        """Whether the coordinator has it as a member."""
+        return self.epoch > _JOIN
+
+    @property
+    def _is_stuck(self) -> bool:
+        return not self._polls and self.loop.time() - self._polled_at > self._poll_interval
+
+    # Heartbeats…
+
+    async def _run(self) -> None:
+        if self._leaving is not None and not self._leaving.is_done:
+            await self._leaving  # what unsubscribe() has begun
+        while True:
+            try:
+                await self._heartbeat_loop()
+            except KafkaError as error:  # noqa: PERF203 - each pass waits for the network
+                if not await self._recover(error):
+                    return
+            else:
+                return
+
+    async def _heartbeat_loop(self) -> None:
+        """Send heartbeats when they are due or the subscription has changed; until one fails, or no poll() comes."""
+        await self.find_coordinator()
+        while not self._is_stuck:
+            self._changed.clear()
+            await self._beat()
+            self.waiting_for = None
+            timer = self.loop.call_later(self._interval, self._changed.set)
+            try:
+                await self._changed.wait()
+            finally:
+                timer.cancel()
+        log.warning(
+            "Group %s: poll() was not called for max_poll_interval_ms (%.0f ms), so this member leaves the group until "
+            "it is. Acknowledgements of the records that it has are still sent",
+            self.group_id,
+            self._poll_interval * 1000,
+        )
+        await self._leave(None)
+
+    async def _beat(self) -> None:
+        topics, epoch = self._topics, self.epoch
+        request = ShareGroupHeartbeatRequest(
+            group_id=self.group_id,
+            member_id=self.member_id,
+            member_epoch=epoch,
+            rack_id=self._rack if epoch == _JOIN else None,
+            subscribed_topic_names=None if topics == self._sent_topics else sorted(topics),
+        )
+        sent = self.loop.time()
+        self._may_be_member = True
+        response = await self.ask(request, COMMITS)
+        if self.on_heartbeat is not None:
+            self.on_heartbeat(self.loop.time() - sent)
+        if response.error_code:
+            raise for_code(response.error_code)(response.error_message or "the coordinator refused a heartbeat")
+        self._failures = 0
+        self._sent_topics = topics
+        self._take(response)
+
+    def _take(self, response: ShareGroupHeartbeatResponse) -> None:
+        if self.epoch == _JOIN:
+            log.info(
+                "Group %s: member %s joined the share group, epoch %d",
+                self.group_id,
+                self.member_id,
+                response.member_epoch,
+            )
+        self.epoch = response.member_epoch
+        if response.heartbeat_interval_ms > 0:
+            self._interval = response.heartbeat_interval_ms / 1000
+        if response.assignment is not None:
+            entries = response.assignment.topic_partitions
+            self.assigned = {entry.topic_id: frozenset(entry.partitions) for entry in entries}
+            self._on_change()
+
+    # Errors…
+
+    async def _recover(self, error: KafkaError) -> bool:
+        """Prepare another attempt; False after a fatal error."""
+        self._sent_topics = None  # the broker may not have received them
+        if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError)):
+            log.warning(
+                "Group %s: the coordinator removed member %s from the group, it joins again: %s",
+                self.group_id,
+                printable(self.member_id),
+                error,
+            )
+            self._forget()
+            if not self._failures:
+                self._failures += 1
+                return True
+        elif isinstance(error, TopicAuthorizationFailedError):
+            self.error = error  # a grant may come
+            self._on_change()
+        elif not error.retriable:
+            self.error = share_groups_unsupported(error) if isinstance(error, UnsupportedVersionError) else error
+            self.waiting_for = str(self.error)
+            self._forget()
+            return False
+        else:
+            self.coordinator_dead(error)
+        await self.back_off(error, self._failures)
+        self._failures += 1
+        return True
+
+    def _forget(self) -> None:
+        """Be no member, and read nothing."""
+        self.epoch, self.assigned, self._sent_topics = _JOIN, {}, None
+        self._may_be_member = False
+        self._on_change()
+
+    # Leaving…
+
+    async def leave(self, deadline: float | None) -> None:
+        """Leave the group, for good or until `subscribe`."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+        await self._leave(deadline)
+
+    async def _leave(self, deadline: float | None) -> None:
+        known = self._may_be_member
+        self._forget()
+        if not known or self.coordinator_id is None:
+            return
+        request = ShareGroupHeartbeatRequest(
+            group_id=self.group_id, member_id=self.member_id, member_epoch=_LEAVE, subscribed_topic_names=None
+        )
+        timeout = None if deadline is None else max(0.0, deadline - self.loop.time())
+        try:
+            response = await self.ask(request, COMMITS, timeout)
+            if response.error_code:
+                raise for_code(response.error_code)(response.error_message)
+        except KafkaError as error:
+            log.info(
+                "Group %s: that member %s leaves was not confirmed; its session ends: %s",
+                self.group_id,
+                self.member_id,
+                error,
+            )
+
+    def health(self) -> dict[str, Any]:
+        """Return the member's state as plain values."""
+        return {
+            "group_id": self.group_id,
+            "protocol": "share",
+            "member_id": self.member_id,
+            "epoch": self.epoch,
+            "state": "in the group" if self.is_member else "not in the group",
+            "coordinator": self.coordinator_id,
+            "waiting_for": self.waiting_for,
+        }

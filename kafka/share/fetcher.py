@@ -1,0 +1,610 @@
+"""Acquires records from the leaders of the assigned partitions, and brings acknowledgements to them.
+
+Runs on the client's loop; only `arrivals`, `errors` and `results` are read by the application's thread or task. Each
+broker gets one request at a time, because the requests of a share session are numbered. Records are acquired only while
+the application waits in a poll: the locks of records that no call takes would run out. A fetch therefore waits at
+the broker no longer than the poll will. With share_acquire_mode='record_limit' one broker is asked at a time, so that
+no more records are acquired than one poll returns.
+
+Acknowledgements go with the next fetch if there is one for their partition, otherwise with a ShareAcknowledge.
+Acknowledgements for a session that has ended fail with the reason: the broker has released the records, or will.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafka._core.attempts import pause_after
+from kafka._core.client import FETCH
+from kafka._text import printable
+from kafka.coordinator.share_group_member import share_groups_unsupported
+from kafka.errors import (
+    ClientClosedError,
+    Code,
+    CorruptRecordError,
+    FixNeededError,
+    KafkaConnectionError,
+    KafkaError,
+    ShareSessionNotFoundError,
+    TopicAuthorizationFailedError,
+    UnknownError,
+    UnsupportedVersionError,
+    for_code,
+)
+from kafka.protocol.share import ShareAcknowledgeRequest, ShareFetchRequest
+from kafka.share.acknowledgements import Acknowledgements, acknowledged_ranges
+from kafka.share.acquired_records import AcquiredRange, AcquiredRecords
+from kafka.share.session import CLOSING, Place, ShareSession
+from kafka.structs import BrokerMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka._core.client import Client
+    from kafka._runtime.tasks import Task
+    from kafka.config import Config
+    from kafka.consumer.fetch_response import ReaderSettings
+    from kafka.coordinator.share_group_member import ShareGroupMember
+    from kafka.protocol.share import ShareAcknowledgeResponse, ShareFetchResponse
+    from kafka.share.metrics import ShareFetchMetrics
+
+__all__ = ["AcknowledgementResult", "ShareFetcher"]
+
+log = logging.getLogger(__name__)
+
+_RECORD_LIMIT: Final = 1
+_RECORD_LIMIT_SINCE: Final = 2
+# A fetch is answered this much before the poll ends that waits for it, in seconds: else its records wait for the next.
+_MARGIN: Final = 0.01
+# For how long after a poll(0) its one fetch may still be sent, in seconds.
+_LATE: Final = 0.1
+# Codes of a partition after which its leader is looked up; 6 and 74 name the new one.
+_LEADER_MOVED: Final = frozenset({Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH})
+
+
+class AcknowledgementResult(NamedTuple):
+    """What became of acknowledgements of one partition."""
+
+    partition: TopicPartition
+    offsets: frozenset[int]
+    error: KafkaError | None
+
+
+class _Node:
+    """One broker: its session, and what waits to be sent to it."""
+
+    __slots__ = ("asked_in", "failures", "fetched_at", "fetching", "node_id", "retry_at", "session", "task", "waiting")
+
+    def __init__(self, node_id: int) -> None:
+        self.node_id = node_id
+        self.session = ShareSession()
+        self.waiting: list[Acknowledgements] = []
+        self.task: Task[object] | None = None
+        self.fetching = False
+        self.fetched_at = -math.inf
+        self.asked_in = 0
+        """The number of the poll that it was asked for last."""
+        self.retry_at = 0.0
+        self.failures = 0
+
+
+class ShareFetcher:
+    """The share sessions of one consumer."""
+
+    def __init__(
+        self,
+        client: Client,
+        config: Config,
+        member: ShareGroupMember,
+        reading: ReaderSettings,
+        on_event: Callable[[], object],
+    ) -> None:
+        self.arrivals: deque[AcquiredRecords] = deque()
+        """Records that were acquired and not taken; the application empties it."""
+        self.errors: deque[KafkaError] = deque(maxlen=16)
+        """For the application to raise."""
+        self.results: deque[AcknowledgementResult] = deque()
+        """What became of acknowledgements, for the application's callback."""
+        self.lock_timeout: float | None = None
+        """Seconds that a member has a record, as of the last response."""
+        self.metrics: ShareFetchMetrics | None = None
+        self._client = client
+        self._cluster = client.cluster
+        self._loop = client.loop
+        self._group_id: str = config["group_id"]
+        self._member = member
+        self._reading = reading
+        self._on_event = on_event
+        self._backoff = client.backoff
+        self._max_wait_ms: int = config["fetch_max_wait_ms"]
+        self._min_bytes: int = config["fetch_min_bytes"]
+        self._max_bytes: int = config["fetch_max_bytes"]
+        self._max_records: int = config["max_poll_records"]
+        self._exactly = config["share_acquire_mode"] == "record_limit"
+        self._nodes: dict[int, _Node] = {}
+        self._by_node: dict[int, list[Place]] = {}
+        self._names: dict[Place, TopicPartition] = {}
+        self._not_before: dict[Place, float] = {}
+        self._failures: dict[Place, int] = {}
+        self._topics: frozenset[str] = frozenset()
+        self._poll = 0
+        self._wanted_until = -math.inf
+        self._refreshing = False
+        self._closed = False
+        self._timers: set[float] = set()
+        self._cluster.add_listener(lambda _cluster: self.look())
+
+    # Calls of the application…
+
+    def subscribe(self, topics: frozenset[str]) -> None:
+        """Read these topics: know where their partitions are."""
+        self._topics = topics
+        self._cluster.set_topics(topics)
+        self.look()
+
+    def begin(self, until: float, acknowledgements: Iterable[Acknowledgements]) -> None:
+        """Acquire records for a poll that waits until a time, and send these acknowledgements."""
+        self._poll += 1
+        self._wanted_until = until
+        self._enter(acknowledgements)
+        self._pump()
+
+    def rest(self) -> None:
+        """Acquire nothing more: the poll has returned."""
+        self._wanted_until = -math.inf
+
+    def send(self, acknowledgements: Iterable[Acknowledgements]) -> None:
+        """Send acknowledgements now."""
+        self._enter(acknowledgements)
+        self._pump()
+
+    def _enter(self, acknowledgements: Iterable[Acknowledgements]) -> None:
+        for entry in acknowledgements:
+            if self._closed:
+                self._resolve(entry, ClientClosedError("The consumer was closed."))
+            else:
+                self._node(entry.node_id).waiting.append(entry)
+
+    def _node(self, node_id: int) -> _Node:
+        node = self._nodes.get(node_id)
+        if node is None:
+            node = self._nodes[node_id] = _Node(node_id)
+        return node
+
+    # Which partitions are read from which broker…
+
+    def look(self) -> None:
+        """Compare the assignment with the metadata, as one of them has changed."""
+        if self._closed:
+            return
+        by_node: dict[int, list[Place]] = {}
+        self._names = {}
+        is_unknown = False
+        for topic_id, numbers in self._member.assigned.items():
+            name = self._cluster.topic_name_for_id(topic_id)
+            if name is None or name not in self._topics:
+                is_unknown = is_unknown or name is None
+                continue
+            for number in sorted(numbers):
+                place, partition = (topic_id, number), TopicPartition(name, number)
+                leader = self._cluster.leader_for_partition(partition)
+                self._names[place] = partition
+                if leader is None or leader < 0:
+                    is_unknown = True
+                else:
+                    by_node.setdefault(leader, []).append(place)
+        self._by_node = by_node
+        if is_unknown:
+            self._refresh()
+        self._on_event()
+        self._pump()
+
+    def _refresh(self) -> None:
+        """Ask for metadata, after a pause."""
+        if not self._refreshing:
+            self._refreshing = True
+            self._loop.call_later(self._backoff.delay(1), self._request_metadata)
+
+    def _request_metadata(self) -> None:
+        self._refreshing = False
+        if not self._closed:
+            self._cluster.request_update()
+
+    @property
+    def assigned(self) -> dict[TopicPartition, int | None]:
+        """The partitions that are read, with their leaders."""
+        leaders = {place: node_id for node_id, places in self._by_node.items() for place in places}
+        return {partition: leaders.get(place) for place, partition in self._names.items()}
+
+    # Choosing the next request…
+
+    def _pump(self) -> None:
+        if self._closed:
+            return
+        for node_id in self._by_node:
+            self._node(node_id)
+        for node in sorted(self._nodes.values(), key=lambda node: node.fetched_at):
+            if node.task is None and self._has_work(node):
+                node.task = self._loop.spawn_logged(self._serve(node), f"share session with broker {node.node_id}")
+                node.task.add_both(lambda _, node=node: self._served(node))
+
+    def _served(self, node: _Node) -> None:
+        node.task = None
+        node.fetching = False
+        self._pump()
+
+    def _has_work(self, node: _Node) -> bool:
+        if node.waiting and not node.session.is_open:
+            return True
+        now = self._loop.time()
+        if node.retry_at > now:
+            if node.waiting or self._wants(node, now):
+                self._pump_at(node.retry_at)
+            return False
+        return bool(node.waiting) or self._wants(node, now)
+
+    def _wants(self, node: _Node, now: float) -> bool:
+        """Whether a poll waits for records that this broker may have."""
+        if self.arrivals or not self._fetchable(node, now):
+            return False
+        if node.asked_in == self._poll:
+            if self._wanted_until - now <= _MARGIN:
+                return False
+        elif now > self._wanted_until + _LATE:
+            return False
+        if not self._exactly:
+            return True
+        return not any(other.fetching for other in self._nodes.values() if other is not node)
+
+    def _fetchable(self, node: _Node, now: float) -> list[Place]:
+        """Return the partitions to read from a broker."""
+        places = self._by_node.get(node.node_id, [])
+        if self._not_before:
+            waiting = [place for place in places if self._not_before.get(place, 0.0) > now]
+            if waiting:
+                self._pump_at(min(self._not_before[place] for place in waiting))
+                return [place for place in places if place not in waiting]
+        return places
+
+    def _pump_at(self, when: float) -> None:
+        if when not in self._timers and self._wanted_until > when:
+            self._timers.add(when)
+
+            def due() -> None:
+                self._timers.discard(when)
+                self._pump()
+
+            self._loop.call_at(when, due)
+
+    async def _serve(self, node: _Node) -> None:
+        """Send one request to a broker, and take the response."""
+        if node.waiting and not node.session.is_open:
+            error = ShareSessionNotFoundError(
+                f"the share session with broker {node.node_id} has ended, and the broker has released the records"
+            )
+            self._finish(node.waiting, error)
+            node.waiting = []
+            return
+        now = self._loop.time()
+        wants, places = self._wants(node, now), self._fetchable(node, now)
+        if not wants and not node.waiting:
+            return
+        sent, node.waiting = node.waiting, []
+        with_fetch = wants and all(
+            entry.deadline is None and not entry.renews and (entry.topic_id, entry.partition.partition) in places
+            for entry in sent
+        )
+        try:
+            if sent and not with_fetch:
+                await self._acknowledge(node, sent)
+            else:
+                await self._fetch(node, places, sent)
+        except KafkaError as error:
+            node.session.failed()  # a broker releases what a member has when its connection ends
+            self._finish(sent, error)
+            self._failed(node, error)
+        except BaseException:
+            self._finish(sent, ClientClosedError("The consumer was closed."))
+            raise
+
+    def _failed(self, node: _Node, error: KafkaError) -> None:
+        node.failures += 1
+        node.retry_at = self._loop.time() + pause_after(error, node.failures, self._backoff)
+        if isinstance(error, UnsupportedVersionError):
+            error = share_groups_unsupported(error)
+        if isinstance(error, FixNeededError) or not error.retriable:
+            self.errors.append(error)
+        else:
+            log.info("Group %s: share session with broker %s: %s", self._group_id, node.node_id, error)
+            if error.invalid_metadata:
+                self._refresh()
+        self._on_event()
+
+    # Fetching…
+
+    async def _fetch(self, node: _Node, places: Collection[Place], sent: list[Acknowledgements]) -> None:
+        node.fetching, node.asked_in = True, self._poll
+        if self._exactly:
+            await self._check_record_limit(node)
+        now = self._loop.time()
+        node.fetched_at = now
+        part = node.session.fetch(places)
+        left = min(self._max_wait_ms / 1000, self._wanted_until - now - _MARGIN)
+        max_wait = max(0.0, left)
+        said = {(entry.topic_id, entry.partition.partition): entry for entry in _merged(sent)}
+        request = ShareFetchRequest(
+            group_id=self._group_id,
+            member_id=self._member.member_id,
+            share_session_epoch=part.epoch,
+            max_wait_ms=int(max_wait * 1000),
+            min_bytes=self._min_bytes,
+            max_bytes=self._max_bytes,
+            max_records=self._max_records,
+            batch_size=self._max_records,
+            share_acquire_mode=_RECORD_LIMIT if self._exactly else 0,
+            topics=_fetched({*part.added, *said}, said),
+            forgotten_topics_data=_forgotten(part.forgotten),
+        )
+        timeout = self._client.settings.request_timeout + max_wait
+        response = await self._client.submit(node.node_id, request, use=FETCH, timeout=timeout)
+        if self.metrics is not None:
+            self.metrics.answered(self._loop.time() - now, response.throttle_time_ms)
+        if response.error_code:
+            self._refused(node, for_code(response.error_code), response.error_message, sent)
+            return
+        node.session.answered()
+        node.failures = 0
+        self._take_fetched(node, response, sent)
+
+    async def _check_record_limit(self, node: _Node) -> None:
+        link = self._client.link(node.node_id, FETCH)
+        await self._client.open(link, self._loop.time() + self._client.settings.request_timeout)
+        assert link.versions is not None
+        if link.versions.version_for(ShareFetchRequest()) < _RECORD_LIMIT_SINCE:
+            raise UnsupportedVersionError("share_acquire_mode='record_limit' needs ShareFetch 2 of Kafka 4.2")
+
+    def _refused(
+        self, node: _Node, kind: type[KafkaError], message: str | None, sent: Iterable[Acknowledgements]
+    ) -> None:
+        """React to an error of the whole request."""
+        error = kind(message or f"broker {node.node_id} refused a request of its share session")
+        node.session.failed()
+        self._finish(sent, error)
+        self._failed(node, error)
+
+    def _take_fetched(self, node: _Node, response: ShareFetchResponse, sent: list[Acknowledgements]) -> None:
+        if response.acquisition_lock_timeout_ms > 0:
+            self.lock_timeout = response.acquisition_lock_timeout_ms / 1000
+        endpoints = [BrokerMetadata(one.node_id, one.host, one.port, one.rack) for one in response.node_endpoints]
+        codes: dict[Place, tuple[int, str | None]] = {}
+        for topic in response.responses:
+            for data in topic.partitions:
+                place = (topic.topic_id, data.partition_index)
+                codes[place] = data.acknowledge_error_code, data.acknowledge_error_message
+                if data.error_code:
+                    self._partition_failed(place, data, endpoints)
+                    continue
+                self._not_before.pop(place, None)
+                self._failures.pop(place, None)
+                if data.acquired_records:
+                    self._acquired(node, place, data, response.API_VERSION)
+        self._answered(sent, codes)
+        self._on_event()
+
+    def _acquired(self, node: _Node, place: Place, data: ShareFetchResponse.PartitionData, version: int) -> None:
+        partition = self._names.get(place)
+        if partition is None:  # the assignment has changed while the fetch was under way: the member has them
+            partition = TopicPartition(self._cluster.topic_name_for_id(place[0]) or "", place[1])
+        found = AcquiredRecords(
+            partition,
+            place[0],
+            node.node_id,
+            version,
+            [AcquiredRange(one.first_offset, one.last_offset, one.delivery_count) for one in data.acquired_records],
+            data.records,
+            self._reading,
+            self._loop.time() + (self.lock_timeout or math.inf),
+        )
+        if self.metrics is not None:
+            self.metrics.acquired(len(found.counts), found.size)
+        if partition.topic not in self._topics:  # the subscription has changed
+            node.waiting.append(Acknowledgements(found.partition, place[0], node.node_id, found.released()))
+        else:
+            self.arrivals.append(found)
+
+    def _partition_failed(
+        self, place: Place, data: ShareFetchResponse.PartitionData, endpoints: Iterable[BrokerMetadata]
+    ) -> None:
+        """React to the error of one partition."""
+        partition = self._names.get(place)
+        failures = self._failures[place] = self._failures.get(place, 0) + 1
+        kind = for_code(data.error_code)
+        self._not_before[place] = self._loop.time() + self._backoff.delay(failures)
+        if data.error_code in _LEADER_MOVED:
+            self._adopt_leader(partition, data.current_leader, endpoints)
+        if kind.invalid_metadata or data.error_code == Code.UNKNOWN_TOPIC_ID:
+            self._refresh()
+            return
+        name = "a partition" if partition is None else f"{partition.topic}-{partition.partition}"
+        if issubclass(kind, (TopicAuthorizationFailedError, CorruptRecordError)):
+            error = kind(data.error_message or f"{name} cannot be read by share group {self._group_id!r}")
+            if isinstance(error, CorruptRecordError):
+                error.topic_partition = partition
+            self.errors.append(error)
+        elif failures == 1:
+            log.warning("Group %s: %s: %s", self._group_id, printable(name), kind(data.error_message))
+
+    def _adopt_leader(
+        self,
+        partition: TopicPartition | None,
+        leader: ShareFetchResponse.LeaderIdAndEpoch | ShareAcknowledgeResponse.LeaderIdAndEpoch,
+        endpoints: Iterable[BrokerMetadata],
+    ) -> None:
+        if (
+            partition is not None
+            and leader.leader_id >= 0
+            and self._cluster.update_partition_leader(partition, leader.leader_id, leader.leader_epoch, endpoints)
+        ):
+            self._loop.call_soon(self.look)
+
+    # Acknowledging…
+
+    async def _acknowledge(
+        self, node: _Node, sent: list[Acknowledgements], *, closing: bool = False, timeout: float | None = None
+    ) -> None:
+        request = ShareAcknowledgeRequest(
+            group_id=self._group_id,
+            member_id=self._member.member_id,
+            share_session_epoch=CLOSING if closing else node.session.epoch,
+            is_renew_ack=any(entry.renews for entry in sent),
+            topics=_acknowledged(_merged(sent)),
+        )
+        response = await self._client.submit(node.node_id, request, use=FETCH, timeout=timeout)
+        if response.error_code:
+            self._refused(node, for_code(response.error_code), response.error_message, sent)
+            return
+        node.session.answered()
+        node.failures = 0
+        endpoints = [BrokerMetadata(one.node_id, one.host, one.port, one.rack) for one in response.node_endpoints]
+        codes: dict[Place, tuple[int, str | None]] = {}
+        for topic in response.responses:
+            for data in topic.partitions:
+                place = (topic.topic_id, data.partition_index)
+                codes[place] = data.error_code, data.error_message
+                if data.error_code in _LEADER_MOVED:
+                    self._adopt_leader(self._names.get(place), data.current_leader, endpoints)
+        self._answered(sent, codes)
+        self._on_event()
+
+    def _answered(self, sent: Iterable[Acknowledgements], codes: Mapping[Place, tuple[int, str | None]]) -> None:
+        for entry in sent:
+            code, message = codes.get((entry.topic_id, entry.partition.partition), (None, None))
+            name = f"{entry.partition.topic}-{entry.partition.partition}"
+            if code is None:
+                self._resolve(entry, UnknownError(f"broker {entry.node_id} did not answer for {name}"))
+            elif not code:
+                self._resolve(entry, None)
+            else:
+                error = for_code(code)(message or f"broker {entry.node_id} refused acknowledgements of {name}")
+                if error.invalid_metadata:
+                    self._refresh()
+                if not self._again(entry, error):
+                    self._resolve(entry, error)
+
+    def _again(self, entry: Acknowledgements, error: KafkaError) -> bool:
+        """Have acknowledgements sent again after an error that may pass; whether that is so."""
+        if entry.deadline is None or not error.retriable or error.invalid_metadata or self._closed:
+            return False
+        entry.failures += 1
+        when = self._loop.time() + pause_after(error, entry.failures, self._backoff)
+        if when >= entry.deadline:
+            return False
+        self._loop.call_at(when, self.send, [entry])
+        return True
+
+    def _finish(self, entries: Iterable[Acknowledgements], error: KafkaError) -> None:
+        for entry in entries:
+            self._resolve(entry, error)
+        self._on_event()
+
+    def _resolve(self, entry: Acknowledgements, error: KafkaError | None) -> None:
+        if entry.done.try_success(error):
+            self.results.append(AcknowledgementResult(entry.partition, frozenset(entry.types), error))
+            if self.metrics is not None:
+                self.metrics.acknowledged(len(entry.types), failed=error is not None)
+
+    # Closing…
+
+    async def close(self, acknowledgements: Iterable[Acknowledgements], deadline: float) -> None:
+        """Send what is left and close the sessions, which releases everything else that this member has."""
+        self._enter(acknowledgements)
+        self._closed = True
+        self.arrivals.clear()
+        closing = [
+            self._loop.spawn_logged(self._close_session(node, deadline), f"close the session with {node.node_id}")
+            for node in self._nodes.values()
+        ]
+        for task in closing:
+            await task
+
+    async def _close_session(self, node: _Node, deadline: float) -> None:
+        loop = self._loop
+        try:
+            with loop.timeout_at(deadline, "closing a share session"):
+                if node.task is not None:
+                    await node.task  # a fetch that waits: the broker takes one request after another
+        except KafkaError:
+            node.session.failed()
+        sent, node.waiting = node.waiting, []
+        link = self._client.known_link(node.node_id, FETCH)
+        if not node.session.is_open or link is None or not link.ready:
+            self._finish(sent, KafkaConnectionError(f"broker {node.node_id} cannot be reached as the consumer closes"))
+            return
+        try:
+            await self._acknowledge(node, sent, closing=True, timeout=max(0.0, deadline - loop.time()))
+        except KafkaError as error:
+            self._finish(sent, error)
+
+
+def _merged(sent: Iterable[Acknowledgements]) -> Iterable[Acknowledgements]:
+    """Return acknowledgements with one entry for each partition; later ones count."""
+    found: dict[tuple[Place, int], Acknowledgements] = {}
+    for entry in sent:
+        key = (entry.topic_id, entry.partition.partition), entry.node_id
+        before = found.get(key)
+        found[key] = (
+            entry
+            if before is None
+            else Acknowledgements(entry.partition, entry.topic_id, entry.node_id, {**before.types, **entry.types})
+        )
+    return found.values()
+
+
+def _fetched(places: Iterable[Place], said: Mapping[Place, Acknowledgements]) -> list[ShareFetchRequest.FetchTopic]:
+    topics: dict[object, ShareFetchRequest.FetchTopic] = {}
+    for topic_id, number in sorted(places, key=lambda place: (place[0].int, place[1])):
+        entry = said.get((topic_id, number))
+        batches = [] if entry is None else acknowledged_ranges(entry.types)
+        topic = topics.setdefault(topic_id, ShareFetchRequest.FetchTopic(topic_id=topic_id, partitions=[]))
+        topic.partitions.append(
+            ShareFetchRequest.FetchPartition(
+                partition_index=number,
+                acknowledgement_batches=[
+                    ShareFetchRequest.AcknowledgementBatch(
+                        first_offset=first, last_offset=last, acknowledge_types=types
+                    )
+                    for first, last, types in batches
+                ],
+            )
+        )
+    return list(topics.values())
+
+
+def _forgotten(places: Iterable[Place]) -> list[ShareFetchRequest.ForgottenTopic]:
+    topics: dict[object, ShareFetchRequest.ForgottenTopic] = {}
+    for topic_id, number in places:
+        topic = topics.setdefault(topic_id, ShareFetchRequest.ForgottenTopic(topic_id=topic_id, partitions=[]))
+        topic.partitions.append(number)
+    return list(topics.values())
+
+
+def _acknowledged(sent: Iterable[Acknowledgements]) -> list[ShareAcknowledgeRequest.AcknowledgeTopic]:
+    topics: dict[object, ShareAcknowledgeRequest.AcknowledgeTopic] = {}
+    for entry in sent:
+        topic = topics.setdefault(
+            entry.topic_id, ShareAcknowledgeRequest.AcknowledgeTopic(topic_id=entry.topic_id, partitions=[])
+        )
+        topic.partitions.append(
+            ShareAcknowledgeRequest.AcknowledgePartition(
+                partition_index=entry.partition.partition,
+                acknowledgement_batches=[
+                    ShareAcknowledgeRequest.AcknowledgementBatch(
+                        first_offset=first, last_offset=last, acknowledge_types=types
+                    )
+                    for first, last, types in acknowledged_ranges(entry.types)
+                ],
+            )
+        )
+    return list(topics.values())

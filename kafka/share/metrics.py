@@ -1,0 +1,84 @@
+"""The metrics of a share consumer, per response and never per record. The names are Kafka's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka._core.metrics import SensorGroup
+from kafka.metrics.stats import Avg, Count, Max, Rate, Total
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafka.metrics import Metrics
+
+__all__ = ["ShareFetchMetrics", "ShareHeartbeatMetrics"]
+
+
+class ShareFetchMetrics(SensorGroup):
+    """The sensors of fetching and acknowledging."""
+
+    def __init__(self, metrics: Metrics, prefix: str) -> None:
+        super().__init__(metrics, f"{prefix}-fetch-manager-metrics")
+        self._latency = self._sensor(
+            "fetch-latency",
+            ("fetch-latency-avg", Avg()),
+            ("fetch-latency-max", Max(empty=0.0)),
+            ("fetch-rate", Rate()),
+        )
+        self._throttle = self._sensor(
+            "throttle", ("fetch-throttle-time-avg", Avg()), ("fetch-throttle-time-max", Max(empty=0.0))
+        )
+        self._sizes = self._sensor(
+            "bytes",
+            ("fetch-size-avg", Avg()),
+            ("fetch-size-max", Max(empty=0.0)),
+            ("bytes-consumed-rate", Rate()),
+            ("bytes-consumed-total", Total()),
+        )
+        self._records = self._sensor(
+            "records",
+            ("records-per-request-avg", Avg()),
+            ("records-per-request-max", Max(empty=0.0)),
+            ("records-consumed-rate", Rate()),
+            ("records-consumed-total", Total()),
+        )
+        self._acknowledgements = self._sensor(
+            "acknowledgements", ("acknowledgements-send-rate", Rate()), ("acknowledgements-send-total", Total())
+        )
+        self._refusals = self._sensor(
+            "acknowledgement-errors", ("acknowledgements-error-rate", Rate()), ("acknowledgements-error-total", Total())
+        )
+
+    def answered(self, seconds: float, throttle_ms: int) -> None:
+        """Record the response to a fetch."""
+        self._latency.record(seconds * 1000)
+        self._throttle.record(throttle_ms)
+
+    def acquired(self, records: int, size: int) -> None:
+        """Record what a response has brought of one partition."""
+        self._sizes.record(size)
+        self._records.record(records)
+
+    def acknowledged(self, records: int, *, failed: bool) -> None:
+        """Record the answer to acknowledgements."""
+        self._acknowledgements.record(records)
+        if failed:
+            self._refusals.record(records)
+
+
+class ShareHeartbeatMetrics(SensorGroup):
+    """The sensors of the membership."""
+
+    def __init__(self, metrics: Metrics, prefix: str, partitions: Callable[[], int]) -> None:
+        super().__init__(metrics, f"{prefix}-coordinator-metrics")
+        self._heartbeats = self._sensor(
+            "heartbeat-latency",
+            ("heartbeat-response-time-max", Max(empty=0.0)),
+            ("heartbeat-rate", Rate(sampled_stat=Count())),
+        )
+        self._gauge("assigned-partitions", partitions)
+
+    def heartbeat(self, seconds: float) -> None:
+        """Record a heartbeat's response."""
+        self._heartbeats.record(seconds * 1000)

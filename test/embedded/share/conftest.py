@@ -1,0 +1,52 @@
+"""A broker for each test, and share consumers that are closed with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from kafka import KafkaAdminClient, KafkaShareConsumer
+from kafka.admin import ConfigResource
+from kafka.broker import Broker
+
+GROUP = "workers"
+MakeMember = Callable[..., Any]
+
+
+def configure(broker: Broker, **configs: str) -> None:
+    """Set configurations of the group; underscores stand for dots."""
+    named = {name.replace("_", "."): value for name, value in configs.items()}
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.alter_configs([ConfigResource("GROUP", GROUP, named)])
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(nodes=2, topics={"jobs": 1, "more": 2}) as running:
+        configure(running, share_auto_offset_reset="earliest")
+        yield running
+
+
+@pytest.fixture
+def member(broker: Broker, face: str) -> Iterator[MakeMember]:
+    """Makes members of the group, on the face of the test, that acknowledge each record."""
+    with ExitStack() as opened:
+
+        def make(*topics: str, **configs: Any) -> Any:
+            chosen = {
+                "bootstrap_servers": broker.bootstrap_servers,
+                "group_id": GROUP,
+                "share_acknowledgement_mode": "explicit",
+                "consumer_timeout_ms": 30_000,
+                "retry_backoff_ms": 10,
+                "reconnect_backoff_ms": 10,
+                **configs,
+            }
+            made = KafkaShareConsumer(*(topics or ("jobs",)), **chosen)
+            opened.callback(made.close, timeout_ms=5000)
+            return made
+
+        yield make

@@ -1,0 +1,26 @@
+"""Acknowledgements as requests have them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka.share.acknowledgements import GAP, AcknowledgeType, acknowledged_ranges
+
+TYPES = st.sampled_from([GAP, *AcknowledgeType])
+
+
+@given(st.dictionaries(st.integers(0, 40), TYPES))
+def test_ranges_ascend_and_say_of_each_offset_what_was_said(types: dict[int, int]) -> None:
+    read: dict[int, int] = {}
+    before = -2
+    for first, last, kinds in acknowledged_ranges(types):
+        assert before + 1 < first <= last, "a run of offsets is one range"
+        assert len(kinds) in {1, last - first + 1}
+        read.update({offset: kinds[0 if len(kinds) == 1 else offset - first] for offset in range(first, last + 1)})
+        before = last
+    assert read == types
+
+
+def test_one_type_for_a_range_is_written_once() -> None:
+    assert acknowledged_ranges(dict.fromkeys(range(500), AcknowledgeType.ACCEPT)) == [(0, 499, [1])]
