@@ -50,7 +50,7 @@ nitpick_ignore_regex = [
     ("py:class", r"[A-Z]\w+(Request|Response)(\.\w+)?"),
     (
         "py:class",
-        r"ApiVersions|ApiVersionsResponse|Call|Clock|Config|Connection|ConnectionContext|Delivered|Deserializes|Environment|ProducerBatch|Answer|Registration|Release|RequestHeader|Response|Results|TopicName",
+        r"ApiVersions|AbstractContextManager|ApiVersionsResponse|Call|Callback|Clock|Config|Connection|ConnectionContext|Delivered|Deserializes|Environment|ProducerBatch|Answer|Registration|Release|RequestHeader|Response|Results|TopicName",
     ),
     ("py:(class|func|data)", r"(.*\.)?(SealedBatch|Deserialize|record_size|FULL)"),
     ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Progress|Window)"),

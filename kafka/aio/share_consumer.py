@@ -13,7 +13,7 @@ from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
 from kafka.aio.lifecycle import Lifecycle, Phase
 from kafka.config import Config, defaults, given_options, name_client
 from kafka.consumer.arguments import checked_timeout, checked_topics, options_before_topics
-from kafka.errors import ClientClosedError, ConsumerStoppedError
+from kafka.errors import ConsumerStoppedError
 from kafka.record.consumer_record import K, V
 from kafka.share.acknowledgements import AcknowledgeType
 from kafka.share.calls import ShareConsumerCalls, check_group_id
@@ -118,6 +118,7 @@ class AIOKafkaShareConsumer(Lifecycle, ShareConsumerCalls[ShareRecord[K, V]], Ge
 
     async def _begin(self) -> None:
         core = self._core = ShareConsumerCore(self.config, self._client, self._application)
+        core.closed_error = ConsumerStoppedError
         await self._application.run(self._client.begin(), what="looking for a broker")
         if self._chosen:
             core.subscribe(self._chosen)
@@ -176,13 +177,13 @@ class AIOKafkaShareConsumer(Lifecycle, ShareConsumerCalls[ShareRecord[K, V]], Ge
         return self
 
     async def __anext__(self) -> ShareRecord[K, V]:
-        core = self._usable()
         if monotonic() >= self._yield_at:
             await asyncio.sleep(0)  # let the other tasks of the event loop run
             self._yield_at = monotonic() + _SLICE
         try:
+            core = self._usable()
             record = await core.next(core.deadline(self._iteration_timeout))
-        except ClientClosedError:
+        except ConsumerStoppedError:
             raise StopAsyncIteration from None
         if record is None:
             raise StopAsyncIteration

@@ -90,6 +90,8 @@ class ShareConsumerCore:
             self.fetcher.metrics = ShareFetchMetrics(self.metrics, prefix)
             heartbeats = ShareHeartbeatMetrics(self.metrics, prefix, lambda: len(self.fetcher.assigned))
             self.member.on_heartbeat = heartbeats.heartbeat
+        self.closed_error: type[Exception] = ClientClosedError
+        """The error of a call that waits while the consumer is closed."""
         self.closed = False
         self._closing = False
         self._woken = False
@@ -351,7 +353,7 @@ class ShareConsumerCore:
     def _raise_pending(self) -> None:
         self._raise_woken()
         if self.closed or self._closing:
-            raise ClientClosedError("This consumer is closed.")
+            raise self.closed_error("This consumer is closed.")
         member, errors = self.member, self.fetcher.errors
         if member.error is not None:
             error, member.error = member.error, None

@@ -532,9 +532,11 @@ class ShareFetcher:
     async def _close_session(self, node: _Node, deadline: float) -> None:
         loop = self._loop
         try:
-            with loop.timeout_at(deadline, "closing a share session"):
+            # A fetch may wait at the broker, which takes one request after another. Half of the time is for the rest:
+            # when the connection ends, the broker closes the session as well.
+            with loop.timeout_at((loop.time() + deadline) / 2, "closing a share session"):
                 if node.task is not None:
-                    await node.task  # a fetch that waits: the broker takes one request after another
+                    await node.task
         except KafkaError:
             node.session.failed()
         sent, node.waiting = node.waiting, []

@@ -673,6 +673,19 @@ def test_kafka_4_1_serves_all_but_renewals_and_record_limits(broker: Broker, mem
     assert one.commit() == {JOBS: None}
 
 
+def test_polls_that_do_not_wait_get_records_too(broker: Broker, member: MakeMember) -> None:
+    one = member()
+    broker.append("jobs", "a")
+    found: list[Any] = []
+
+    def look() -> bool:
+        found.extend(taken(one, 0))
+        return bool(found)
+
+    eventually(look)
+    assert found == [(0, 1)]
+
+
 def test_an_idle_member_asks_once_per_wait(broker: Broker, member: MakeMember) -> None:
     one = member(fetch_max_wait_ms=400)
     assert taken(one, 100) == []

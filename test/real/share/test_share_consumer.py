@@ -26,11 +26,11 @@ Make = Callable[..., Any]
 class Queue:
     """A topic and a share group."""
 
-    def __init__(self, cluster: KafkaCluster, partitions: int = 1) -> None:
+    def __init__(self, cluster: KafkaCluster, partitions: int = 1, replicas: int = 1) -> None:
         self.cluster = cluster
         self.name = f"share-{uuid.uuid4().hex[:10]}"
         self.place = TopicPartition(self.name, 0)
-        cluster.create_topic(self.name, partitions=partitions)
+        cluster.create_topic(self.name, partitions=partitions, replicas=replicas)
         self.configure(**{"share.auto.offset.reset": "earliest"})
 
     def configure(self, **configs: str) -> None:
@@ -188,7 +188,7 @@ def test_a_lock_that_has_run_out_is_an_error_of_its_partition(queue: Queue, memb
 
 def test_members_share_many_partitions_and_a_leader_that_dies_loses_nothing(kafka_at: StartKafka, face: str) -> None:
     cluster = kafka_at(nodes=3)
-    queue = Queue(cluster, partitions=6)
+    queue = Queue(cluster, partitions=6, replicas=3)
     made = [
         KafkaShareConsumer(
             queue.name,
