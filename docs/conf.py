@@ -43,14 +43,14 @@ nitpick_ignore_regex = [
     # Parameters of types, and types of the core that appear in signatures which applications do not call.
     (
         "py:class",
-        r"(.*\.)?(FutureProduceResult|ProducerBatch)|(.*\.)?_?[A-Z]|[KVT]_co|(.*\.)?(Future|Request|Response)T|Self",
+        r"(.*\.)?(FutureProduceResult|ProducerBatch)|(.*\.)?_?[A-Z]|[KVT]_co|(.*\.)?(Future|Record|Request|Response)T|Self",
     ),
     ("py:.*", r"kafka\.(_core|_runtime|net)\..*"),
     # Messages of the protocol, which the reference lists by their APIs, and their structs.
     ("py:class", r"[A-Z]\w+(Request|Response)(\.\w+)?"),
     (
         "py:class",
-        r"ApiVersions|ApiVersionsResponse|Call|Clock|Config|Connection|ConnectionContext|Delivered|Deserializes|Environment|ProducerBatch|Answer|Registration|Release|RequestHeader|Response|Results|TopicName",
+        r"ApiVersions|AbstractContextManager|ApiVersionsResponse|Call|Callback|Clock|Config|Connection|ConnectionContext|Delivered|Deserializes|Environment|ProducerBatch|Answer|Registration|Release|RequestHeader|Response|Results|TopicName",
     ),
     ("py:(class|func|data)", r"(.*\.)?(SealedBatch|Deserialize|record_size|FULL)"),
     ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Progress|Window)"),

@@ -164,7 +164,10 @@ class Future(Generic[T]):
     def add_both(self, f: Callable[..., object], *args: object, **kwargs: object) -> Self:
         """Call ``f(*args, value or exception, **kwargs)`` when it is done."""
         back = partial(f, *args, **kwargs) if args or kwargs else f
-        return self._add((back, back))
+        self._backs.append((back, back))
+        if self._outcome:
+            self._run_backs()
+        return self
 
     def chain(self, future: Future[T]) -> Self:
         """Complete another future like this one, unless it has been completed by then."""

@@ -3,7 +3,8 @@
     python tools/hops.py send    a send().get() of a producer that has sent before
     python tools/hops.py poll    from a fetch of 100 records to the poll() that returns them
 
-The broker runs in another process. With ``--list`` it names the functions. `PYTHONPATH` chooses the package to measure.
+The broker runs in another process. With ``--list`` it names the functions, and how often each is called.
+`PYTHONPATH` chooses the package to measure.
 """
 
 from __future__ import annotations
@@ -28,8 +29,7 @@ def serve(orders: Any, answers: Any) -> None:
     with Broker(topics=[TOPIC]) as broker:
         answers.put(broker.bootstrap_servers)
         while (number := orders.get()) is not None:
-            for _ in range(number):
-                broker.append(TOPIC, value=b"x" * 100)
+            broker.append_many(TOPIC, [b"x" * 100] * number)
             answers.put(number)
 
 
@@ -117,7 +117,10 @@ def main() -> None:
     print(f"{options.way}: {sum(calls.values())} calls, {len(calls)} functions, {len(files)} files")
     if options.list:
         for file in files:
-            print(f"  {file}: {', '.join(sorted(name for found, name in calls if found == file))}")
+            named = sorted(
+                name if times == 1 else f"{name} x{times}" for (of, name), times in calls.items() if of == file
+            )
+            print(f"  {file}: {', '.join(named)}")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class ConnectionMetrics:
 
     def on_bytes(self, node_id: int | str, sent: int, received: int) -> None:
         """Record a system call."""
-        node_sent, node_received, _ = self._node(node_id)
+        node_sent, node_received, _ = self._nodes.get(node_id) or self._add_node(node_id)
         if sent:
             self._sent.record(sent)
             node_sent.record(sent)
@@ -51,7 +51,7 @@ class ConnectionMetrics:
     def on_reply(self, node_id: int | str, _name: str, latency: float, _size: int) -> None:
         """Record a response."""
         self._latency.record(latency * 1000)
-        self._node(node_id)[2].record(latency * 1000)
+        (self._nodes.get(node_id) or self._add_node(node_id))[2].record(latency * 1000)
 
     def on_state(self, _node_id: int | str, before: ConnectionStates, state: ConnectionStates) -> None:
         """Record a new connection, which one that has renewed its session is not, or the end of one."""
@@ -60,16 +60,14 @@ class ConnectionMetrics:
         elif state is ConnectionStates.DISCONNECTED:
             self._closed.record()
 
-    def _node(self, node_id: int | str) -> tuple[Sensor, Sensor, Sensor]:
-        sensors = self._nodes.get(node_id)
-        if sensors is None:
-            group = f"{self._prefix}-node-metrics.node-{node_id}"
-            sensors = self._nodes[node_id] = (
-                self._sensor("bytes-sent", group),
-                self._sensor("bytes-received", group),
-                self._sensor("latency", group),
-            )
-            self._add_bytes(*sensors, group)
+    def _add_node(self, node_id: int | str) -> tuple[Sensor, Sensor, Sensor]:
+        group = f"{self._prefix}-node-metrics.node-{node_id}"
+        sensors = self._nodes[node_id] = (
+            self._sensor("bytes-sent", group),
+            self._sensor("bytes-received", group),
+            self._sensor("latency", group),
+        )
+        self._add_bytes(*sensors, group)
         return sensors
 
     def _sensor(self, name: str, group: str) -> Sensor:

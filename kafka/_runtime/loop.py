@@ -120,6 +120,8 @@ class Loop:
         self._closers: list[Callable[[], object]] = []
         self._fork_callbacks: list[Callable[[], object]] = []
         self._unusable: KafkaError | None = None
+        self.closed = False
+        """Whether the loop has ended, or belongs to another process."""
         self.forked = False
         self._selector = selector()
         # Only these let one thread change the set of descriptors while another sleeps on it.
@@ -175,11 +177,6 @@ class Loop:
         """Raise ClientClosedError, or ForkedClientError in the child of the process that made the loop."""
         if self._unusable is not None:
             raise self._unusable.with_traceback(None)
-
-    @property
-    def closed(self) -> bool:
-        """Whether the loop has ended (or belongs to another process)."""
-        return self._unusable is not None
 
     # On the loop only…
 
@@ -310,7 +307,7 @@ class Loop:
         wait = min(max(0.0, deadline - self.clock.monotonic()), _LONGEST_SLEEP)
         return wait if timeout is None or wait < timeout else timeout
 
-    def _pass(self, events: list[tuple[selectors.SelectorKey, int]], budget: float | None) -> None:  # noqa: C901 - hot
+    def _pass(self, events: list[tuple[selectors.SelectorKey, int]], budget: float | None) -> None:  # noqa: C901, PLR0912 - hot
         ready, me, time = self._ready, get_ident(), self.clock.monotonic
         if self._events:
             # Only the events left over by the last pass: sockets and timers behind a busy socket have their turn, too.
@@ -332,7 +329,11 @@ class Loop:
                 if ends is not None and time() >= ends:
                     break
             for _ in range(len(self._at_end)):
-                self._guarded(self._at_end.popleft(), ())
+                callback = self._at_end.popleft()
+                try:
+                    callback()
+                except Exception:
+                    log.exception(_FAILED, callback)
         finally:
             self._passing = None
             if self._at_end:  # asked for by one of them, or cut off
@@ -359,9 +360,9 @@ class Loop:
                     return
 
     @staticmethod
-    def _guarded(callback: Callable[..., object], args: tuple[object, ...]) -> None:
+    def _guarded(callback: Callable[[], object]) -> None:
         try:
-            callback(*args)
+            callback()
         except Exception:
             log.exception(_FAILED, callback)
 
@@ -457,7 +458,7 @@ class Loop:
     def _run_closers(self) -> None:
         closers, self._closers = self._closers, []
         for callback in closers:
-            self._guarded(callback, ())
+            self._guarded(callback)
 
     def retire(self) -> bool:
         """Refuse further claims and cancel all tasks; return whether no thread has claimed the loop."""
@@ -470,7 +471,7 @@ class Loop:
 
     def crash(self, error: BaseException) -> None:
         """Make the loop unusable after an error inside it; every task fails with that as the reason."""
-        self._unusable = ClientClosedError(f"This client broke down and cannot be used any more: {error!r}")
+        self._end(ClientClosedError(f"This client broke down and cannot be used any more: {error!r}"))
         self._run_closers()
         self._abort_tasks()
         self._ready.clear()
@@ -495,7 +496,7 @@ class Loop:
             self.turn(0)
         while self._tasks and (remaining := deadline - self.clock.monotonic()) > 0:
             self.turn(remaining)
-        self._unusable = ClientClosedError("This client is closed.")
+        self._end(ClientClosedError("This client is closed."))
         self._abort_tasks()
         self._timers.clear()
         self._ready.clear()
@@ -503,6 +504,9 @@ class Loop:
         self._selector.close()
         self._waker.close()
         _LOOPS.discard(self)
+
+    def _end(self, error: KafkaError) -> None:
+        self._unusable, self.closed = error, True
 
     def _abort_tasks(self) -> None:
         """Resolve the remaining futures: none stays open, whatever happened."""
@@ -533,9 +537,11 @@ class Loop:
         the kernel's epoll set is still shared with the parent.
         """
         self.forked = True
-        self._unusable = ForkedClientError(
-            f"This client was made in process {self._waker.pid} and cannot be used in its child {os.getpid()}: "
-            "connections do not survive a fork. Create the client in the child."
+        self._end(
+            ForkedClientError(
+                f"This client was made in process {self._waker.pid} and cannot be used in its child {os.getpid()}: "
+                "connections do not survive a fork. Create the client in the child."
+            )
         )
         try:
             files = [key.fileobj for key in self._selector.get_map().values()]
@@ -546,7 +552,7 @@ class Loop:
             _close_descriptor(getattr(file, "abandon", None) or getattr(file, "close", None))
         _close_descriptor(self._selector.close)
         for callback in self._fork_callbacks:
-            self._guarded(callback, ())
+            self._guarded(callback)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "claimed" if self._claimed_by is not None else "open"

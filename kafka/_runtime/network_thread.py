@@ -12,7 +12,7 @@ import contextlib
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._runtime.loop import Loop
@@ -100,7 +100,7 @@ class ThreadDriver:
             return begun[0]
 
         try:
-            self._attend(begin, deadline)
+            self._attend(None, begin, deadline)
         except BaseException:
             for task in begun:
                 task.cancel()
@@ -122,23 +122,31 @@ class ThreadDriver:
     def wait(self, future: Future[T], deadline: float | None = None) -> bool:
         """Wait for a future in the calling thread; whether it is done by the deadline."""
         if not future.is_done:
-            self.start()
-            self._attend(lambda: future, deadline)
+            if self._thread.ident is None:
+                self.start()
+            self._attend(future, None, deadline)
         return future.is_done
 
-    def _attend(self, begin: Callable[[], Future[T]], deadline: float | None) -> None:
-        """Turn the loop, or wait for the thread that does, until the future of `begin` is done or the time is up."""
+    def _attend(self, future: Future[T] | None, begin: Callable[[], Future[T]] | None, deadline: float | None) -> None:
+        """Turn the loop, or wait for the thread that does, until the future, or that of `begin`, is done."""
+        loop = self.loop
         while True:
-            with SignalsDeferred(self.loop) as pending:
+            with SignalsDeferred(loop) as pending:
                 # Claimed before a task is queued: then no thread must be woken for it.
-                claimed = self.loop.claim()
+                claimed = loop.claim()
                 try:
-                    future = begin()
+                    if future is None:
+                        assert begin is not None
+                        future = begin()
                     if claimed:
-                        self._turn_until(future, deadline, pending)
+                        while not (future.is_done or pending or loop.closed or self._parked.stopping):
+                            remaining = None if deadline is None else deadline - loop.time()
+                            if remaining is not None and remaining <= 0:
+                                break
+                            loop.turn(remaining)
                 finally:
                     if claimed:
-                        self.loop.release()
+                        loop.release()
             # A handler that raises has done so by now. One that only records a signal ends no call.
             if not pending:
                 break
@@ -154,14 +162,6 @@ class ThreadDriver:
                 return not pending and self.loop.turn(0)
             finally:
                 self.loop.release()
-
-    def _turn_until(self, future: Future[T], deadline: float | None, pending: Sequence[object]) -> None:
-        loop = self.loop
-        while not future.is_done and not pending and not loop.closed and not self._parked.stopping:
-            remaining = None if deadline is None else deadline - loop.time()
-            if remaining is not None and remaining <= 0:
-                return
-            loop.turn(remaining)
 
     def _wait_for_others(self, future: Future[T], deadline: float | None) -> None:
         """The network thread turns the loop: sleep until it has resolved the future, or has ended."""
@@ -227,7 +227,10 @@ class _Parking:
 
     def resume(self) -> None:
         """Continue, as the loop is free."""
-        self._open()
+        try:  # noqa: SIM105 - each call that blocks comes here
+            self._gate.release()
+        except RuntimeError:  # it is open already
+            pass
         if self.stopping:
             # The thread may sleep in the selector, not here, and the wake-up that told it to stop may
             # have been taken by the one who had the claim.
@@ -243,12 +246,9 @@ class _Parking:
         if self._loop.forked:  # the thread, and a holder of the event's lock, are in another process
             return
         self.stopping, self.grace = True, grace
-        self._open()
-        self._loop.wakeup()
-
-    def _open(self) -> None:
-        with contextlib.suppress(RuntimeError):  # it is open already
+        with contextlib.suppress(RuntimeError):
             self._gate.release()
+        self._loop.wakeup()
 
 
 def _network_thread(loop: Loop, parked: _Parking) -> None:

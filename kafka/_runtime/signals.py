@@ -79,7 +79,8 @@ class SignalsDeferred:
         if self._saved:
             handlers = dict(self._saved)
             self._restore()
-            self._run(handlers, 0)
+            if self._pending:
+                self._run(handlers, 0)
 
     def _restore(self) -> None:
         """Give the application its handlers back: all of them, though each may run, and raise, right after."""

@@ -360,7 +360,8 @@ class ConsumerCore:
 
     async def _wait(self, future: Future[None], deadline: float, only: Only) -> bool:
         """Wait until there may be something to do; False at the deadline."""
-        self.loop.check_usable()
+        if self.loop.closed:
+            self.loop.check_usable()
         if self.loop.time() >= deadline:
             # poll(0) in a loop must not keep the network from the interpreter: make a pass here.
             await self.application.turn()
@@ -375,14 +376,24 @@ class ConsumerCore:
         finally:
             if only is not None:
                 fetcher.awaited.remove(only)
-        self.loop.check_usable()
+        if self.loop.closed:
+            self.loop.check_usable()
         return True
 
     # Changes of metadata…
 
     async def _topology_changed(self) -> None:
+        try:
+            self._seen_topology = self.client.cluster.topology
+            await self._follow_topology()
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C, or a cancelled task: the next call looks again
+            self.look_again()
+            raise
+
+    async def _follow_topology(self) -> None:
         cluster, subscription = self.client.cluster, self.subscription
-        self._seen_topology = cluster.topology
         for topic, code in cluster.topology.errors.items():
             error = for_code(code)
             if topic not in subscription.wanted_topics:

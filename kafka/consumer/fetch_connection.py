@@ -216,9 +216,10 @@ class FetchConnection:
         timeout = client.settings.request_timeout + settings.max_wait_ms / 1000
         deadline = client.loop.time() + timeout
         link = client.link(self.node_id, self._use)
-        await client.open(link, deadline)
+        if not link.ready:
+            await client.open(link, deadline)
         assert link.versions is not None
-        version = best = link.versions.version_for(kind())
+        version = best = link.versions.version_for(kind)
         if version < _SESSIONS_SINCE:
             self.session.enabled = False
         if version >= _TOPIC_IDS_SINCE and any(entry.topic_id == NO_TOPIC_ID for entry in wanted.values()):

@@ -342,7 +342,7 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
             raise ClientClosedError("This consumer is closed.")
         if core.loop.forked:  # the records that were fetched before belong to the parent
             core.loop.check_usable()
-        if self._busy_thread and not any_thread:
+        if self._busy_thread and not any_thread and self._busy_thread != get_ident():
             self._check_thread()
         return core
 

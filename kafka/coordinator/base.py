@@ -21,7 +21,7 @@ from kafka._text import printable
 from kafka.config import Config, part_of_defaults, resolve_part
 from kafka.coordinator import join_group
 from kafka.coordinator.heartbeat import Heartbeat, HeartbeatTask, PollTimer
-from kafka.coordinator.lookup import COMMITS, COORDINATOR_LOST, JOINS, CoordinatorFinder
+from kafka.coordinator.lookup import COMMITS, COORDINATOR_LOST, COORDINATOR_MOVED, JOINS, CoordinatorFinder
 from kafka.coordinator.metrics import GroupCoordinatorMetrics
 from kafka.coordinator.rebalance import Rendezvous
 from kafka.coordinator.states import NO_GENERATION, Generation, MemberEvent, MemberState, next_state
@@ -29,7 +29,6 @@ from kafka.errors import (
     ClientClosedError,
     FencedInstanceIdError,
     IllegalGenerationError,
-    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     RebalanceInProgressError,
@@ -240,7 +239,7 @@ class BaseCoordinator(CoordinatorFinder):
         if error is not None:
             raise error
         while (call := self.rendezvous.take()) is not None:
-            await call.run(self.application)
+            await call.run(self.application, self.loop)
 
     def take_error(self) -> KafkaError | None:
         """Return an error for the application to raise, once."""
@@ -528,13 +527,13 @@ class BaseCoordinator(CoordinatorFinder):
 
     async def _send_leave(self, leaving: Generation, reason: str, deadline: float | None = None) -> None:
         # A static member does not leave: the coordinator keeps its place while it restarts (KIP-345).
-        if not leaving.member_id or self.group_instance_id is not None or self.coordinator_id is None:
+        if not leaving.member_id or self.group_instance_id is not None:
             return
-        node_id = self.coordinator_id
         for is_last in (False, True):
             now = self.loop.time()
             timeout = self.client.settings.request_timeout if deadline is None else max(0.0, deadline - now)
             try:
+                node_id = await self.find_coordinator_to_leave(deadline)
                 link = self.client.link(node_id, COMMITS)
                 await self.client.open(link, now + timeout)
                 assert link.versions is not None
@@ -542,7 +541,8 @@ class BaseCoordinator(CoordinatorFinder):
                 response = await self.client.submit(node_id, request, use=COMMITS, deadline=now + timeout)
                 join_group.check_left(response)
             except KafkaError as error:
-                if isinstance(error, KafkaConnectionError) and not is_last:
+                if isinstance(error, COORDINATOR_MOVED) and not is_last:
+                    self.coordinator_dead(error)
                     continue  # perhaps another request was not answered; the group would wait for the session's end
                 log.info(NOT_CONFIRMED, self.group_id, printable(leaving.member_id), error)
             return

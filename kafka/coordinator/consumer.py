@@ -205,13 +205,13 @@ class ConsumerCoordinator(ClassicMember):
         await self.serve_calls()
         version = self.subscription.subscription_version
         if self.subscription.is_automatic and version != self._seen_version:
-            self._seen_version = version
             if not self._is_active():
                 pass  # in asyncio another task serves: the member joins again when the application polls
             elif self._main is None:
                 self.start()
             elif version != self.joined_version:
                 self.request_rejoin("the subscription changed")
+            self._seen_version = version  # last: where Ctrl-C comes before, the next poll() does it again
         if self.auto_commit is not None and self.auto_commit.due(self.loop.time()):
             self._commit_automatically(self.auto_commit)
 
@@ -239,7 +239,6 @@ class ConsumerCoordinator(ClassicMember):
         task.reschedule()
         if not offsets:
             return
-        task.under_way = True
 
         def ended(outcome: object) -> None:
             task.under_way = False
@@ -252,7 +251,12 @@ class ConsumerCoordinator(ClassicMember):
             if stale or (outcome.retriable and not isinstance(outcome, _TOPIC_IS_GONE)):
                 task.reschedule(self.loop.time() + self.retry_backoff)
 
-        self.commit_async(offsets, self.config["default_offset_commit_callback"]).add_both(ended)
+        try:
+            task.under_way = True
+            self.commit_async(offsets, self.config["default_offset_commit_callback"]).add_both(ended)
+        except BaseException:  # Ctrl-C: it may not have begun, and no later one begins while it is under way
+            task.under_way = False
+            raise
 
     def _committable(self) -> dict[TopicPartition, OffsetAndMetadata]:
         consumed = self.subscription.consumed()

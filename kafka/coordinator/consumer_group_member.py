@@ -21,13 +21,12 @@ from kafka._runtime.tasks import Task
 from kafka._text import printable
 from kafka.cluster import GROUP
 from kafka.coordinator.base import NOT_CONFIRMED, REMOVED
-from kafka.coordinator.lookup import COMMITS
+from kafka.coordinator.lookup import COMMITS, COORDINATOR_MOVED
 from kafka.coordinator.rebalance import CallKind, RebalanceCall
 from kafka.coordinator.states import Generation, MemberEvent, MemberState
 from kafka.errors import (
     FencedMemberEpochError,
     InvalidRegularExpressionError,
-    KafkaConnectionError,
     KafkaError,
     UnknownMemberIdError,
     UnreleasedInstanceIdError,
@@ -351,7 +350,7 @@ class ConsumerGroupMember:
         """Leave the group; a static member keeps its place."""
         owner = self._owner
         known, self._may_be_member = self._may_be_member, False
-        if not known or not self._member_id or owner.coordinator_id is None:
+        if not known or not self._member_id:
             return
         static = owner.group_instance_id is not None
         request = ConsumerGroupHeartbeatRequest(
@@ -363,11 +362,13 @@ class ConsumerGroupMember:
         for is_last in (False, True):
             timeout = None if deadline is None else max(0.0, deadline - self._loop.time())
             try:
+                await owner.find_coordinator_to_leave(deadline)
                 response = await owner.ask(request, "leave", timeout)
                 if response.error_code:
                     raise for_code(response.error_code)(response.error_message)
             except KafkaError as error:
-                if isinstance(error, KafkaConnectionError) and not is_last and owner.coordinator_id is not None:
+                if isinstance(error, COORDINATOR_MOVED) and not is_last:
+                    owner.coordinator_dead(error)
                     continue  # perhaps another request was not answered; the group would wait for the session's end
                 log.info(NOT_CONFIRMED, owner.group_id, printable(self._member_id), error)
             return

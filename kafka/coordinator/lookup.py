@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.protocol.api import Request, Response
 
-__all__ = ["COMMITS", "COORDINATOR_LOST", "JOINS", "CoordinatorFinder"]
+__all__ = ["COMMITS", "COORDINATOR_LOST", "COORDINATOR_MOVED", "JOINS", "CoordinatorFinder"]
 
 ResponseT = TypeVar("ResponseT", bound="Response")
 
@@ -46,6 +46,10 @@ COORDINATOR_LOST: Final = (
     KafkaTimeoutError,
     RequestTimedOutError,
 )
+# Errors after which a request that was sent once may be sent to the coordinator, as it is now, once more.
+COORDINATOR_MOVED: Final = (InvalidCoordinatorError, CoordinatorNotAvailableError, KafkaConnectionError)
+# How long a member that leaves looks for its coordinator, in seconds: its session ends without that, too.
+_LEAVING_PATIENCE: Final = 1.0
 
 
 class CoordinatorFinder:
@@ -121,6 +125,13 @@ class CoordinatorFinder:
                 await self.loop.sleep(pause_after(error, failures, self._backoff))
             else:
                 return node_id
+
+    async def find_coordinator_to_leave(self, deadline: float | None) -> int:
+        """Return the coordinator's id; KafkaTimeoutError where it cannot be found soon."""
+        patience = self.loop.time() + _LEAVING_PATIENCE
+        return await self.client.coordinator(
+            GROUP, self.group_id, patience if deadline is None else min(patience, deadline)
+        )
 
     async def ask(self, request: Request[ResponseT], use: str, timeout: float | None = None) -> ResponseT:
         """Send a request to the coordinator and return the response; its error codes are the caller's to read."""

@@ -20,6 +20,7 @@ from enum import Enum
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
+from kafka._runtime.signals import SignalsDeferred
 from kafka.errors import KafkaError
 from kafka.future import Future
 from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import re
 
     from kafka._runtime.application import Application
+    from kafka._runtime.loop import Loop
 
 __all__ = ["Assignments", "CallKind", "RebalanceCall", "Rendezvous", "Subscription", "Ownership", "tell"]
 
@@ -69,12 +71,20 @@ class RebalanceCall:
         self._action = action
         self._after = after
 
-    async def run(self, application: Application) -> None:
+    async def run(self, application: Application, loop: Loop) -> None:
         """Make the call. Errors of a listener come out; the rebalance continues in any case."""
         try:
-            self.begun = True  # here: from now on it comes to its end, also by Ctrl-C
-            await application.call(self._action)
-        finally:
+            try:
+                self.begun = True  # here: from now on it comes to its end, also by Ctrl-C
+                await application.call(self._action)
+            finally:
+                self._finish_whole(loop)
+        finally:  # Ctrl-C may have come right before that
+            if not self.done.is_done:
+                self._finish_whole(loop)
+
+    def _finish_whole(self, loop: Loop) -> None:
+        with SignalsDeferred(loop):
             self.finish()
 
     def leave_out(self) -> None:

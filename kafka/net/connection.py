@@ -81,6 +81,8 @@ class Connection:
         self.family = family
         self.node_id = node_id
         self.state = ConnectionStates.DISCONNECTED
+        self.ready = False
+        """Whether requests go out: as soon as they are submitted, or as soon as the session is renewed (KIP-368)."""
         self.versions: ApiVersions | None = None
         self.last_activity = context.loop.time()
         self.last_attempt = 0.0
@@ -110,11 +112,6 @@ class Connection:
         self._flush_due = False
         self._armed_for = math.inf
         self._debug = log.isEnabledFor(logging.DEBUG)
-
-    @property
-    def ready(self) -> bool:
-        """Whether requests go out: as soon as they are submitted, or as soon as the session is renewed (KIP-368)."""
-        return self.state in _READY
 
     @property
     def is_opening(self) -> bool:
@@ -216,6 +213,7 @@ class Connection:
     def _move(self, event: ConnectionEvent) -> None:
         """Go to the state that `event` leads to."""
         before, self.state = self.state, next_state(self.state, event)
+        self.ready = self.state in _READY
         if before is self.state:
             return
         if self._debug:
@@ -282,12 +280,8 @@ class Connection:
         pipeline.pump(now)
         if pipeline.throttled_until:
             self._arm(pipeline.throttled_until)
-        if pipeline.outgoing.waiting:
-            self._schedule_flush()
-
-    def _schedule_flush(self) -> None:
         # Once per pass: the requests of one pass leave in one system call.
-        if not self._flush_due:
+        if pipeline.outgoing.waiting and not self._flush_due:
             self._flush_due = True
             self._loop.call_at_end(self._flush)
 

@@ -80,8 +80,9 @@ class FrameStream:
             pass
         except OSError as error:
             raise self._translate(error) from error
-        if sent:
-            self._count(sent, 0)
+        on_bytes = self._endpoint.context.on_bytes
+        if sent and on_bytes is not None:
+            on_bytes(self._endpoint.node_id, sent, 0)
         return sent
 
     def receive(self) -> tuple[list[Buffer], bool]:
@@ -89,9 +90,9 @@ class FrameStream:
 
         BlockingIOError if nothing has arrived.
         """
-        stream, reader = self.stream, self._reader
+        stream, reader, context = self.stream, self._reader, self._endpoint.context
         target = reader.target()
-        view = self._endpoint.context.scratch if target is None else target
+        view = context.scratch if target is None else target
         try:
             count = stream.recv_into(view)
             if not count:
@@ -101,18 +102,14 @@ class FrameStream:
         except OSError as error:
             self.closed_by_peer = True
             raise self._translate(error) from error
-        self._count(0, count)
+        if context.on_bytes is not None:
+            context.on_bytes(self._endpoint.node_id, 0, count)
         # With less than there was room for, the socket is empty: another read would only fail.
         more = count == len(view) or stream.pending_in
         if target is None:
             return reader.receive(view[:count]), more
         frame = reader.filled(count)
         return ([] if frame is None else [frame]), more
-
-    def _count(self, sent: int, received: int) -> None:
-        context = self._endpoint.context
-        if context.on_bytes is not None:
-            context.on_bytes(self._endpoint.node_id, sent, received)
 
     def _translate(self, error: OSError) -> KafkaError:
         endpoint = self._endpoint

@@ -218,10 +218,10 @@ class FutureRecordMetadata(RecordFuture):
 
         Sends the record's batch at once, without waiting for linger_ms.
         """
-        batch, index, outcome = self._look()
+        batch, index, outcome = self._batch.locate(self._index)
         if outcome is None:
-            self._batch.wait(checked_timeout(timeout, "get()"))
-            batch, index, outcome = self._look()
+            self._batch.wait(None if timeout is None else checked_timeout(timeout, "get()"))
+            batch, index, outcome = self._batch.locate(self._index)
             if outcome is None:
                 raise self._not_yet(batch, timeout)
         if isinstance(outcome, BaseException):

@@ -177,7 +177,8 @@ class ProducerBatch(Future[None]):
         self.keeper = None
         # Programs keep futures, which must not keep the bytes.
         (self.builder if self.sealed is None else self.sealed).forget()
-        self._run_backs_of_records()
+        if self._record_backs:
+            self._run_backs_of_records()
         if isinstance(outcome, Divided):
             self._await_parts(outcome.parts)
         else:

@@ -37,7 +37,7 @@ _CLIENT_THROTTLES_SINCE = 8
 class ApiVersions(Mapping[int, tuple[int, int]]):
     """The API versions of one broker: API key -> oldest and newest version. Immutable by convention."""
 
-    __slots__ = ("_newest", "_release", "features", "ranges")
+    __slots__ = ("_newest", "_newest_of", "_release", "features", "ranges")
 
     def __init__(
         self,
@@ -50,6 +50,8 @@ class ApiVersions(Mapping[int, tuple[int, int]]):
         """Finalized features (KIP-584): name -> lowest and highest level."""
         self._release = release
         self._newest: dict[int, int] = {}  # API key -> newest version of both sides
+        # The same by class, where requests of the class are not bound to a version: to look for that makes an error.
+        self._newest_of: dict[type, int] = {}
 
     @classmethod
     def of_release(cls, release: Iterable[int]) -> ApiVersions:
@@ -93,11 +95,16 @@ class ApiVersions(Mapping[int, tuple[int, int]]):
 
     def version_for(self, request: Request[Response] | type[Request[Response]]) -> int:
         """Return the version to send `request` in: its own if it is bound to one, else the newest of both sides."""
-        bound = getattr(type(request), "API_VERSION", None)  # of an instance, it would compose an error to be dropped
+        kind = type(request)
+        if (newest := self._newest_of.get(kind)) is not None:
+            return newest
+        bound = getattr(kind, "API_VERSION", None)  # of an instance, it would compose an error to be dropped
         if bound is None:
             newest = self._newest.get(request.API_KEY)
             if newest is None:
                 newest = self._newest[request.API_KEY] = self.highest(request.API_KEY)
+            if not isinstance(request, type):  # else the kind is that of all messages
+                self._newest_of[kind] = newest
             return newest
         low, high = self.ranges.get(request.API_KEY, (0, -1))
         if not low <= bound <= high:

@@ -233,8 +233,9 @@ class BatchBuilder:
         self.size = V2_HEADER_SIZE
         self.base_timestamp = -1
         self.max_timestamp = -1
-        self._codec = codec_id(codec)
-        check_level(self._codec, level)
+        self._codec = CODEC_NONE if codec is None else codec_id(codec)
+        if level is not None:
+            check_level(self._codec, level)
         self._compress: Compress | None = compressor(self._codec, level) if self._codec else None
         self._records: list[bytes] | None = []
         """While the batch is open."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 from pathlib import Path
 
 import pytest
+
+from kafka.config import OPTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -99,22 +102,62 @@ def test_the_addresses_of_the_project_are_those_of_the_package() -> None:
     assert not strange
 
 
-def test_the_functions_that_a_page_names_on_the_way_exist() -> None:
-    """A page of docs/internals names a function by its module once, and by its class from then on."""
-    text = (DOCS / "internals" / "failures.rst").read_text(encoding="utf-8")
+# Pages that follow one event through the code.
+ON_THE_WAY = ("broker_dies", "session_renewed", "batch_divided", "member_fenced")
+
+
+def resolve(name: str) -> tuple[object, str]:
+    """Return the object of a full name such as ``kafka.net.connection.Connection._read``, and its module's source."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            module = importlib.import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        found: object = module
+        for part in parts[length:]:
+            found = getattr(found, part)
+        return found, inspect.getsource(module)
+    raise AssertionError(f"there is no module {name}")
+
+
+@pytest.mark.parametrize("page", ON_THE_WAY)
+def test_the_names_on_a_page_about_the_code_exist(page: str) -> None:
+    """A page names a class by its module once, then by its own name; other words are in its source, or options."""
+    text = (DOCS / "internals" / f"{page}.rst").read_text(encoding="utf-8")
+    words = list(dict.fromkeys(re.findall(r"(?<!:)``([^`]+)``", text)))
     classes: dict[str, object] = {}
-    named = re.findall(r"``((?:kafka\.[\w.]+\.)?[A-Z]\w+\.\w+|kafka\.[\w.]+\.\w+)``", text)
-    assert len(named) > 20
-    for name in named:
-        if name.startswith("kafka."):
-            head, _, rest = re.sub(r"\.(?=[A-Z])", ":", name).partition(":")
-            if not rest:
-                head, _, rest = name.rpartition(".")
-            found: object = importlib.import_module(head)
-            owner, *more = rest.split(".")
-            found = classes[owner] = getattr(found, owner)
+    around = ""
+    for word in words:
+        if word.startswith("kafka."):
+            around += resolve(word)[1]
+            if (owner := re.match(r"(.*\.([A-Z]\w*))\.\w+$", word)) is not None:
+                classes[owner[2]] = resolve(owner[1])[0]
+    missing = []
+    for word in words:
+        name = word.removesuffix("()")
+        if re.fullmatch(r"[A-Z]\w*\.\w+", name):
+            owner, attribute = name.split(".")
+            exists = owner in classes and (hasattr(classes[owner], attribute) or f"self.{attribute} = " in around)
+        elif name.startswith("test"):
+            exists = (ROOT / name).exists() or any((ROOT / "test").rglob(name))
+        elif re.fullmatch(r"\w+", name):
+            exists = name in OPTIONS or re.search(rf"\b{name}\b", around) is not None
         else:
-            owner, *more = name.split(".")
-            found = classes[owner]
-        for part in more:
-            assert hasattr(found, part), name
+            of_a_broker = re.fullmatch(r"[a-z]+(\.[a-z]+)+", name) is not None
+            exists = name.startswith("kafka.") or of_a_broker
+        if not exists:
+            missing.append(word)
+    assert not missing
+    assert len(classes) >= 4
+
+
+def test_the_places_that_a_change_has_exist() -> None:
+    """Files by their paths, functions by their full names; what is in capitals stands for a name."""
+    words = re.findall(r"(?<!:)``([^`]+)``", (DOCS / "internals" / "changing.rst").read_text(encoding="utf-8"))
+    for word in words:
+        if word.startswith("kafka."):
+            resolve(word)
+    paths = [word for word in words if re.fullmatch(r"[a-z_]+/[\w/.]+", word) and not re.search(r"[A-Z]", word)]
+    assert len(paths) > 15
+    assert not [path for path in paths if not (ROOT / path).exists()]

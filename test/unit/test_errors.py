@@ -89,14 +89,15 @@ class TestEveryCode:
 
 
 def test_codes_are_complete_and_without_gaps():
-    assert sorted(kafka_errors) == list(range(-1, 134))
+    assert sorted(kafka_errors) == list(range(-1, max(kafka_errors) + 1))
+    assert len(kafka_errors) >= 135
 
 
 def test_codes_above_127_have_classes():
     assert for_code(129) is errors.RebootstrapRequiredError
 
 
-@pytest.mark.parametrize("code", [134, 999, -2, 32767, -32768])
+@pytest.mark.parametrize("code", [998, 999, -2, 32767, -32768])
 def test_unknown_codes_keep_the_code(code):
     error = for_code(code)("while fetching", node_id=1)
     assert isinstance(error, UnknownError)

@@ -315,8 +315,15 @@ class Member:
     def way(  # noqa: C901 - one line for each
         self, way: str, count: int, partition: TopicPartition
     ) -> Callable[[], Awaitable[int]]:
-        """Return a call that takes records and looks at them."""
+        """Return a call that takes records and looks at them, or at the error in their place."""
         threads = self.world.face == "threads"
+
+        async def look() -> int:
+            try:
+                return await take()
+            except REFUSALS as error:  # here: before a task that serves the group revokes the partition
+                await self.refused(error)
+                return 0
 
         async def take() -> int:
             if way == "poll":
@@ -342,22 +349,19 @@ class Member:
                 self.see_record(await self.call("__anext__"))
             return 1
 
-        return take
+        return look
 
     async def take(self, way: str, count: int, partition: TopicPartition) -> int:
         """Take records, for a moment if there are none."""
         work = self.way(way, count, partition)
         self.world.story.append(f"    {self.name}.{way}")
-        try:
-            if self.world.face == "threads" or way in {"poll", "peek", "columns", "getmany"}:
-                return await work()
-            task = asyncio.ensure_future(work())
-            await asyncio.wait({task}, timeout=2 * WAIT_MS / 1000)
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                return await task
-        except REFUSALS as error:
-            await self.refused(error)
+        if self.world.face == "threads" or way in {"poll", "peek", "columns", "getmany"}:
+            return await work()
+        task = asyncio.ensure_future(work())
+        await asyncio.wait({task}, timeout=2 * WAIT_MS / 1000)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            return await task
         return 0
 
     async def cut_take(self, way: str, count: int, partition: TopicPartition, cut: float) -> None:
@@ -365,8 +369,6 @@ class Member:
             await self.world.cut(cut, self.way(way, count, partition))
         except CutShort:
             self.interrupted()
-        except REFUSALS as error:
-            await self.refused(error)
 
     def interrupted(self) -> None:
         """Ctrl-C may have come in the place of a call of the listener: the rebalance continues without it."""

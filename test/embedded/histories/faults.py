@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import random
 from collections.abc import Sequence
 from typing import Any
 
 from kafka.broker import Broker
-from kafka.broker.faults import CLOSE, NO_REPLY
+from kafka.broker.faults import CLOSE, NO_REPLY, Exchange
+from kafka.broker.server.apis import handler
 
 from .history import Step
 
@@ -19,6 +22,8 @@ GROUP = (14, 15, 16)
 PRODUCE = (3, 6, 7, 19, 56)
 
 
+#: Requests that may be served after their connection has ended: they waited at the broker.
+LATE = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn")
 #: Members wait for the answers to these as long as a rebalance may last.
 PATIENT = ("JoinGroup", "SyncGroup")
 
@@ -31,6 +36,7 @@ def steps(rng: random.Random, codes: dict[str, Sequence[int]], nodes: int) -> li
     times = rng.randint(1, 2) if fate == "close" else 1  # a silent request blocks those behind it, as for a hung broker
     # A member whose join was served and not answered stays in the group as a stranger until its session ends.
     lost = {"api": api, "fate": fate, "before": api in PATIENT or rng.random() < 0.5, "times": times}
+    late = [Step("serve_late", {"api": api, "seconds": rng.choice([0.0, 0.01, 0.1])})] if api in LATE else []
     return [
         Step("fail", {"api": api, "code": rng.choice(codes[api]), "times": rng.choice([1, 1, 2, 4])}),
         Step("fail", {"api": api, "code": rng.choice(codes[api]), "times": rng.choice([1, 1, 2, 4])}),
@@ -40,6 +46,7 @@ def steps(rng: random.Random, codes: dict[str, Sequence[int]], nodes: int) -> li
         Step("move_leaders", {}),
         Step("move_coordinators", {}),
         Step("restart", {"node": rng.randint(1, nodes), "crash": rng.random() < 0.5}),
+        *late,
     ]
 
 
@@ -56,6 +63,22 @@ class Faults:
         """Lose requests (`before` they are served) or replies."""
         chosen: Any = CLOSE if fate == "close" else NO_REPLY
         self.broker.intercept(api, lambda _exchange: chosen, before=before, times=times)
+
+    async def serve_late(self, api: str, seconds: float) -> None:
+        """Cut the connection of a request, and serve that later."""
+        served = set()
+
+        def serve(exchange: Exchange) -> None:
+            if exchange.call.node.is_running:
+                found = handler(exchange.request.API_KEY)(exchange.call, exchange.request)
+                if inspect.isawaitable(found):
+                    served.add(asyncio.ensure_future(found))
+
+        def keep(exchange: Exchange) -> Any:
+            asyncio.get_running_loop().call_later(seconds, serve, exchange)
+            return CLOSE
+
+        self.broker.intercept(api, keep, before=True, times=1)
 
     async def delay(self, api: str, seconds: float) -> None:
         """Answer late, once."""

@@ -315,14 +315,14 @@ def _check_nothing_left(threads: int, files: int) -> None:
         time.sleep(0.01)
 
 
-def shortened(outcome: Outcome, tries: int = 40) -> Outcome:
-    """Leave out steps for as long as a history fails in the same way."""
-    best = outcome
+def shortened(outcome: Outcome, tries: int = 40, seconds: float = 180) -> Outcome:
+    """Leave out steps for as long as a history fails in the same way; begin no try after some time."""
+    best, ends = outcome, time.monotonic() + seconds
     same = _what(best.problem)
     size = max(1, len(best.chosen) // 2)
-    while size and tries:
+    while size and tries and time.monotonic() < ends:
         begin = 0
-        while begin < len(best.chosen) and tries:
+        while begin < len(best.chosen) and tries and time.monotonic() < ends:
             tries -= 1
             less = best.chosen[:begin] + best.chosen[begin + size :]
             found = live(best.kind, best.seed, best.face, less, len(best.steps))

@@ -135,7 +135,8 @@ class Producers(faults.Faults, Kind):
             elif name == "close":
                 arguments = {"timeout": rng.choice([0, 0.02, 1.0, None])}
             elif name == "crowd":
-                arguments = {"topic": topic, "partition": rng.choice([None, partition]), "count": rng.choice([5, 50])}
+                where = rng.choice([{"partition": None}, {"partition": partition}, {"keyed": True}])
+                arguments = {"topic": topic, "count": rng.choice([5, 50]), **where}
             elif name == "trickle":
                 arguments = {
                     "partition": partition,
@@ -318,26 +319,24 @@ class Producers(faults.Faults, Kind):
         for sent in many[1:]:
             sent.may_be = "maybe"  # has no future: what becomes of it is what becomes of the batch
 
-    async def crowd(self, topic: str, partition: int | None, count: int) -> None:
+    async def crowd(self, topic: str, count: int, partition: int | None = None, keyed: bool = False) -> None:
         """Send from several threads, or tasks, at the same time."""
-        lines = [self.values(count, 10) for _ in range(4)]
+        lines = [self.add_line(topic, partition, self.values(count, 10), line, keyed) for line in range(1, 5)]
         if self.face == "asyncio":
-            await asyncio.gather(*(self.add_line(topic, partition, line, n + 1) for n, line in enumerate(lines)))
+            await asyncio.gather(*lines)
             return
         before = sys.getswitchinterval()
         sys.setswitchinterval(1e-6)
         try:
             with ThreadPoolExecutor(len(lines)) as pool:
-                for done in [
-                    pool.submit(now, self.add_line(topic, partition, line, n + 1)) for n, line in enumerate(lines)
-                ]:
+                for done in [pool.submit(now, line) for line in lines]:
                     done.result()
         finally:
             sys.setswitchinterval(before)
 
-    async def add_line(self, topic: str, partition: int | None, values: list[bytes], line: int) -> None:
-        for value in values:
-            await self.add(topic, partition, value, line=line)
+    async def add_line(self, topic: str, partition: int | None, values: list[bytes], line: int, keyed: bool) -> None:
+        for number, value in enumerate(values):
+            await self.add(topic, partition, value, b"k%d" % (number % 5) if keyed else None, line=line)
 
     # What else the application calls
 
@@ -398,6 +397,11 @@ class Producers(faults.Faults, Kind):
         for _ in range(count):
             await self.send(topic, 60, partition, 3)
             await asyncio.sleep(0.2)
+
+    async def serve_late(self, api: str, seconds: float) -> None:
+        """Serve a request after its connection has ended: without idempotence it overtakes what follows it."""
+        if self.idempotent:
+            await super().serve_late(api, seconds)
 
     # The end
 

@@ -86,6 +86,8 @@ class Transactions(faults.Faults, Kind):
         self.old = rng.random() < 0.5
         self.broker = Broker(nodes=NODES, seed=seed)
         self.producer: Any = None
+        self.may_be_fatal = self.may_time_out = self.options["transaction_timeout_ms"] < 10_000
+        """Whether something has happened, or is about to, that may end the producer."""
         self.transactions: list[Transaction] = []
 
     def settings(self) -> str:
@@ -157,6 +159,11 @@ class Transactions(faults.Faults, Kind):
 
     # Steps
 
+    async def fail(self, api: str, code: int, times: int) -> None:
+        """Answer with an error; some end the producer."""
+        await super().fail(api, code, times)
+        self.may_be_fatal = self.may_be_fatal or code in DOOMING
+
     async def restart_program(self) -> None:
         """Go on with another producer."""
         await self.start_over()
@@ -165,6 +172,7 @@ class Transactions(faults.Faults, Kind):
         """Have another producer take over the transactional id: it fences the one that is in use."""
         self.broker.clear_faults()
         other = await self.make()
+        self.may_be_fatal = True
         await self.call(other.close)
 
     async def transact(
@@ -225,10 +233,15 @@ class Transactions(faults.Faults, Kind):
             await self.start_over()
 
     async def fatal(self, transaction: Transaction, error: FatalError) -> None:
-        self.note(f"{error!r}"[:300])
+        self.check_fatal(error)
         transaction.ends = {"commit", "abort"} if error.outcome_unknown else {"abort"}
         self.broker.clear_faults()
         await self.start_over()
+        self.may_be_fatal = self.may_time_out
+
+    def check_fatal(self, error: FatalError) -> None:
+        self.note(f"{error!r}"[:300])
+        assert self.may_be_fatal, f"nothing has fenced the producer: {error!r}"
 
     # What the application calls
 
@@ -325,7 +338,7 @@ class Transactions(faults.Faults, Kind):
             except (IllegalStateError, IllegalOperation):
                 assert await self.state() == "ready"
             except FatalError as error:
-                self.note(f"{error!r}"[:300])
+                self.check_fatal(error)
                 await self.start_over()
             return
         raise AssertionError("a transaction cannot be aborted")

@@ -69,6 +69,13 @@ def test_records_that_an_iteration_did_not_return_are_given_back() -> None:
     assert cursor.position == 5
 
 
+def test_the_last_record_alone_is_given_back() -> None:
+    cursor, chunk = chunk_of(4, 5, 6, start=4, end=7)
+    cursor.returned = chunk.records[1]
+    assert chunk.give_back()
+    assert ([each.offset for each in cursor.given_back], cursor.position) == ([6], 6)
+
+
 def test_advance_replaces_the_record_that_was_returned_last() -> None:
     cursor, chunk = chunk_of(4, start=4, end=5)
     cursor.returned = chunk.records[0]

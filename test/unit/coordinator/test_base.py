@@ -14,7 +14,7 @@ from kafka.protocol.group import JoinGroupResponse
 from kafka.testing import HANG_UP, SILENCE
 from test.unit.consumer.scripted import Cluster, MakeConsumer, read, rest
 
-UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION, FENCED, DENIED = 25, 27, 22, 82, 30
+UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION, FENCED, DENIED, NOT_COORDINATOR = 25, 27, 22, 82, 30, 16
 
 
 def state(consumer: object) -> MemberState:
@@ -172,9 +172,42 @@ def test_a_member_that_is_closed_before_the_coordinator_gave_it_an_id_leaves(
     began = cluster.now
     consumer.close()
     assert len(cluster.asked("JoinGroup")) == 1
-    left = [member.member_id for request in cluster.asked("LeaveGroup") for member in request.members]
-    assert left == (["given"] if answered else [])
+    assert left(cluster) == (["given"] if answered else [])
     assert cluster.now - began < 1.5
+
+
+def left(cluster: Cluster) -> list[str]:
+    return [member.member_id for request in cluster.asked("LeaveGroup") for member in request.members]
+
+
+def test_a_member_leaves_while_its_coordinator_is_not_known(cluster: Cluster, make: MakeConsumer) -> None:
+    """As right after its broker has crashed: without the request the group waits for the end of the session."""
+    consumer = make("t", group_id="g", enable_auto_commit=False)
+    consumer.poll(timeout_ms=1000)
+    consumer._core.check_group().coordinator_dead("a heartbeat failed")  # type: ignore[union-attr]
+    consumer.close()
+    assert left(cluster) == ["m"]
+
+
+def test_a_member_leaves_at_the_coordinator_that_has_taken_over(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g")
+    consumer.poll(timeout_ms=1000)
+    cluster.script["LeaveGroup"] = deque([NOT_COORDINATOR])
+    lookups = len(cluster.asked("FindCoordinator"))
+    consumer.close()
+    assert left(cluster) == ["m", "m"]
+    assert len(cluster.asked("FindCoordinator")) == lookups + 1
+
+
+def test_a_member_that_leaves_looks_for_its_coordinator_for_a_second(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g", enable_auto_commit=False)
+    consumer.poll(timeout_ms=1000)
+    consumer._core.check_group().coordinator_dead("a heartbeat failed")  # type: ignore[union-attr]
+    cluster.broker.on("FindCoordinator", lambda _request, _session: SILENCE)
+    began = cluster.now
+    consumer.close()
+    assert cluster.now - began < 2
+    assert not left(cluster)
 
 
 def test_a_poll_that_waits_longer_than_the_interval_is_not_stuck(cluster: Cluster, make: MakeConsumer) -> None:

@@ -16,7 +16,7 @@ from kafka.protocol.metadata import MetadataResponse
 from kafka.testing import SILENCE
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
 
-FENCED_EPOCH, UNKNOWN_MEMBER, UNRELEASED = 110, 25, 111
+FENCED_EPOCH, UNKNOWN_MEMBER, UNRELEASED, NOT_COORDINATOR = 110, 25, 111, 16
 TOPIC_ID = UUID(int=7)
 
 
@@ -168,6 +168,21 @@ def test_a_member_leaves_with_a_heartbeat(group: Group, consumer: KafkaConsumer)
     consumer.poll(timeout_ms=1000)
     consumer.close()
     assert group.heartbeats[-1].member_epoch == -1
+
+
+def test_a_member_leaves_while_its_coordinator_is_not_known(group: Group, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g", group_protocol="consumer", enable_auto_commit=False)
+    consumer.poll(timeout_ms=1000)
+    consumer._core.check_group().coordinator_dead("a heartbeat failed")  # type: ignore[union-attr]
+    consumer.close()
+    assert group.heartbeats[-1].member_epoch == -1
+
+
+def test_a_member_leaves_at_the_coordinator_that_has_taken_over(group: Group, consumer: KafkaConsumer) -> None:
+    consumer.poll(timeout_ms=1000)
+    group.script.append(NOT_COORDINATOR)
+    consumer.close()
+    assert [heartbeat.member_epoch for heartbeat in group.heartbeats[-2:]] == [-1, -1]
 
 
 @pytest.mark.parametrize("protocol", ["consumer", "auto"])

@@ -41,7 +41,7 @@ class Application:
 
     def poll(self):
         while (call := self.rendezvous.take()) is not None:
-            complete(call.run(ApplicationLoop(self.loop)))
+            complete(call.run(ApplicationLoop(self.loop), self.loop))
 
     def turn(self):
         for _ in range(5):
@@ -113,7 +113,7 @@ def test_the_loop_waits_until_the_application_has_done_it(loop):
     assert not task.is_done
     taken = meeting.take()
     assert taken is call
-    complete(taken.run(ApplicationLoop(loop)))
+    complete(taken.run(ApplicationLoop(loop), loop))
     loop.run_until(task)
     assert seen == ["bell", "listener", "after"]
     assert meeting.take() is None
@@ -129,7 +129,7 @@ def test_what_a_listener_raises_comes_out_and_the_loop_goes_on(loop):
     task = loop.spawn(meeting.ask(RebalanceCall(CallKind.LOST, [P], fail, lambda: after.append(1))))
     loop.turn(0)
     with pytest.raises(ValueError, match="mine"):
-        complete(meeting.take().run(ApplicationLoop(loop)))
+        complete(meeting.take().run(ApplicationLoop(loop), loop))
     loop.run_until(task)
     assert after == [1]
 

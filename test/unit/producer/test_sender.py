@@ -180,6 +180,20 @@ def test_a_record_whose_last_answer_is_missing_may_be_written_and_its_error_says
     assert raised.value.outcome_unknown
 
 
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_record_that_expires_while_it_is_in_flight_may_be_written_and_its_error_says_so(
+    make_producer: Any, idempotent: bool
+) -> None:
+    cluster = Cluster({"events": 1})
+    cluster.script.append(SILENCE)
+    producer = make_producer(
+        cluster, enable_idempotence=idempotent, delivery_timeout_ms=3000, request_timeout_ms=3000, linger_ms=0
+    )
+    with pytest.raises(OutcomeUnknownTimeoutError) as raised:
+        producer.send("events", b"x").get(10)
+    assert raised.value.outcome_unknown
+
+
 @pytest.mark.parametrize(
     "reply",
     [

@@ -29,6 +29,7 @@ from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartiti
 from kafka.testing import HANG_UP, SILENCE, MemoryNetwork, ScriptedBroker
 
 PARTITIONS = 20
+NOT_LEADER = 6
 PRODUCER_AT = 43  # in the header of a batch: id, epoch, first sequence number
 STEPS = ["InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"]
 
@@ -282,12 +283,14 @@ def test_a_coordinator_that_takes_minutes_is_waited_for_with_pauses(coordinator,
 
 
 @pytest.mark.parametrize("fate", [SILENCE, HANG_UP], ids=["silence", "hang up"])
-def test_a_commit_without_an_answer_is_repeated_and_the_next_transaction_has_another_epoch(coordinator, make, fate):
+@pytest.mark.parametrize("end", ["commit", "abort"])
+def test_an_end_without_an_answer_is_repeated_and_the_next_transaction_has_another_epoch(coordinator, make, end, fate):
     producer = make()
     coordinator.script["EndTxn"] = deque([fate])
     producer.begin()
     producer.send()
-    producer.commit()
+    producer.run(producer.core.sender.flush())
+    producer.run(getattr(producer.transactions, end)())
     assert len(coordinator.asked("EndTxn")) == 2
     producer.begin()
     producer.send()
@@ -474,6 +477,24 @@ def test_an_abort_waits_for_the_answer_to_what_was_sent(coordinator, make):
     assert producer.core.now() - started >= 25, "until request_timeout_ms"
     names = coordinator.names()
     assert names.index("EndTxn") > names.index("Produce")
+
+
+def test_an_abort_gives_up_the_batches_that_were_to_be_sent_again(coordinator, make):
+    """The first batch is to be sent again, once the second is answered: that is when the abort is under way."""
+    producer = make()
+    producer.begin()
+    producer.send()
+    producer.run(producer.core.sender.flush())
+    coordinator.script["Produce"] = deque([NOT_LEADER, SILENCE])
+    batches = [producer.send(value=b"x" * 20_000) for _ in range(2)]
+    producer.rest(1)
+    assert len(coordinator.asked("Produce")) == 3
+    producer.abort()
+    assert [type(batch.outcome) for batch in batches] == [TransactionAbortedError] * 2
+    producer.begin()
+    producer.send()
+    producer.commit()
+    assert len(coordinator.asked("Produce")) == 4
 
 
 def test_between_transactions_nobody_is_asked_for_anything(coordinator, make):

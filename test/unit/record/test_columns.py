@@ -169,10 +169,10 @@ def test_large_numbers_of_headers_are_found_again() -> None:
 
 
 def test_missing_packages_leave_the_plain_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "kafka.record.numpy_decoder", raising=False)
     import kafka.record
 
-    monkeypatch.delattr(kafka.record, "numpy_decoder", raising=False)
+    monkeypatch.delattr(kafka.record, "numpy_decoder", raising=False)  # it looks for the module first, and so loads it
+    monkeypatch.delitem(sys.modules, "kafka.record.numpy_decoder", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert column_decoder().__module__ == "kafka.record.columns"
     with pytest.raises(ImportError):
