@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource
 from kafka.broker import Broker
 from kafka.broker.faults import Exchange
 from kafka.errors import CorruptRecordError, NoOffsetForPartitionError
@@ -31,6 +33,10 @@ def _filled(subject: Subject, count: int = 10, size: int = 10, **options: Any) -
 
 def _reader(subject: Subject, broker: Broker, **options: Any) -> Any:
     """A consumer at the topic's beginning."""
+    if subject.kind == "share":
+        with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+            admin.alter_configs([ConfigResource("GROUP", "shared", {"share.auto.offset.reset": "earliest"})])
+        return subject.make(broker, **options)
     used = subject.make(broker, **options)
     used.thing.assign([T0])
     used.thing.seek_to_beginning(T0)

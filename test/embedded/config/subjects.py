@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafka import BrokerConnection, KafkaAdminClient, KafkaClient, KafkaConsumer, KafkaProducer
+from kafka import BrokerConnection, KafkaAdminClient, KafkaClient, KafkaConsumer, KafkaProducer, KafkaShareConsumer
 from kafka._runtime.application import complete
 from kafka.broker import Broker
 from kafka.broker.faults import SeenRequest
@@ -107,6 +107,22 @@ class UsedProducer(Used):
         self.thing.close(timeout=0.2)
 
 
+class UsedShareConsumer(Used):
+    def __init__(self, servers: str, **options: Any) -> None:
+        self.thing = KafkaShareConsumer(TOPIC, bootstrap_servers=servers, **{"group_id": "shared", **options})
+
+    def ask(self) -> None:
+        core = self.thing._core
+        deadline = core.deadline(PATIENCE)
+        complete(core.run(core.client.refresh(deadline), deadline, "asking for metadata"))
+
+    def turn(self) -> None:
+        self.thing.poll(5)
+
+    def close(self) -> None:
+        self.thing.close(timeout_ms=200)
+
+
 class UsedConsumer(Used):
     def __init__(self, servers: str, **options: Any) -> None:
         topics = options.pop("topics", ())
@@ -188,6 +204,7 @@ _USES: dict[str, Callable[..., Used]] = {
     "client": UsedClient,
     "producer": UsedProducer,
     "consumer": UsedConsumer,
+    "share": UsedShareConsumer,
     "admin": UsedAdmin,
     "coordinator": UsedCoordinator,
     "consumer_coordinator": UsedConsumerCoordinator,
