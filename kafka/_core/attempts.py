@@ -82,7 +82,7 @@ class AttemptClient(Protocol):
 class Attempts:
     """An asynchronous iterator over the attempts of one call, and the context of the present attempt."""
 
-    __slots__ = ("_client", "_delay", "_error", "_may_retry", "_what", "failures", "limit")
+    __slots__ = ("_client", "_delay", "_error", "_has_answers", "_may_retry", "_what", "failures", "limit")
 
     def __init__(
         self,
@@ -97,6 +97,7 @@ class Attempts:
         self._may_retry = may_retry
         self._error: KafkaError | None = None
         self._delay = 0.0
+        self._has_answers = False
         self.limit: Final = deadline
         """The deadline of the call."""
         self.failures = -1
@@ -120,10 +121,13 @@ class Attempts:
         return self._client.loop.time() + self._delay < self.limit
 
     def again(self, error: BaseException | None) -> bool:
-        """Have another attempt follow because of an error that part of a response has; whether there will be one."""
+        """Have another attempt follow because of an error that part of a response has; whether there will be one.
+
+        The iteration ends without an error if no metadata comes for that attempt: the caller has the other parts.
+        """
         if not isinstance(error, KafkaError) or not self.may_retry(error):
             return False
-        self._error = error
+        self._error, self._has_answers = error, True
         return True
 
     def __aiter__(self) -> Self:
@@ -133,23 +137,28 @@ class Attempts:
         error, self._error = self._error, None
         if error is not None:
             log.debug("%s: attempt %d failed, trying again: %s", self._what, self.failures + 1, error)
-            await self._recover(error)
+            if not await self._recover(error):
+                raise StopAsyncIteration
         elif self.failures >= 0:
             raise StopAsyncIteration
         self.failures += 1
         return self
 
-    async def _recover(self, error: KafkaError) -> None:
+    async def _recover(self, error: KafkaError) -> bool:
+        """Wait, and refresh the metadata if need be; whether to try again."""
         await self._client.loop.sleep(self._delay)
         if error.invalid_metadata:
             try:
                 await self._client.refresh(self.deadline)
             except KafkaError as failed:
                 if self.may_retry(failed):
-                    return
+                    return True
+                if self._has_answers:
+                    return False
                 if isinstance(failed, KafkaTimeoutError):  # that no metadata came says less than the attempt's error
                     raise KafkaTimeoutError(f"{self._what} took too long: {error}") from error
                 raise
+        return True
 
     def __enter__(self) -> Self:
         return self
@@ -158,7 +167,7 @@ class Attempts:
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> bool:
         if isinstance(error, KafkaError) and self.may_retry(error):
-            self._error = error
+            self._error, self._has_answers = error, False
             return True
         # The time left is shorter than the backoff. Where no sent request is retried, the error says enough.
         if isinstance(error, RequestTimedOutError) and self._may_retry is not is_not_sent:

@@ -39,43 +39,14 @@ WITHOUT_EFFECT = {
     ("coordinator", "api_version"),
     ("consumer_coordinator", "api_version"),
     ("heartbeat", "retry_backoff_ms"),
+    ("share", "max_in_flight_requests_per_connection"),  # the requests of a share session follow one another
 }
-
-# Options of the share consumer without a proof here. test/embedded/share and the tests of its membership show group_id,
-# client_rack, max_poll_interval_ms and the share_* options; the others are read by code of all clients,
-# which the proofs for these cover, or have no proof yet.
-WITHOUT_PROOF = frozenset(
-    (
-        "allow_auto_create_topics",
-        "api_version",
-        "bootstrap_servers",
-        "bootstrap_timeout_ms",
-        "check_crcs",
-        "client_rack",
-        "default_api_timeout_ms",
-        "fetch_max_bytes",
-        "fetch_max_wait_ms",
-        "fetch_min_bytes",
-        "group_id",
-        "max_in_flight_requests_per_connection",
-        "max_poll_interval_ms",
-        "metadata_max_age_ms",
-        "metric_group_prefix",
-        "receive_message_max_bytes",
-        "request_timeout_ms",
-        "retry_backoff_max_ms",
-        "retry_backoff_ms",
-        "share_acknowledgement_mode",
-        "share_acquire_mode",
-    )
-)
 
 
 def kinds_of(option: Option) -> set[str]:
     """Return the classes that take an option and make use of it."""
     parts = {kind for kind, part in PARTS.items() if option in {BY_SPELLING[one] for one in part.DEFAULT_CONFIG}}
-    found = {kind for kind in option.kinds | parts if (kind, option.name) not in WITHOUT_EFFECT}
-    return found - {"share"} if option.name in WITHOUT_PROOF else found
+    return {kind for kind in option.kinds | parts if (kind, option.name) not in WITHOUT_EFFECT}
 
 
 _PROOFS: dict[tuple[str, str], Proof] = {}

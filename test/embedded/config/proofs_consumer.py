@@ -108,7 +108,7 @@ def a_damaged_batch_is_refused_or_not(subject: Subject) -> None:
                     partition.records = bytes(data)
 
     broker = _filled(subject, 1)
-    broker.intercept("Fetch", damage)
+    broker.intercept("ShareFetch" if subject.kind == "share" else "Fetch", damage)
     assert len(_read(_reader(subject, broker, check_crcs=False), 1)) == 1
     with pytest.raises(CorruptRecordError):
         _read(_reader(subject, broker), 1)
@@ -182,7 +182,7 @@ def _fetches(subject: Subject, **options: Any) -> list[Any]:
     return [request.request for request in seen(broker, "Fetch")]
 
 
-@proves("fetch_min_bytes", "fetch_max_wait_ms", "fetch_max_bytes")
+@proves("fetch_min_bytes", "fetch_max_wait_ms", "fetch_max_bytes", kinds="consumer")
 def the_broker_is_asked_for_so_much(subject: Subject) -> None:
     field = {"fetch_min_bytes": "min_bytes", "fetch_max_wait_ms": "max_wait_ms", "fetch_max_bytes": "max_bytes"}
     value = 7 if subject.option == "fetch_min_bytes" else 1234

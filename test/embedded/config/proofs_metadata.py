@@ -27,7 +27,7 @@ def _watching(subject: Subject, broker: Broker, **options: Any) -> Any:
     return used
 
 
-@proves("metadata_max_age_ms", kinds="producer consumer admin client")
+@proves("metadata_max_age_ms", kinds="producer consumer share admin client")
 def metadata_is_refreshed_when_it_is_so_old(subject: Subject) -> None:
     broker = subject.broker()
     used = _watching(subject, broker, metadata_max_age_ms=50)
@@ -69,7 +69,7 @@ def the_wait_does_not_get_longer(subject: Subject) -> None:
     assert _after_failures(10, retry_backoff_ms=20, retry_backoff_max_ms=20) < 30
 
 
-@proves("allow_auto_create_topics", kinds="producer consumer client")
+@proves("allow_auto_create_topics", kinds="producer consumer share client")
 def asking_for_a_topic_may_create_it_or_not(subject: Subject) -> None:
     for allow in (True, False):
         broker = subject.broker()

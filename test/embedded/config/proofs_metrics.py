@@ -55,7 +55,7 @@ def _flat(snapshot: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 @proves("metric_group_prefix")
 def groups_begin_with_it(subject: Subject) -> None:
-    if subject.kind in {"producer", "consumer", "admin"}:
+    if subject.kind in {"producer", "consumer", "share", "admin"}:
         used = subject.use(subject.broker(), metric_group_prefix="mine")
         groups = set(used.thing.metrics())
     else:

@@ -40,7 +40,7 @@ from .subjects import PATIENCE, TOPIC, Subject, gaps, seen
 # Where to connect
 
 
-@proves("bootstrap_servers", kinds="producer consumer admin client")
+@proves("bootstrap_servers", kinds="producer consumer admin client share")
 def it_is_where_to_connect(subject: Subject) -> None:
     broker = subject.broker()
     subject.use(broker)
@@ -104,7 +104,7 @@ def a_proxy_is_asked(subject: Subject) -> None:
 # How long
 
 
-@proves("bootstrap_timeout_ms", kinds="producer consumer admin client")
+@proves("bootstrap_timeout_ms", kinds="producer consumer admin client share")
 def nobody_answers_for_so_long(subject: Subject) -> None:
     began = time.monotonic()
     error = subject.attempt(f"127.0.0.1:{free_port()}", bootstrap_timeout_ms=300)
@@ -221,6 +221,8 @@ def the_pause_does_not_get_longer_than_that(subject: Subject) -> None:
 def idle_connections_are_closed(subject: Subject) -> None:
     broker = subject.broker()
     used = subject.use(broker, connections_max_idle_ms=100)
+    if subject.kind == "share":
+        used.turn = lambda: time.sleep(0.005)  # each poll() would fetch
     used.until(lambda: broker.run(lambda cluster: not cluster.nodes[1].listener.connections))
 
 
@@ -252,7 +254,7 @@ def a_stated_release_is_not_asked_for(subject: Subject) -> None:
 # Requests
 
 
-@proves("request_timeout_ms", kinds="connection client producer consumer admin")
+@proves("request_timeout_ms", kinds="connection client producer consumer admin share")
 def a_reply_is_waited_for_so_long(subject: Subject) -> None:
     broker = subject.broker()
     used = subject.use(broker, request_timeout_ms=1000)
@@ -319,8 +321,9 @@ def _retried(subject: Subject, failures: int, **options: Any) -> list[float]:
     if subject.kind == "client":
         with KafkaClient(bootstrap_servers=broker.bootstrap_servers, **options) as client:
             client.ask(HeartbeatRequest(group_id="g"), timeout_ms=PATIENCE * 1000)
-    elif subject.kind == "consumer":
-        used = subject.use(broker, group_id="g", topics=[TOPIC], **options)
+    elif subject.kind in {"consumer", "share"}:
+        topics = {"topics": [TOPIC]} if subject.kind == "consumer" else {}
+        used = subject.use(broker, group_id="g", **topics, **options)
         used.until(lambda: len(seen(broker, "FindCoordinator")) > failures)
     else:
         subject.use(broker, group_id="g", **options)
@@ -328,12 +331,12 @@ def _retried(subject: Subject, failures: int, **options: Any) -> list[float]:
     return gaps(broker, "FindCoordinator")[:failures]
 
 
-@proves("retry_backoff_ms", kinds="producer consumer admin client coordinator consumer_coordinator")
+@proves("retry_backoff_ms", kinds="producer consumer share admin client coordinator consumer_coordinator")
 def a_request_that_failed_is_tried_again_after_a_pause(subject: Subject) -> None:
     assert _retried(subject, 1, retry_backoff_ms=400)[0] > 0.3  # within 20%; 100 ms by default
 
 
-@proves("retry_backoff_max_ms", kinds="producer consumer admin client coordinator consumer_coordinator")
+@proves("retry_backoff_max_ms", kinds="producer consumer share admin client coordinator consumer_coordinator")
 def that_pause_does_not_get_longer(subject: Subject) -> None:
     # Doubled each time the sixth pause would be 960 ms, and those after it longer; a busy machine may draw out one.
     assert min(_retried(subject, 8, retry_backoff_ms=30, retry_backoff_max_ms=30)[5:]) < 0.5
@@ -407,7 +410,7 @@ def a_larger_reply_is_refused(subject: Subject) -> None:
     broker = subject.broker(topics={TOPIC: 300})
     options: dict[str, Any] = {"receive_message_max_bytes": 2048}
     brief: dict[str, Any] = {}  # what waits in vain need not wait for long
-    if subject.kind == "consumer":
+    if subject.kind in {"consumer", "share"}:
         options |= {"fetch_max_bytes": 512}
         brief = {"default_api_timeout_ms": 300, "request_timeout_ms": 100}
     if subject.kind == "producer":
@@ -417,7 +420,7 @@ def a_larger_reply_is_refused(subject: Subject) -> None:
     error = subject.attempt(broker, **options, **brief)
     assert isinstance(error, InvalidReceiveError | KafkaTimeoutError), error
     assert not isinstance(error, BrokerResponseError)
-    assert "2048" in f"{error} {error.__cause__}" or subject.kind == "consumer"
+    assert "2048" in f"{error} {error.__cause__}" or subject.kind in {"consumer", "share"}
     # With less to tell it gets its reply.
     assert subject.attempt(subject.broker(), **options) is None
 

@@ -20,6 +20,7 @@ from . import (
     proofs_network,
     proofs_producer,
     proofs_sasl,
+    proofs_share,
     proofs_tls,
 )
 from .proofs import NAMES, kinds_of, proof_of
@@ -33,6 +34,7 @@ PROOFS = (
     proofs_network,
     proofs_producer,
     proofs_sasl,
+    proofs_share,
     proofs_tls,
 )
 

@@ -92,6 +92,16 @@ def test_a_coordinator_that_hangs_up_costs_its_own_groups(admin: Admin, cluster:
     assert admin.now - began <= 2.1
 
 
+def test_answers_that_came_are_kept_when_no_metadata_comes_for_the_next_attempt(admin: Admin, cluster: AdminCluster):
+    coordinate(cluster, lambda group: 1 if group == "a" else 2)
+    cluster.on("OffsetFetch", lambda request, broker: HANG_UP if broker == 1 else fetched({})(request, broker))
+    for broker in cluster.brokers:
+        broker.on("Metadata", lambda *_: SILENCE)
+    found = admin.run(admin.calls.list_group_offsets(["a", "b"], 2000, raise_errors=False))
+    assert list(found) == ["b"]
+    assert isinstance(found.failed["a"], KafkaConnectionError)
+
+
 def offsets(request: Any, codes: dict[int, int] | None = None) -> Any:
     return {
         "topics": [
