@@ -371,6 +371,7 @@ def test_a_clock_that_is_set_to_another_day_disturbs_nobody(
     assert generation(consumer) == before
 
 
+@pytest.mark.breaks_invariant("commits", reason="the broker serves what it had got before it hung, after what followed")
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_broker_that_answers_nothing_for_longer_than_the_session_is_outlived(
     broker: Broker, make: Make, protocol: str

@@ -508,9 +508,11 @@ def test_what_waits_fails_with_the_transaction(broker, topic, make):
     assert committed(broker, topic) == []
 
 
-def test_a_batch_that_is_too_large_is_divided_within_the_transaction(broker, topic, producer):
+def test_a_batch_that_is_too_large_is_divided_within_the_transaction(broker, topic, make):
     from kafka.errors import MessageSizeTooLargeError
 
+    producer = make(transactional_id=topic, linger_ms=1000)  # a batch of one record cannot be divided
+    producer.init_transactions()
     with producer.transaction():
         producer.send(topic, b"first").get(WAIT)
         broker.fail("Produce", [MessageSizeTooLargeError], times=2)
@@ -546,7 +548,9 @@ def test_a_block_that_fails_is_aborted_whatever_the_error(broker, topic, produce
 # The end
 
 
-def test_close_aborts_what_is_open(broker, topic, producer):
+def test_close_aborts_what_is_open(broker, topic, make):
+    producer = make(transactional_id=topic, linger_ms=60_000)  # so that the last record is not sent before close()
+    producer.init_transactions()
     producer.begin_transaction()
     producer.send(topic, b"x")
     producer.flush()
