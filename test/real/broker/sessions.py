@@ -140,6 +140,8 @@ class Transcript:
 
     def make_topic(self, name: str, partitions: int = 1, **configs: str) -> UUID:
         """Create a topic and wait for its leaders; return its id."""
+        # Kafka looks at retention 30 s after its start, and scripts write records of years ago.
+        configs = {"retention_ms": "-1", **configs}
         made = self.quietly(
             CreateTopicsRequest[7](
                 topics=[(name, partitions, 1, [], [(key.replace("_", "."), value) for key, value in configs.items()])],

@@ -10,6 +10,7 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
+from kafka.protocol.transaction import ListTransactionsRequest
 from test.real.java_tools import Ended, JavaTools
 from test.real.kafka_process import KafkaCluster
 from test.real.releases import NEWEST
@@ -32,7 +33,8 @@ PROPERTIES = {
 class Barrier:
     """Waits until all nodes know of all changes so far: Kafka's brokers learn of them in order, a little later.
 
-    And until no partition is moving to other replicas, which Kafka does in the background.
+    And until no partition is moving to other replicas and no transaction writes its markers, which Kafka does in the
+    background.
     """
 
     def __init__(self, addresses: list[tuple[str, int]], stack: ExitStack) -> None:
@@ -43,6 +45,9 @@ class Barrier:
     def wait(self) -> None:
         first = self.nodes[0]
         first.until(ListPartitionReassignmentsRequest[0](topics=None), lambda reply: not reply.topics)
+        ending = ListTransactionsRequest[0](state_filters=["PrepareCommit", "PrepareAbort"], producer_id_filters=[])
+        for node in self.nodes:
+            node.until(ending, lambda reply: not reply.transaction_states)
         wait_for_changes(self.nodes)
 
 

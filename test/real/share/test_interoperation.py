@@ -19,16 +19,19 @@ from .test_share_consumer import Queue
 
 SOURCE = Path(__file__).parents[1] / "java" / "ShareWorker.java"
 RECORDS, TIMEOUT = 600, 120.0
-IDLE_MS = "15000"
 
 
 @contextmanager
 def java_worker(version: str, queue: Queue) -> Iterator[list[str]]:
     """Run ShareWorker.java; the list grows by the value and the delivery count of each record that it accepts."""
     command = jvm.command(version, *jvm.QUICK_START, "-Xmx256m", str(SOURCE))
-    arguments = [queue.cluster.bootstrap_servers, queue.name, queue.name, IDLE_MS]
-    with subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as java:
+    arguments = [queue.cluster.bootstrap_servers, queue.name, queue.name]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [*command, *arguments], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+    ) as java:
         done: list[str] = []
+        assert java.stdin is not None
         assert java.stdout is not None
         lines = java.stdout
 
@@ -39,6 +42,8 @@ def java_worker(version: str, queue: Queue) -> Iterator[list[str]]:
         reading.start()
         try:
             yield done
+            java.stdin.write("stop\n")
+            java.stdin.flush()
             java.wait(TIMEOUT)
         finally:
             java.kill()
@@ -77,6 +82,7 @@ def test_each_record_is_accepted_by_one_member_of_either_library(kafka: KafkaClu
         for thread in working:
             thread.start()
         try:
+            queue.wait_for_members(3)  # a JVM takes its time to start
             for first in range(0, RECORDS, 10):  # slowly, so that all three come to it
                 queue.put(*map(str, range(first, first + 10)), partition=first // 10 % 3)
             deadline = time.monotonic() + TIMEOUT

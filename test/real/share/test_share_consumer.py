@@ -42,6 +42,17 @@ class Queue:
             for value in values:
                 producer.send(self.name, value.encode(), partition=partition)
 
+    def wait_for_members(self, count: int) -> None:
+        """Wait until the group has so many members, and each has a partition."""
+        deadline = time.monotonic() + 60
+        with KafkaAdminClient(bootstrap_servers=self.cluster.bootstrap_servers) as admin:
+            while True:
+                members = admin.describe_share_groups([self.name])[self.name].members
+                if len(members) == count and all(member.assigned_partitions for member in members):
+                    return
+                assert time.monotonic() < deadline, members
+                time.sleep(0.1)
+
     def lag(self) -> int:
         with KafkaAdminClient(bootstrap_servers=self.cluster.bootstrap_servers) as admin:
             return sum(one.lag for one in admin.list_share_group_offsets(self.name)[self.name].values())
