@@ -1,4 +1,4 @@
-"""What a connection begins with: the broker's versions, and SASL."""
+"""The start of a connection: the versions that the broker serves, and SASL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transactional producer asks of its coordinator."""
+"""Requests of transactional producers to their coordinator."""
 
 from __future__ import annotations
 
