@@ -15,7 +15,7 @@ ClassT = TypeVar("ClassT", bound=type)
 
 
 def historic_names(table: str) -> Callable[[ClassT], ClassT]:
-    """Return a decorator that gives a class the attributes of `table`, ``"module:class"``, except those that it has.
+    """Return a decorator that gives a class the attributes of `table`, ``"module:class"``, unless it has them.
 
     >>> @historic_names("kafka.legacy.private_names:ConsumerNames")
     ... class Consumer:
