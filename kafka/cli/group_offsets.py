@@ -16,7 +16,7 @@ from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
 from kafka.cli.edges import Edges, edges, failures
 from kafka.cli.files import whole_file
-from kafka.cli.grammar import TABLE, Argument, Verb
+from kafka.cli.grammar import TABLE, Verb, arg
 from kafka.cli.group_lag import NOT_FOUND, TOPIC
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
 from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
@@ -264,7 +264,7 @@ def _copy(arguments: Namespace) -> int:
         return _apply(arguments, connection, arguments.to_group, commits, is_share=is_share)
 
 
-GROUP: Final = Argument("group", metavar="GROUP", complete="group", help="the name of the group")
+GROUP: Final = arg("GROUP", "the name of the group", complete="group")
 
 VERBS: Final = [
     Verb(
@@ -273,19 +273,17 @@ VERBS: Final = [
         _offsets,
         [
             GROUP,
-            Argument(
-                "--export",
+            arg(
+                "--export FILE",
+                "write topic,partition,offset lines, which Kafka's own script reads too; - is standard output",
                 dest="export_file",
-                metavar="FILE",
                 complete="file",
-                help="write topic,partition,offset lines, which Kafka's own script reads too; - is standard output",
             ),
-            Argument(
-                "--import",
+            arg(
+                "--import FILE",
+                "commit the offsets of such a file, after showing the plan; - is standard input",
                 dest="import_file",
-                metavar="FILE",
                 complete="file",
-                help="commit the offsets of such a file, after showing the plan; - is standard input",
             ),
         ],
         [
@@ -302,15 +300,14 @@ VERBS: Final = [
         [
             GROUP,
             TOPIC,
-            Argument("--to", metavar="PLACE", help="where the group continues"),
-            Argument("--shift-by", type=int, metavar="N", help="move by N records; negative: back"),
-            Argument("--from-file", metavar="FILE", complete="file", help="take the offsets of an exported file"),
-            Argument(
-                "--export",
+            arg("--to PLACE", "where the group continues"),
+            arg("--shift-by N", "move by N records; negative: back", int),
+            arg("--from-file FILE", "take the offsets of an exported file", complete="file"),
+            arg(
+                "--export FILE",
+                "write the plan as topic,partition,offset lines instead of a table; - is standard output",
                 dest="export_file",
-                metavar="FILE",
                 complete="file",
-                help="write the plan as topic,partition,offset lines instead of a table; - is standard output",
             ),
         ],
         [
@@ -327,13 +324,11 @@ VERBS: Final = [
         _delete_offsets,
         [
             GROUP,
-            Argument(
-                "--topic",
-                action="append",
+            arg(
+                "--topic TOPIC[:N,N-M]...",
+                "the topics, or partitions of them; may be repeated",
                 required=True,
-                metavar="TOPIC[:N,N-M]",
                 complete="topic",
-                help="the topics, or partitions of them; may be repeated",
             ),
             *TABLE,
         ],
@@ -347,7 +342,7 @@ VERBS: Final = [
         "copy",
         "copy the committed offsets of a group to another one, after showing the plan",
         _copy,
-        [GROUP, Argument("to_group", metavar="TO", complete="group", help="the group that gets the offsets")],
+        [GROUP, arg("to_group TO", "the group that gets the offsets", complete="group")],
         [
             "purekafka groups copy billing billing-2 --yes --sandbox",
             "purekafka groups copy billing billing-2 --dry-run --format json --sandbox",

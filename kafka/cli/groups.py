@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import TABLE, Argument, Noun, Verb
+from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.group_lag import LAG, chosen_groups
 from kafka.cli.group_offsets import GROUP, VERBS, known_groups
 from kafka.cli.output import Column, agreed, counted, emit, print_table, report, report_brokers
@@ -165,9 +165,7 @@ def _remove_members(arguments: Namespace) -> int:
         return report(arguments, ((f"member {member}", error, "") for member, error in answers.items()))
 
 
-_GROUPS: Final = Argument(
-    "groups", metavar="GROUP", nargs="+", complete="group", help="names of groups, or patterns with *"
-)
+_GROUPS: Final = arg("groups GROUP...", "names of groups, or patterns with *", complete="group")
 
 COMMAND = Noun(
     "groups",
@@ -178,8 +176,8 @@ COMMAND = Noun(
             "list the groups of all brokers",
             _list,
             [
-                Argument("--state", action="append", default=[], metavar="STATE", help="only groups in this state"),
-                Argument("--type", action="append", default=[], metavar="TYPE", help="only groups of this type"),
+                arg("--state STATE...", "only groups in this state"),
+                arg("--type TYPE...", "only groups of this type"),
             ],
             ["purekafka groups list --sandbox", "purekafka groups list --sandbox --state Empty --format '{group_id}'"],
             lists=True,
@@ -208,9 +206,7 @@ COMMAND = Noun(
             _remove_members,
             [
                 GROUP,
-                Argument(
-                    "--member", action="append", default=[], metavar="ID", help="only these members; may be repeated"
-                ),
+                arg("--member ID...", "only these members; may be repeated"),
                 *TABLE,
             ],
             [
