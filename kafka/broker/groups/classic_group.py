@@ -209,8 +209,8 @@ class ClassicGroup(Group):
             self._await_join(member, answer)
             self._maybe_complete_join()
         elif self.state is State.STABLE and self.roster.vote() == self.protocol_name:
-            # KIP-345: the same instance is back, nothing to rebalance. Before KIP-814 it is told that the leader
-            # has its old id, so that it does not compute an assignment that a stable group would not hand out.
+            # KIP-345: the same instance is back, nothing to rebalance. Before KIP-814 the response names its
+            # old id as the leader's, so that it does not compute an assignment that a stable group would not hand out.
             self._watch(member)
             leads = member.member_id == self.roster.leader
             if ask.can_skip_assignment:

@@ -211,7 +211,7 @@ class ClassicTerms:
 class ConsumerMember(GroupMember):
     """One member of a consumer group.
 
-    What a rebalance asks of it is to revoke partitions; of a classic member to join and to synchronise.
+    In a rebalance it must revoke partitions in time, or, as a classic member, join and synchronise.
     """
 
     names: frozenset[str] = frozenset()

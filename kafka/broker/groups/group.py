@@ -1,4 +1,4 @@
-"""What the coordinator asks of a group, whichever protocol its members speak, and what all members have in common.
+"""The base of all kinds of groups and of their members: the questions of the coordinator to a group.
 
 Each kind answers the requests of classic members (JoinGroup, SyncGroup, Heartbeat, LeaveGroup) through
 ``classic_members``, or has none. Sans-IO; lives on the broker's loop and takes no lock.

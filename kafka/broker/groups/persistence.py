@@ -1,4 +1,4 @@
-"""Dataclasses as JSON data and back, by the types of their fields: what a broker with a data directory keeps of groups.
+"""Dataclasses as JSON data and back, by the types of their fields: the form of groups in a data directory.
 
 Kafka keeps the same in ``__consumer_offsets``. A classic group is kept as it was when its assignment was last handed
 out; the others after each change of an epoch or of what a member has.
