@@ -300,19 +300,17 @@ COMMAND = {
                 "read as a member of a group, and commit the offsets of the records that were printed",
                 complete="group",
             ),
-            Argument(
-                "--share",
-                metavar="GROUP",
+            arg(
+                "--share GROUP",
+                "read as a member of a share group (a queue, Kafka 4.2), until no record comes; %%D is the delivery "
+                "count",
                 complete="group",
-                help="read as a member of a share group (a queue, Kafka 4.2), until no record comes; %%D is the "
-                "delivery count",
             ),
-            Argument(
-                "--ack",
-                choices=("accept", "release", "reject"),
-                default="accept",
-                help="with --share: what becomes of the records that were printed; release leaves them in the queue "
+            arg(
+                "--ack accept|release|reject",
+                "with --share: what becomes of the records that were printed; release leaves them in the queue "
                 "(%(default)s)",
+                default="accept",
             ),
         ],
         [
