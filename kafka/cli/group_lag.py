@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import UsageError, reason
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Argument, Verb
+from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Column, complain, emit
 from kafka.cli.ranges import parse_topic_partitions
 
@@ -28,13 +28,8 @@ _LAG_COLUMNS: Final = [
     Column("client_id", "CLIENT"),
     Column("host", "HOST"),
 ]
-TOPIC: Final = Argument(
-    "--topic",
-    action="append",
-    default=[],
-    metavar="TOPIC[:N,N-M]",
-    complete="topic",
-    help="only these topics, or partitions of them; may be repeated",
+TOPIC: Final = arg(
+    "--topic TOPIC[:N,N-M]...", "only these topics, or partitions of them; may be repeated", complete="topic"
 )
 
 
@@ -177,23 +172,13 @@ LAG: Final = Verb(
     "show how far groups are behind the ends of their partitions",
     _lag,
     [
-        Argument("groups", metavar="GROUP", nargs="*", complete="group", help="names or patterns; all if none"),
-        Argument(
-            "-a",
-            "--all",
-            action="store_true",
-            help="include the groups in which Spark marks what it wrote exactly once; they read nothing",
-        ),
+        arg("groups [GROUP...]", "names or patterns; all if none", complete="group"),
+        arg("-a, --all", "include the groups in which Spark marks what it wrote exactly once; they read nothing"),
         TOPIC,
-        Argument(
-            "--by",
-            choices=("partition", "topic", "group"),
-            default="partition",
-            help="a row for each (partition)",
-        ),
-        Argument("--fail-above", type=int, metavar="N", help="end with exit code 4 if a row has a larger lag"),
-        Argument("-w", "--watch", action="store_true", help="redraw it each second, with rates, until Ctrl-C"),
-        Argument("--interval", type=float, default=1.0, metavar="SECONDS", help="the time between redraws (1)"),
+        arg("--by partition|topic|group", "a row for each (partition)", default="partition"),
+        arg("--fail-above N", "end with exit code 4 if a row has a larger lag", int),
+        arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
+        arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
     ],
     ["purekafka groups lag --sandbox", "purekafka groups lag billing --by topic --sandbox --format json"],
     lists=True,

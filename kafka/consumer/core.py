@@ -289,10 +289,13 @@ class ConsumerCore:
         self, take: Callable[[int, Only], T | None], limit: int, deadline: float, nothing: T, only: Only = None
     ) -> T:
         # Records are taken right before the return: nothing is awaited after that, so no cancellation can lose them.
-        collector, membership = self.collector, self.membership
+        collector, membership, fetcher = self.collector, self.membership, self.fetcher
         future: Future[None] | None = None
         taking = False
         try:
+            fetcher.polls += 1
+            if fetcher.resting:
+                fetcher.resume()
             while True:
                 if membership is not None:
                     membership.polled()
@@ -380,8 +383,12 @@ class ConsumerCore:
             fetcher.awaited.append(only)
         began = self.loop.time()
         try:
+            fetcher.callers += 1
+            if fetcher.resting:
+                fetcher.resume()
             await self.application.wait(future, None if deadline == math.inf else deadline)
         finally:
+            fetcher.callers -= 1
             if only is not None:
                 fetcher.awaited.remove(only)
             if fetcher.metrics is not None:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from kafka.config import duration_ms
-from kafka.legacy.subscription_calls import Position
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -28,7 +27,34 @@ if TYPE_CHECKING:
     from kafka.record.batch_reader import RecordReader
     from kafka.record.consumer_record import ConsumerRecord
 
-__all__ = ["AssignedPartition", "Chunk", "Cursor", "EARLIEST", "CompletedFetch", "LATEST", "Reset", "policy"]
+__all__ = [
+    "AssignedPartition",
+    "Chunk",
+    "Cursor",
+    "EARLIEST",
+    "CompletedFetch",
+    "LATEST",
+    "Position",
+    "Reset",
+    "policy",
+]
+
+
+class Position(int):
+    """An offset, which is also read as ``position.offset`` since kafka-python 2.1.
+
+    >>> position = Position(7)
+    >>> position + 1, position.offset, position.leader_epoch
+    (8, 7, -1)
+    """
+
+    leader_epoch: int = -1
+    metadata: str = ""
+
+    @property
+    def offset(self) -> int:
+        """The offset."""
+        return int(self)
 
 
 class CompletedFetch:

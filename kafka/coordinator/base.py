@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._core.client import core_of
+from kafka._historic import historic_names
 from kafka._runtime.application import complete
 from kafka._runtime.tasks import Event, Task, wait_any
 from kafka._text import printable
@@ -35,7 +36,6 @@ from kafka.errors import (
     RejoinNeededError,
     UnknownMemberIdError,
 )
-from kafka.legacy.private_names import CoordinatorNames, historic_names, warn_of_overrides
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
@@ -58,7 +58,7 @@ _ID_PATIENCE: Final = 1.0
 _LONG_SESSIONS_SINCE: Final = (0, 10, 1)
 
 
-@historic_names(CoordinatorNames)
+@historic_names("kafka.legacy.private_names:CoordinatorNames")
 class BaseCoordinator(CoordinatorFinder):
     """A member of a group; a subclass defines the protocol that its members use.
 
@@ -87,6 +87,8 @@ class BaseCoordinator(CoordinatorFinder):
     """The longest session that brokers before 0.10.1 allow; the default with them."""
 
     def __init_subclass__(cls, **kwargs: object) -> None:
+        from kafka.legacy.private_names import warn_of_overrides
+
         super().__init_subclass__(**kwargs)
         warn_of_overrides(cls)
 

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from kafka._historic import historic_names
 from kafka._runtime.application import complete
 from kafka._runtime.tasks import wait_any
 from kafka.config import Config, part_of_defaults
@@ -36,7 +37,6 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.future import Future
-from kafka.legacy.private_names import ConsumerCoordinatorNames, historic_names
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ _UNREACHABLE_TIMEOUT: Final = 5.0
 _LOOK_INTERVAL: Final = 0.5  # seconds between two looks at the connections meanwhile
 
 
-@historic_names(ConsumerCoordinatorNames)
+@historic_names("kafka.legacy.private_names:ConsumerCoordinatorNames")
 class ConsumerCoordinator(ClassicMember):
     """A consumer in its group. Keyword arguments are the options in ``DEFAULT_CONFIG``."""
 
