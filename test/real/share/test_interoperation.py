@@ -20,6 +20,7 @@ from test.embedded.faces import AIOShareConsumer
 from test.real import jvm
 from test.real.broker.peer_venvs import python_of
 from test.real.conftest import StartKafka
+from test.real.kafka_process import KafkaCluster
 
 from .test_share_consumer import Queue
 
@@ -42,13 +43,13 @@ class Bootstrap:
 
 
 @pytest.fixture(params=["newest", "4.2.0", "embedded"])
-def queue(request: pytest.FixtureRequest, kafka_at: StartKafka) -> Iterator[Queue]:
+def queue(request: pytest.FixtureRequest, kafka: KafkaCluster, kafka_at: StartKafka) -> Iterator[Queue]:
     """A queue of three partitions."""
     if request.param == "embedded":
         with Broker() as broker:
             yield Queue(Bootstrap(broker), partitions=3)  # type: ignore[arg-type]
     else:
-        yield Queue(kafka_at(None if request.param == "newest" else request.param), partitions=3)
+        yield Queue(kafka if request.param == "newest" else kafka_at(request.param), partitions=3)
 
 
 @pytest.fixture(scope="session")
