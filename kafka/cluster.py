@@ -12,11 +12,11 @@ from uuid import UUID
 
 from kafka._arguments import explain_key, explain_partition
 from kafka._core.metadata import Metadata
+from kafka._historic import historic_names
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._runtime.timers import Backoff
 from kafka.config import Config, collect_hosts, get_ip_port_afi, parse_servers, part_of_defaults, resolve_part
 from kafka.errors import Code, for_code
-from kafka.legacy.private_names import ClusterNames, historic_names
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
 
 __all__ = ["ClusterMetadata", "NodeId", "collect_hosts", "get_ip_port_afi"]
@@ -38,7 +38,7 @@ class NodeId(int):
         return True
 
 
-@historic_names(ClusterNames)
+@historic_names("kafka.legacy.private_names:ClusterNames")
 class ClusterMetadata(Metadata):
     """The cluster as far as it is known.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, principal
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import TABLE, Argument, Noun, Verb
+from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
 
 if TYPE_CHECKING:
@@ -135,46 +135,27 @@ def _delete_acls(arguments: Namespace) -> int:
         )
 
 
-_PRINCIPAL: Final = Argument(
-    "--principal",
-    action="append",
-    default=[],
-    metavar="USER",
-    help="a user, as ada or User:ada; may be repeated",
-)
+_PRINCIPAL: Final = arg("--principal USER...", "a user, as ada or User:ada; may be repeated")
 _PLACES: Final = (
-    Argument("--topic", action="append", default=[], metavar="TOPIC", complete="topic", help="a topic, or * for all"),
-    Argument("--group", action="append", default=[], metavar="GROUP", complete="group", help="a group, or * for all"),
-    Argument("--transactional-id", action="append", default=[], metavar="ID", help="a transactional id, or * for all"),
-    Argument("--cluster", action="store_true", help="the cluster as a whole"),
-    Argument(
-        "--operation",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="read, write, create, delete, alter, describe, all and so on; may be repeated",
-    ),
-    Argument(
-        "--pattern",
-        choices=("literal", "prefixed", "match", "any"),
-        help="how names are meant; match and any are for filters (literal; in filters any)",
+    arg("--topic TOPIC...", "a topic, or * for all", complete="topic"),
+    arg("--group GROUP...", "a group, or * for all", complete="group"),
+    arg("--transactional-id ID...", "a transactional id, or * for all"),
+    arg("--cluster", "the cluster as a whole"),
+    arg("--operation NAME...", "read, write, create, delete, alter, describe, all and so on; may be repeated"),
+    arg(
+        "--pattern literal|prefixed|match|any",
+        "how names are meant; match and any are for filters (literal; in filters any)",
     ),
 )
-_DRY: Final = Argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
+_DRY: Final = arg("--dry-run", "show what would be done, and do nothing")
 _NEW: Final = (
-    Argument(
-        "--principal",
-        action="append",
-        required=True,
-        metavar="USER",
-        help="a user, as ada or User:ada, or User:* for all; may be repeated",
-    ),
+    arg("--principal USER...", "a user, as ada or User:ada, or User:* for all; may be repeated", required=True),
     *_PLACES,
-    Argument("--host", action="append", default=[], metavar="HOST", help="the client's address (any); may be repeated"),
+    arg("--host HOST...", "the client's address (any); may be repeated"),
 )
 _SETS: Final = (
-    Argument("--producer", action="store_true", help="all that producers to the topics need"),
-    Argument("--consumer", action="store_true", help="all that consumers of the topics in the groups need"),
+    arg("--producer", "all that producers to the topics need"),
+    arg("--consumer", "all that consumers of the topics in the groups need"),
 )
 
 

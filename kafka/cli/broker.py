@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from kafka.broker import Broker
 from kafka.cli.arguments import VALUES, UsageError, expand, pair, pairs
 from kafka.cli.files import whole_file
-from kafka.cli.grammar import Argument, Verb
+from kafka.cli.grammar import Verb, arg
 
 if TYPE_CHECKING:
     import argparse
@@ -170,59 +170,41 @@ COMMAND = Verb(
     "run a broker of one or several nodes on this machine",
     run,
     [
-        Argument("--host", default="127.0.0.1", help="the address to listen on (%(default)s)"),
-        Argument(
-            "--port",
-            type=int,
+        arg("--host HOST", "the address to listen on (%(default)s)", default="127.0.0.1"),
+        arg(
+            "--port PORT",
+            "the port of the first node; further nodes take the next ones; 0: any free port (%(default)s)",
+            int,
             default=9092,
-            help="the port of the first node; further nodes take the next ones; 0: any free port (%(default)s)",
         ),
-        Argument(
-            "--advertise",
-            metavar="HOST[:PORT]",
-            help="the address that clients connect to, where it is not that of --host and --port: the name of a "
+        arg(
+            "--advertise HOST[:PORT]",
+            "the address that clients connect to, where it is not that of --host and --port: the name of a "
             "container, a port that is forwarded (for 0.0.0.0 and :: the loopback address)",
         ),
-        Argument(
-            "--ready-file",
-            metavar="FILE",
-            help="write the addresses to this file once clients can connect; removed at the end",
+        arg("--ready-file FILE", "write the addresses to this file once clients can connect; removed at the end"),
+        arg("--port-file FILE", "the same for the port that the first node listens on"),
+        arg("--nodes NODES", "how many nodes (%(default)s)", int, default=1),
+        arg("--topic NAME[:PARTITIONS]...", "create a topic; may be repeated"),
+        arg(
+            "--registry PORT",
+            "run a schema registry as well, on this port, with its schemas in memory; 0: any free port",
+            int,
         ),
-        Argument("--port-file", metavar="FILE", help="the same for the port that the first node listens on"),
-        Argument("--nodes", type=int, default=1, help="how many nodes (%(default)s)"),
-        Argument(
-            "--topic", action="append", default=[], metavar="NAME[:PARTITIONS]", help="create a topic; may be repeated"
-        ),
-        Argument(
-            "--registry",
-            type=int,
-            metavar="PORT",
-            help="run a schema registry as well, on this port, with its schemas in memory; 0: any free port",
-        ),
-        Argument("--data", metavar="DIR", help="keep topics, records and offsets in this directory, not in memory"),
-        Argument("--fsync", action="store_true", help="have each append on the disk before it is acknowledged"),
-        Argument("--as-version", metavar="RELEASE", help="offer what this release of Kafka does, such as 2.8"),
-        Argument(
-            "--config",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="a broker option of Kafka; may be repeated",
-        ),
-        Argument(
-            "--tls",
-            metavar="cert=FILE,key=FILE[,ca=FILE][,password=PASSWORD]",
-            help="serve TLS with this certificate, whose key may need a password; with ca, clients must show a "
+        arg("--data DIR", "keep topics, records and offsets in this directory, not in memory"),
+        arg("--fsync", "have each append on the disk before it is acknowledged"),
+        arg("--as-version RELEASE", "offer what this release of Kafka does, such as 2.8"),
+        arg("--config NAME=VALUE...", "a broker option of Kafka; may be repeated"),
+        arg(
+            "--tls cert=FILE,key=FILE[,ca=FILE][,password=PASSWORD]",
+            "serve TLS with this certificate, whose key may need a password; with ca, clients must show a "
             "certificate too",
         ),
-        Argument(
-            "--sasl",
-            action="append",
-            default=[],
-            metavar="MECHANISM:USER:PASSWORD",
-            help="let only this user in (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; OAUTHBEARER alone); may be repeated",
+        arg(
+            "--sasl MECHANISM:USER:PASSWORD...",
+            "let only this user in (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; OAUTHBEARER alone); may be repeated",
         ),
-        Argument("--verbose", action="store_true", help="log what happens on connections"),
+        arg("--verbose", "log what happens on connections"),
     ],
     [
         "purekafka broker --topic events:3",

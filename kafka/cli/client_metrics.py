@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, count
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import TABLE, Argument, Noun, Verb
+from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.output import Column, agreed, counted, emit, print_table, report
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _delete(arguments: Namespace) -> int:
         return code | report(arguments, outcomes)
 
 
-_NAMES: Final = Argument("names", metavar="NAME", nargs="+", help="the names of the subscriptions")
+_NAMES: Final = arg("names NAME...", "the names of the subscriptions")
 
 COMMAND = Noun(
     "metrics",
@@ -113,7 +113,7 @@ COMMAND = Noun(
             "list",
             "list the subscriptions with their metrics, intervals and clients",
             _describe,
-            [Argument("names", metavar="NAME", nargs="*", help="only these subscriptions")],
+            [arg("names [NAME...]", "only these subscriptions")],
             ["purekafka metrics list --sandbox", "purekafka metrics list --sandbox --format json"],
             lists=True,
         ),
@@ -122,23 +122,14 @@ COMMAND = Noun(
             "create a subscription, or change it",
             _set,
             [
-                Argument("name", metavar="NAME", help="the name of the subscription"),
-                Argument(
-                    "--metrics",
-                    action="append",
-                    default=[],
-                    metavar="PREFIX",
-                    help="metrics whose names begin so, '*' for all; may be repeated",
+                arg("NAME", "the name of the subscription"),
+                arg("--metrics PREFIX...", "metrics whose names begin so, '*' for all; may be repeated"),
+                arg("--interval MS", "how often clients push, in milliseconds", count),
+                arg(
+                    "--match NAME=REGEX...",
+                    "only clients whose client_id, client_software_name and so on match; may be repeated",
                 ),
-                Argument("--interval", type=count, metavar="MS", help="how often clients push, in milliseconds"),
-                Argument(
-                    "--match",
-                    action="append",
-                    default=[],
-                    metavar="NAME=REGEX",
-                    help="only clients whose client_id, client_software_name and so on match; may be repeated",
-                ),
-                Argument("--dry-run", action="store_true", help="have the broker check it, and change nothing"),
+                arg("--dry-run", "have the broker check it, and change nothing"),
             ],
             [
                 "purekafka metrics set latency --metrics org.apache.kafka.producer. --interval 30000 --sandbox",

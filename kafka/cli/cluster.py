@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.offsets import partitions
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_brokers
 from kafka.cli.quorum import VERBS
@@ -211,7 +211,7 @@ COMMAND = {
                 "describe",
                 "show brokers with the settings that differ from the defaults",
                 _describe_brokers,
-                [Argument("ids", metavar="ID", nargs="*", type=int, help="the ids of brokers; all if none")],
+                [arg("ids [ID...]", "the ids of brokers; all if none", int)],
                 ["purekafka brokers describe 1 --sandbox", "purekafka brokers describe --sandbox --format yaml"],
                 lists=True,
             ),
@@ -227,21 +227,11 @@ COMMAND = {
                 "show the log directories of brokers with their sizes",
                 _log_dirs,
                 [
-                    Argument(
-                        "--broker",
-                        action="append",
-                        type=int,
-                        default=[],
-                        metavar="ID",
-                        help="only this broker; may be repeated",
-                    ),
-                    Argument(
-                        "--topic",
-                        action="append",
-                        default=[],
-                        metavar="TOPIC[:N,N-M]",
+                    arg("--broker ID...", "only this broker; may be repeated", int),
+                    arg(
+                        "--topic TOPIC[:N,N-M]...",
+                        "only replicas of these topics, or partitions of them; may be repeated",
                         complete="topic",
-                        help="only replicas of these topics, or partitions of them; may be repeated",
                     ),
                 ],
                 [
@@ -254,7 +244,7 @@ COMMAND = {
                 "unregister",
                 "remove a broker that was taken away for good from the cluster's metadata",
                 _unregister,
-                [Argument("id", metavar="ID", type=int, help="the id of the broker")],
+                [arg("ID", "the id of the broker", int)],
                 [
                     "purekafka brokers unregister 7 --yes -b localhost:9092",
                     "purekafka brokers unregister 7 --dry-run -b localhost:9092",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, UsageError, pairs
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import TABLE, Argument, Noun, Verb
+from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.output import Column, complain, counted, emit, print_table
 
 if TYPE_CHECKING:
@@ -160,20 +160,15 @@ def _unset(arguments: Namespace) -> int:
     return _change(arguments, dict.fromkeys(arguments.settings))
 
 
-_KIND: Final = Argument("kind", metavar="KIND", choices=_KINDS, help=f"the kind of resource: {', '.join(_KINDS)}")
-_NAME: Final = Argument(
-    "name",
-    metavar="NAME",
-    complete="topic",
-    help="the name of a topic or group, the id of a broker, or default for all brokers",
+_KIND: Final = arg("KIND", f"the kind of resource: {', '.join(_KINDS)}", choices=_KINDS)
+_NAME: Final = arg(
+    "NAME", "the name of a topic or group, the id of a broker, or default for all brokers", complete="topic"
 )
 _CHANGES: Final = (
-    Argument("--dry-run", action="store_true", help="have the broker check it, and change nothing"),
+    arg("--dry-run", "have the broker check it, and change nothing"),
     *TABLE,
 )
-_PAIRS: Final = Argument(
-    "settings", metavar="NAME=VALUE", nargs="+", complete="setting", help="settings with their values"
-)
+_PAIRS: Final = arg("settings NAME=VALUE...", "settings with their values", complete="setting")
 
 COMMAND = Noun(
     "configs",
@@ -183,7 +178,7 @@ COMMAND = Noun(
             "list",
             "list the resources that have settings",
             _list,
-            [Argument("kind", metavar="KIND", nargs="*", help=f"only these kinds: {', '.join(_KINDS)}")],
+            [arg("[KIND...]", f"only these kinds: {', '.join(_KINDS)}")],
             ["purekafka configs list --sandbox", "purekafka configs list topic --sandbox -q"],
             lists=True,
         ),
@@ -194,9 +189,9 @@ COMMAND = Noun(
             [
                 _KIND,
                 _NAME,
-                Argument("settings", metavar="SETTING", nargs="*", complete="setting", help="only these settings"),
-                Argument("-a", "--all", action="store_true", help="show the settings at their defaults too"),
-                Argument("--documentation", action="store_true", help="show what the broker documents about each"),
+                arg("settings [SETTING...]", "only these settings", complete="setting"),
+                arg("-a, --all", "show the settings at their defaults too"),
+                arg("--documentation", "show what the broker documents about each"),
             ],
             [
                 "purekafka configs describe topic events --all --sandbox",
@@ -241,7 +236,7 @@ COMMAND = Noun(
             [
                 _KIND,
                 _NAME,
-                Argument("settings", metavar="SETTING", nargs="+", complete="setting", help="names of settings"),
+                arg("settings SETTING...", "names of settings", complete="setting"),
                 *_CHANGES,
             ],
             [

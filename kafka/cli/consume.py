@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.cli.arguments import UsageError, count
 from kafka.cli.connection import Connection
 from kafka.cli.files import standard_output
-from kafka.cli.grammar import Argument, Verb
+from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain
 from kafka.cli.ranges import HELP, Places, parse_partitions, resolve
 from kafka.cli.record_types import HELP as TYPES_HELP
@@ -47,7 +47,7 @@ def record_printer(arguments: Namespace, connection: Connection) -> Print:
         text = f"%k{between}%s\\n" if between else "%s\\n"
         return compile_format(text, key=key, value=value, header=header, null=null)
     if layout in {"json", "jsonl"}:
-        return record_json(key, value, header)
+        return record_json(key, value, header, with_deliveries=bool(getattr(arguments, "share", None)))
     if layout == "console":
         return console_layout
     if "%" not in layout:
@@ -167,7 +167,12 @@ def _run(arguments: Namespace) -> int:
         show = record_printer(arguments, connection)
         printer = Printer(arguments, show, _filter(arguments), arguments.max_records)
         try:
-            repeats = (_consume_in_group if arguments.group else _consume_alone)(arguments, connection, printer)
+            if arguments.share:
+                from kafka.cli.share_groups import consume
+
+                repeats = consume(arguments, connection, printer)
+            else:
+                repeats = (_consume_in_group if arguments.group else _consume_alone)(arguments, connection, printer)
         except KeyboardInterrupt:
             printer.printed()
             printer.progress.end(always=True)
@@ -242,60 +247,38 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
 # The words…
 
 _SHARED: Final = (
-    Argument("topics", metavar="TOPIC", nargs="*", complete="topic", help="the topics to read"),
-    Argument("--pattern", metavar="REGEX", help="read the topics whose whole names match, as of now"),
-    Argument(
-        "-p",
-        "--partition",
-        action="append",
-        default=[],
-        metavar="N[,N-M]",
-        help="only these partitions; may be repeated",
-    ),
-    Argument(
-        "-f",
-        "--format",
+    arg("topics [TOPIC...]", "the topics to read", complete="topic"),
+    arg("--pattern REGEX", "read the topics whose whole names match, as of now"),
+    arg("-p, --partition N[,N-M]...", "only these partitions; may be repeated"),
+    arg(
+        "-f, --format FORMAT",
+        "value, jsonl, console, or a format with %%-tokens of kcat and rpk, such as '%%T %%k %%s\\n' (value)",
         default="value",
-        metavar="FORMAT",
-        help="value, jsonl, console, or a format with %%-tokens of kcat and rpk, such as '%%T %%k %%s\\n' (value)",
     ),
-    Argument(
-        "-K",
-        "--key-delimiter",
-        default="",
-        metavar="TEXT",
-        help="print the key too, with this text behind it",
-    ),
-    Argument("--null", default="", metavar="TEXT", help="what to print for a key or value that is null (nothing)"),
-    Argument(
-        "--key-type",
-        default="bytes",
-        metavar="TYPE",
-        help="bytes, str, hex, base64, json, uuid, short, int, long, float, double, pack:FORMAT, avro, protobuf, "
+    arg("-K, --key-delimiter TEXT", "print the key too, with this text behind it", default=""),
+    arg("--null TEXT", "what to print for a key or value that is null (nothing)", default=""),
+    arg(
+        "--key-type TYPE",
+        "bytes, str, hex, base64, json, uuid, short, int, long, float, double, pack:FORMAT, avro, protobuf, "
         "jsonschema, offsets, group-metadata or transaction-log (bytes)",
+        default="bytes",
     ),
-    Argument("--value-type", default="bytes", metavar="TYPE", help="the same for values"),
-    Argument("--header-type", default="bytes", metavar="TYPE", help="the same for the values of headers"),
-    Argument("--registry", metavar="URL", help="the schema registry of avro, protobuf and jsonschema"),
-    Argument("--strict", action="store_true", help="end with exit code 1 if a record could not be decoded"),
-    Argument("--filter-key", metavar="GLOB", help="only records whose key matches"),
-    Argument("--filter-value", metavar="GLOB", help="only records whose value matches"),
-    Argument(
-        "--filter-header",
-        action="append",
-        default=[],
-        metavar="NAME[:VALUE]",
-        help="only records with this header; may be repeated",
-    ),
-    Argument("--read-committed", action="store_true", help="leave records of open and aborted transactions out"),
-    Argument("--fail-if-empty", action="store_true", help="end with exit code 3 if there was no record"),
-    Argument("--progress", action="store_true", help="show counts on standard error even without a terminal"),
+    arg("--value-type TYPE", "the same for values", default="bytes"),
+    arg("--header-type TYPE", "the same for the values of headers", default="bytes"),
+    arg("--registry URL", "the schema registry of avro, protobuf and jsonschema"),
+    arg("--strict", "end with exit code 1 if a record could not be decoded"),
+    arg("--filter-key GLOB", "only records whose key matches"),
+    arg("--filter-value GLOB", "only records whose value matches"),
+    arg("--filter-header NAME[:VALUE]...", "only records with this header; may be repeated"),
+    arg("--read-committed", "leave records of open and aborted transactions out"),
+    arg("--fail-if-empty", "end with exit code 3 if there was no record"),
+    arg("--progress", "show counts on standard error even without a terminal"),
 )
 
 
 def _tail(arguments: Namespace) -> int:
     arguments.begin = f"-{arguments.last}"
-    arguments.end = arguments.group = None
+    arguments.end = arguments.group = arguments.share = None
     arguments.max_records = None
     arguments.follow = not arguments.no_follow
     return _run(arguments)
@@ -308,27 +291,33 @@ COMMAND = {
         _run,
         [
             *_SHARED,
-            Argument(
-                "--from",
-                dest="begin",
-                metavar="PLACE",
-                help="where to begin (beginning; in a group: stored)",
-            ),
-            Argument("--to", dest="end", metavar="PLACE", help="where to end, before that place (the present end)"),
-            Argument("--follow", action="store_true", help="do not end: wait for new records"),
-            Argument("-n", "--max-records", type=count, metavar="N", help="end after this number of records"),
-            Argument(
-                "-g",
-                "--group",
-                metavar="GROUP",
+            arg("--from PLACE", "where to begin (beginning; in a group: stored)", dest="begin"),
+            arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
+            arg("--follow", "do not end: wait for new records"),
+            arg("-n, --max-records N", "end after this number of records", count),
+            arg(
+                "-g, --group GROUP",
+                "read as a member of a group, and commit the offsets of the records that were printed",
                 complete="group",
-                help="read as a member of a group, and commit the offsets of the records that were printed",
+            ),
+            arg(
+                "--share GROUP",
+                "read as a member of a share group (a queue, Kafka 4.2), until no record comes; %%D is the delivery "
+                "count",
+                complete="group",
+            ),
+            arg(
+                "--ack accept|release|reject",
+                "with --share: what becomes of the records that were printed; release leaves them in the queue "
+                "(%(default)s)",
+                default="accept",
             ),
         ],
         [
             "purekafka consume events --sandbox --from -2 --format '%t %p %o %k %s\\n'",
             "purekafka consume orders --sandbox --format jsonl --from 2026-01-01T02:00Z",
             "purekafka consume events --sandbox --group billing",
+            "purekafka consume orders --sandbox --share workers -n 10 --format '%D %s\\n'",
             "purekafka consume __consumer_offsets --key-type offsets --value-type offsets -f jsonl -b localhost:9092",
             "purekafka consume orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
         ],
@@ -340,15 +329,10 @@ COMMAND = {
         _tail,
         [
             *_SHARED,
-            Argument(
-                "-n",
-                "--last",
-                type=int,
-                default=10,
-                metavar="N",
-                help="how many of the last records of all partitions together (%(default)s)",
+            arg(
+                "-n, --last N", "how many of the last records of all partitions together (%(default)s)", int, default=10
             ),
-            Argument("--no-follow", action="store_true", help="end after these records"),
+            arg("--no-follow", "end after these records"),
         ],
         ["purekafka tail events -n 3 --no-follow --sandbox", "purekafka tail orders --sandbox --timeout 1 -K ' = '"],
     ),

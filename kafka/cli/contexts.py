@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from kafka.cli.arguments import UsageError, no_value
-from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.options import Contexts, option_named, read_options
 from kafka.cli.output import Column, complain, emit
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND"]
 
-_NAME = Argument("name", metavar="NAME", complete="context", help="the name of the context")
+_NAME = arg("NAME", "the name of the context", complete="context")
 
 
 def _shown(option: str, value: str) -> str:
@@ -131,7 +131,7 @@ def _remove(arguments: Namespace) -> int:
     return 0
 
 
-_REPLACE = Argument("--replace", action="store_true", help="overwrite a context that exists")
+_REPLACE = arg("--replace", "overwrite a context that exists")
 
 COMMAND = Noun(
     "contexts",
@@ -151,23 +151,17 @@ COMMAND = Noun(
             _add,
             [
                 _NAME,
-                Argument(
-                    "-b",
-                    "--bootstrap-server",
-                    "--bootstrap-servers",
+                arg(
+                    "-b, --bootstrap-server, --bootstrap-servers HOST:PORT[,...]",
+                    "brokers to connect to first",
                     dest="bootstrap_servers",
-                    metavar="HOST:PORT[,...]",
-                    help="brokers to connect to first",
                 ),
-                Argument(
-                    "-X",
-                    action="append",
-                    default=[],
-                    dest="options",
-                    metavar="NAME=VALUE",
-                    complete="option",
-                    help="an option of the client; a value @env:NAME, @FILE or @prompt is stored as it is and looked "
+                arg(
+                    "-X NAME=VALUE...",
+                    "an option of the client; a value @env:NAME, @FILE or @prompt is stored as it is and looked "
                     "up when the context is used; may be repeated",
+                    dest="options",
+                    complete="option",
                 ),
                 _REPLACE,
             ],
@@ -182,8 +176,8 @@ COMMAND = Noun(
             "choose the context of the commands to come",
             _use,
             [
-                Argument("name", metavar="NAME", nargs="?", complete="context", help="the name of the context"),
-                Argument("--none", action="store_true", help="use no context"),
+                arg("[NAME]", "the name of the context", complete="context"),
+                arg("--none", "use no context"),
             ],
             ["purekafka contexts use local", "purekafka contexts use --none"],
             connects=False,
@@ -192,11 +186,7 @@ COMMAND = Noun(
             "show",
             "show the options of a context, without secrets",
             _show,
-            [
-                Argument(
-                    "name", metavar="NAME", nargs="?", complete="context", help="the name of a context (the one in use)"
-                )
-            ],
+            [arg("[NAME]", "the name of a context (the one in use)", complete="context")],
             ["purekafka contexts show", "purekafka contexts show local --format json"],
             connects=False,
             lists=True,
@@ -213,7 +203,7 @@ COMMAND = Noun(
             "import",
             "add a context from client.properties, kcat.conf or TOML",
             _import,
-            [_NAME, Argument("file", metavar="FILE", complete="file", help="the file to read"), _REPLACE],
+            [_NAME, arg("FILE", "the file to read", complete="file"), _REPLACE],
             ["purekafka contexts import prod client.properties", "purekafka contexts import prod kcat.conf --replace"],
             connects=False,
         ),

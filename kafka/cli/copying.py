@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
 from kafka.cli.files import standard_output, whole_file
-from kafka.cli.grammar import Argument, Verb
+from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain, counted
 from kafka.cli.produce import Delivery, pieces_of, record_of
 from kafka.cli.ranges import HELP, parse_partitions
@@ -172,12 +172,12 @@ def _send_lines(arguments: Namespace, file: BinaryIO, delivery: Delivery) -> Non
 
 
 _RANGE: Final = (
-    Argument("--from", dest="begin", metavar="PLACE", help="where to begin (beginning)"),
-    Argument("--to", dest="end", metavar="PLACE", help="where to end, before that place (the present end)"),
-    Argument("-p", "--partition", action="append", default=[], metavar="N[,N-M]", help="only these partitions"),
-    Argument("--progress", action="store_true", help="show counts on standard error even without a terminal"),
+    arg("--from PLACE", "where to begin (beginning)", dest="begin"),
+    arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
+    arg("-p, --partition N[,N-M]...", "only these partitions"),
+    arg("--progress", "show counts on standard error even without a terminal"),
 )
-_TOPIC: Final = Argument("topic", metavar="TOPIC", complete="topic", help="the topic to read")
+_TOPIC: Final = arg("TOPIC", "the topic to read", complete="topic")
 
 VERBS: Final = [
     Verb(
@@ -186,12 +186,10 @@ VERBS: Final = [
         _copy,
         [
             _TOPIC,
-            Argument("to_topic", metavar="TO", complete="topic", help="the topic to write to"),
-            Argument(
-                "--create", action="store_true", help="create the topic with as many partitions, if it is missing"
-            ),
-            Argument("--repartition", action="store_true", help="choose partitions again, by the keys"),
-            Argument("--to-context", metavar="NAME", complete="context", help="write to the cluster of this context"),
+            arg("to_topic TO", "the topic to write to", complete="topic"),
+            arg("--create", "create the topic with as many partitions, if it is missing"),
+            arg("--repartition", "choose partitions again, by the keys"),
+            arg("--to-context NAME", "write to the cluster of this context", complete="context"),
             *_RANGE,
         ],
         [
@@ -206,7 +204,7 @@ VERBS: Final = [
         _dump,
         [
             _TOPIC,
-            Argument("file", metavar="FILE", complete="file", help="the file to write; - is standard output"),
+            arg("FILE", "the file to write; - is standard output", complete="file"),
             *_RANGE,
         ],
         [
@@ -220,16 +218,10 @@ VERBS: Final = [
         "write the records of a file of JSON lines to a topic",
         _load,
         [
-            Argument("file", metavar="FILE", complete="file", help="the file to read; - is standard input"),
-            Argument(
-                "topic",
-                metavar="TOPIC",
-                nargs="?",
-                complete="topic",
-                help="the topic to write to (the one of each record)",
-            ),
-            Argument("--repartition", action="store_true", help="choose partitions again, by the keys"),
-            Argument("--progress", action="store_true", help="show counts on standard error even without a terminal"),
+            arg("FILE", "the file to read; - is standard input", complete="file"),
+            arg("[TOPIC]", "the topic to write to (the one of each record)", complete="topic"),
+            arg("--repartition", "choose partitions again, by the keys"),
+            arg("--progress", "show counts on standard error even without a terminal"),
         ],
         [
             "purekafka topics dump events - --sandbox | purekafka topics load - events --sandbox",

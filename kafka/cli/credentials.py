@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, expand, principal, reason
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.output import Column, agreed, emit, report
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _expire_token(arguments: Namespace) -> int:
     return 0
 
 
-_HMAC: Final = Argument("hmac", metavar="HMAC", help="its HMAC in base64, or @env:NAME, @FILE, @-")
+_HMAC: Final = arg("HMAC", "its HMAC in base64, or @env:NAME, @FILE, @-")
 _SECURED: Final = "Brokers refuse tokens to clients without authentication: the examples need a secured cluster."
 
 COMMAND = {
@@ -185,7 +185,7 @@ COMMAND = {
                 "list",
                 "list the users that have a password for SCRAM",
                 _list_users,
-                [Argument("users", metavar="USER", nargs="*", help="only these users")],
+                [arg("users [USER...]", "only these users")],
                 ["purekafka users list --sandbox", "purekafka users list --sandbox --format json"],
                 lists=True,
             ),
@@ -194,15 +194,10 @@ COMMAND = {
                 "set the password of a user, from the terminal, standard input, a file or the environment",
                 _set_password,
                 [
-                    Argument("user", metavar="USER", help="the name of the user"),
-                    Argument("--password", metavar="@SOURCE", help="@env:NAME, @FILE or @- (ask, or standard input)"),
-                    Argument(
-                        "--mechanism",
-                        action="append",
-                        choices=("SCRAM-SHA-256", "SCRAM-SHA-512"),
-                        help="only this mechanism; may be repeated",
-                    ),
-                    Argument("--iterations", type=int, default=8192, metavar="N", help="how often it is hashed (8192)"),
+                    arg("USER", "the name of the user"),
+                    arg("--password @SOURCE", "@env:NAME, @FILE or @- (ask, or standard input)"),
+                    arg("--mechanism SCRAM-SHA-256|SCRAM-SHA-512...", "only this mechanism; may be repeated"),
+                    arg("--iterations N", "how often it is hashed (8192)", int, default=8192),
                 ],
                 [
                     "echo secret | purekafka users set-password ada --sandbox",
@@ -213,7 +208,7 @@ COMMAND = {
                 "delete",
                 "delete the passwords of a user",
                 _delete_user,
-                [Argument("user", metavar="USER", help="the name of the user")],
+                [arg("USER", "the name of the user")],
                 [
                     "purekafka users delete ada --yes -b localhost:9092",
                     "purekafka users delete ada --dry-run -b localhost:9092",
@@ -231,8 +226,8 @@ COMMAND = {
                 "list the tokens of this user, or of others",
                 _list_tokens,
                 [
-                    Argument("--owner", action="append", default=[], metavar="USER", help="only tokens of this user"),
-                    Argument("--show-secrets", action="store_true", help="print the HMACs, which are passwords"),
+                    arg("--owner USER...", "only tokens of this user"),
+                    arg("--show-secrets", "print the HMACs, which are passwords"),
                 ],
                 ["purekafka tokens list -b b1:9093", "purekafka tokens list --owner ada --format json -b b1:9093"],
                 lists=True,
@@ -243,9 +238,9 @@ COMMAND = {
                 "create a token and print it with its HMAC, which is its password",
                 _create_token,
                 [
-                    Argument("--owner", metavar="USER", help="the user that the token is for (this one)"),
-                    Argument("--renewer", action="append", default=[], metavar="USER", help="a user that may renew it"),
-                    Argument("--lifetime", metavar="DURATION", help="how long it can be renewed, such as 7d"),
+                    arg("--owner USER", "the user that the token is for (this one)"),
+                    arg("--renewer USER...", "a user that may renew it"),
+                    arg("--lifetime DURATION", "how long it can be renewed, such as 7d"),
                 ],
                 ["purekafka tokens create -b b1:9093", "purekafka tokens create --lifetime 7d -f json -b b1:9093"],
                 lists=True,

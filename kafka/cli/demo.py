@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from kafka.broker import Broker
 from kafka.cli.arguments import count, writable_directory
-from kafka.cli.grammar import Argument, Verb
+from kafka.cli.grammar import Verb, arg
 from kafka.consumer import KafkaConsumer
 from kafka.producer import KafkaProducer
 from kafka.structs import TopicPartition
@@ -186,10 +186,10 @@ COMMAND = Verb(
     "a first look: a broker, a producer and consumers in one process",
     run,
     [
-        Argument("--events", type=count, default=200_000, help="how many events to send (default %(default)s)"),
-        Argument("--members", type=count, default=2, help="consumers in the group (default %(default)s)"),
-        Argument("--no-spark", action="store_true", help="leave the pipeline on Spark out"),
-        Argument("--directory", type=Path, help="where Parquet and checkpoint go (default: a new one)"),
+        arg("--events EVENTS", "how many events to send (default %(default)s)", count, default=200_000),
+        arg("--members MEMBERS", "consumers in the group (default %(default)s)", count, default=2),
+        arg("--no-spark", "leave the pipeline on Spark out"),
+        arg("--directory DIRECTORY", "where Parquet and checkpoint go (default: a new one)", Path),
     ],
     ["purekafka demo", "purekafka demo --events 20000 --no-spark"],
     connects=False,

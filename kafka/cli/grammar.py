@@ -23,6 +23,7 @@ __all__ = [
     "Command",
     "Noun",
     "Verb",
+    "arg",
     "connection_words",
     "load",
     "nearest",
@@ -64,6 +65,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "transactions": Command("transactions", "list and describe transactions, and end the ones that hang", _ADMIN),
     "metrics": Command("client_metrics", "choose the metrics that clients push to the brokers", _ADMIN),
     "top": Command("top", "watch brokers, topics and groups with their rates and lag", _ADMIN),
+    "exporter": Command("exporter.command", "serve lag, offsets, groups, topics and brokers to Prometheus", _ADMIN),
     "perf": Command("perf", "measure producing, consuming and latency", _LOAD),
     "verifiable": Command("perf", "clients for Kafka's system tests, which print each event as JSON", _LOAD),
     "logs": Command("logs", "read segment files of a broker, without a broker", _LOCAL),
@@ -125,6 +127,52 @@ class Argument:
         )
 
 
+def arg(
+    spec: str,
+    help: str,  # noqa: A002 - argparse's name
+    type: Callable[[str], Any] | None = None,  # noqa: A002 - argparse's name
+    *,
+    complete: str = "",
+    section: str = "",
+    **settings: Any,
+) -> Argument:
+    """Return an argument that is written as usage lines write it; three dots behind a value: it may be repeated.
+
+    >>> arg("-n, --max-records N", "how many", int).shown
+    '-n, --max-records N'
+    >>> arg("groups [GROUP...]", "all if none").shown, arg("--topic TOPIC...", "only these").settings["default"]
+    ('[GROUP...]', [])
+    >>> arg("--by partition|topic", "a row for each").settings["choices"], arg("--all", "all").settings
+    (('partition', 'topic'), {'action': 'store_true'})
+    """
+    if type is not None:
+        settings["type"] = type
+    form = spec
+    if spec.startswith("-"):
+        *names, last = spec.split(", ")
+        last, _, form = last.partition(" ")
+        names.append(last)
+        if not form:
+            return Argument(*names, help=help, complete=complete, section=section, action="store_true", **settings)
+        if form.endswith("..."):
+            settings["action"] = "append"
+            if not settings.get("required"):
+                settings.setdefault("default", [])
+        value = form.removesuffix("...")
+    else:
+        name, _, form = spec.rpartition(" ")
+        many, optional = form.rstrip("]").endswith("..."), form.startswith("[")
+        value = form.removeprefix("[").removesuffix("]") if optional else form
+        value = value.removesuffix("...")
+        if many or optional:
+            settings["nargs"] = "?" if not many else "*" if optional else "+"
+        names = [name or value.lower()]
+    if "|" in value:
+        settings.setdefault("choices", tuple(value.split("|")))
+    settings["metavar"] = value
+    return Argument(*names, help=help, complete=complete, section=section, **settings)
+
+
 class Verb:
     """One thing that the program does: its arguments, examples that run as they are printed, and its function."""
 
@@ -181,90 +229,60 @@ def _positive(word: str) -> float:
 
 #: How a command finds its cluster.
 CONNECTION: Final = (
-    Argument(
-        "-b",
-        "--bootstrap-server",
-        "--bootstrap-servers",
+    arg(
+        "-b, --bootstrap-server, --bootstrap-servers HOST:PORT[,...]",
+        "brokers to connect to first (localhost:9092)",
         dest="bootstrap_servers",
-        metavar="HOST:PORT[,...]",
         section="Connection",
-        help="brokers to connect to first (localhost:9092)",
     ),
-    Argument(
-        "-X",
-        action="append",
-        default=[],
+    arg(
+        "-X NAME=VALUE...",
+        "an option of the client, such as security.protocol=SSL; names of Java's client and of librdkafka work "
+        "too; may be repeated",
         dest="options",
-        metavar="NAME=VALUE",
         complete="option",
         section="Connection",
-        help="an option of the client, such as security.protocol=SSL; names of Java's client and of librdkafka work "
-        "too; may be repeated",
     ),
-    Argument(
-        "--config",
-        "-F",
-        metavar="FILE",
+    arg(
+        "--config, -F FILE",
+        "read options from a file: client.properties, kcat.conf or TOML",
         dest="config_file",
         complete="file",
         section="Connection",
-        help="read options from a file: client.properties, kcat.conf or TOML",
     ),
-    Argument(
-        "--context", metavar="NAME", complete="context", section="Connection", help="use the options of a context"
-    ),
-    Argument(
+    arg("--context NAME", "use the options of a context", complete="context", section="Connection"),
+    arg(
         "--sandbox",
-        action="store_true",
+        "use an embedded broker that lives as long as the command, with some topics, records and a group",
         section="Connection",
-        help="use an embedded broker that lives as long as the command, with some topics, records and a group",
     ),
-    Argument(
-        "--timeout",
-        type=_positive,
-        metavar="SECONDS",
-        section="Connection",
-        help="end with exit code 124 after this time",
-    ),
+    arg("--timeout SECONDS", "end with exit code 124 after this time", _positive, section="Connection"),
     Argument(
         "-v", "--verbose", action="count", default=0, section="Connection", help="log to standard error; -vv: more"
     ),
 )
 #: How a command prints a table that has no other format, such as a plan.
 TABLE: Final = (
-    Argument("--no-headers", action="store_true", section="Output", help="leave the heading of a table or of CSV out"),
-    Argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        section="Output",
-        help="when to use colours (auto)",
-    ),
+    arg("--no-headers", "leave the heading of a table or of CSV out", section="Output"),
+    arg("--color auto|always|never", "when to use colours (auto)", default="auto", section="Output"),
 )
 #: How a command prints what it has found.
 LISTING: Final = (
-    Argument(
-        "-f",
-        "--format",
+    arg(
+        "-f, --format FORMAT",
+        "table, json, jsonl, yaml, csv, or a template such as '{name}' (table)",
         default="table",
-        metavar="FORMAT",
         section="Output",
-        help="table, json, jsonl, yaml, csv, or a template such as '{name}' (table)",
     ),
     TABLE[0],
-    Argument("-q", "--quiet", action="store_true", section="Output", help="print names alone, one per line"),
-    Argument(
-        "--fail-if-empty",
-        action="store_true",
-        section="Output",
-        help="end with exit code 3 if there is nothing to print",
-    ),
+    arg("-q, --quiet", "print names alone, one per line", section="Output"),
+    arg("--fail-if-empty", "end with exit code 3 if there is nothing to print", section="Output"),
     TABLE[1],
 )
 #: How a command that destroys or moves something gets consent.
 CONSENT: Final = (
-    Argument("-y", "--yes", action="store_true", help="do it without asking"),
-    Argument("--dry-run", action="store_true", help="show what would be done, and do nothing"),
+    arg("-y, --yes", "do it without asking"),
+    arg("--dry-run", "show what would be done, and do nothing"),
 )
 
 _HELP: Final = Argument("-h", "--help", action="help", help="show this help and exit")

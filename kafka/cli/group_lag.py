@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import UsageError, reason
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Argument, Verb
+from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Column, complain, emit
 from kafka.cli.ranges import parse_topic_partitions
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from kafka.admin import KafkaAdminClient
+    from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["LAG", "NOT_FOUND", "TOPIC", "chosen_groups", "lag_rows"]
+__all__ = ["LAG", "NOT_FOUND", "TOPIC", "chosen_groups", "is_marker_group", "lag_rows"]
 
 #: The states of a group that does not exist.
 NOT_FOUND: Final = {"", "Dead"}
@@ -28,13 +29,8 @@ _LAG_COLUMNS: Final = [
     Column("client_id", "CLIENT"),
     Column("host", "HOST"),
 ]
-TOPIC: Final = Argument(
-    "--topic",
-    action="append",
-    default=[],
-    metavar="TOPIC[:N,N-M]",
-    complete="topic",
-    help="only these topics, or partitions of them; may be repeated",
+TOPIC: Final = arg(
+    "--topic TOPIC[:N,N-M]...", "only these topics, or partitions of them; may be repeated", complete="topic"
 )
 
 
@@ -57,23 +53,25 @@ def chosen_groups(admin: KafkaAdminClient, words: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _markers(admin: KafkaAdminClient, names: Iterable[str]) -> set[str]:
-    """Return the groups that are no readers: tasks of Spark's queries mark there what they wrote exactly once."""
+def is_marker_group(name: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
+    """Whether a group is not a reader: tasks of Spark's queries mark there what they wrote exactly once."""
     import json
     import re
 
+    if not offsets or not re.search(_TASK, name):
+        return False
+    try:
+        return all(set(json.loads(at.metadata or "")) == {"rows", "run"} for at in offsets.values())
+    except (TypeError, ValueError):
+        return False
+
+
+def _markers(admin: KafkaAdminClient, names: Iterable[str]) -> set[str]:
+    import re
+
     likely = [name for name in names if re.search(_TASK, name)]
-    if not likely:
-        return set()
-
-    def is_marker(metadata: str | None) -> bool:
-        try:
-            return set(json.loads(metadata or "")) == {"rows", "run"}
-        except (TypeError, ValueError):
-            return False
-
-    offsets = admin.list_group_offsets(likely)
-    return {name for name, some in offsets.items() if some and all(is_marker(at.metadata) for at in some.values())}
+    found = admin.list_group_offsets(likely) if likely else {}
+    return {name for name, offsets in found.items() if is_marker_group(name, offsets)}
 
 
 def lag_rows(
@@ -177,23 +175,13 @@ LAG: Final = Verb(
     "show how far groups are behind the ends of their partitions",
     _lag,
     [
-        Argument("groups", metavar="GROUP", nargs="*", complete="group", help="names or patterns; all if none"),
-        Argument(
-            "-a",
-            "--all",
-            action="store_true",
-            help="include the groups in which Spark marks what it wrote exactly once; they read nothing",
-        ),
+        arg("groups [GROUP...]", "names or patterns; all if none", complete="group"),
+        arg("-a, --all", "include the groups in which Spark marks what it wrote exactly once; they read nothing"),
         TOPIC,
-        Argument(
-            "--by",
-            choices=("partition", "topic", "group"),
-            default="partition",
-            help="a row for each (partition)",
-        ),
-        Argument("--fail-above", type=int, metavar="N", help="end with exit code 4 if a row has a larger lag"),
-        Argument("-w", "--watch", action="store_true", help="redraw it each second, with rates, until Ctrl-C"),
-        Argument("--interval", type=float, default=1.0, metavar="SECONDS", help="the time between redraws (1)"),
+        arg("--by partition|topic|group", "a row for each (partition)", default="partition"),
+        arg("--fail-above N", "end with exit code 4 if a row has a larger lag", int),
+        arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
+        arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
     ],
     ["purekafka groups lag --sandbox", "purekafka groups lag billing --by topic --sandbox --format json"],
     lists=True,

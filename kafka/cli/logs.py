@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import UsageError
-from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.output import complain, json_text
 from kafka.errors import KafkaError
 
@@ -171,22 +171,13 @@ COMMAND = Noun(
             "print the batches and records of segments and the entries of indexes, and check their checksums",
             _dump,
             [
-                Argument(
-                    "files",
-                    metavar="FILE",
-                    nargs="+",
-                    complete="file",
-                    help="files that end in .log, .index, .timeindex",
+                arg("files FILE...", "files that end in .log, .index, .timeindex", complete="file"),
+                arg("-r, --records", "print the records of each batch too"),
+                arg(
+                    "--decode offsets|transaction-log",
+                    "decode the records of __consumer_offsets or __transaction_state",
                 ),
-                Argument("-r", "--records", action="store_true", help="print the records of each batch too"),
-                Argument(
-                    "--decode",
-                    choices=("offsets", "transaction-log"),
-                    help="decode the records of __consumer_offsets or __transaction_state",
-                ),
-                Argument(
-                    "--skip-zeros", action="store_true", help="ignore zeros at the end, of a file allocated in advance"
-                ),
+                arg("--skip-zeros", "ignore zeros at the end, of a file allocated in advance"),
             ],
             [
                 "purekafka logs dump /data/events-0/00000000000000000000.log --records",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.cli.arguments import CommandError, UsageError, reason
 from kafka.cli.connection import Connection
 from kafka.cli.edges import Edges, edges, failures
-from kafka.cli.grammar import TABLE, Argument, Noun, Verb
+from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.output import Column, agreed, complain, counted, emit, json_text, print_table, report
 from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
 from kafka.errors import KafkaError
@@ -172,17 +172,10 @@ COMMAND = {
                 "show the first and last offsets of partitions, or the offsets at a place",
                 _offsets,
                 [
-                    Argument(
-                        "partitions",
-                        metavar="TOPIC[:N,N-M]",
-                        nargs="*",
-                        complete="topic",
-                        help=f"{_CHOSEN}; all if none",
-                    ),
-                    Argument(
-                        "--at",
-                        metavar="PLACE",
-                        help="a place to look up, such as a time; also max-timestamp, earliest-local, latest-tiered",
+                    arg("partitions [TOPIC[:N,N-M]...]", f"{_CHOSEN}; all if none", complete="topic"),
+                    arg(
+                        "--at PLACE",
+                        "a place to look up, such as a time; also max-timestamp, earliest-local, latest-tiered",
                     ),
                 ],
                 [
@@ -203,9 +196,9 @@ COMMAND = {
                 "print the records of __consumer_offsets or __transaction_state as JSON",
                 _decode,
                 [
-                    Argument("topic", metavar="TOPIC", choices=_INTERNAL, help="the internal topic to read"),
-                    Argument("--from", dest="begin", metavar="PLACE", help="where to begin (beginning)"),
-                    Argument("--to", dest="end", metavar="PLACE", help="where to end (the present end)"),
+                    arg("TOPIC", "the internal topic to read", choices=_INTERNAL),
+                    arg("--from PLACE", "where to begin (beginning)", dest="begin"),
+                    arg("--to PLACE", "where to end (the present end)", dest="end"),
                 ],
                 [
                     "purekafka records decode __consumer_offsets -b localhost:9092",
@@ -218,8 +211,8 @@ COMMAND = {
                 "delete the records before a place, after showing the plan",
                 _delete_before,
                 [
-                    Argument("partitions", metavar="TOPIC[:N,N-M]", nargs="+", complete="topic", help=_CHOSEN),
-                    Argument("--place", required=True, metavar="PLACE", help="the first record to keep"),
+                    arg("partitions TOPIC[:N,N-M]...", _CHOSEN, complete="topic"),
+                    arg("--place PLACE", "the first record to keep", required=True),
                     *TABLE,
                 ],
                 [

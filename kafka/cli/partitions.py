@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.cli.arguments import CommandError, UsageError, count
 from kafka.cli.connection import Connection
 from kafka.cli.files import whole_file
-from kafka.cli.grammar import TABLE, Argument, Noun, Verb
+from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import partitions
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
 from kafka.structs import TopicPartition, TopicPartitionReplica
@@ -279,16 +279,8 @@ def _move_dir(arguments: Namespace) -> int:
         return report(arguments, _outcomes(admin.alter_replica_log_dirs(wanted, raise_errors=False)))
 
 
-_CHOSEN: Final = Argument(
-    "partitions", metavar="TOPIC[:N,N-M]", nargs="+", complete="topic", help="topics, or partitions of them"
-)
-_SOME: Final = Argument(
-    "partitions",
-    metavar="TOPIC[:N,N-M]",
-    nargs="*",
-    complete="topic",
-    help="topics, or partitions of them; all if none",
-)
+_CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics, or partitions of them", complete="topic")
+_SOME: Final = arg("partitions [TOPIC[:N,N-M]...]", "topics, or partitions of them; all if none", complete="topic")
 
 COMMAND = Noun(
     "partitions",
@@ -300,11 +292,9 @@ COMMAND = Noun(
             _plan,
             [
                 _CHOSEN,
-                Argument("--brokers", metavar="ID,ID", help="the brokers that may have replicas (all)"),
-                Argument(
-                    "-r", "--replication-factor", type=count, metavar="N", help="how many replicas (as many as now)"
-                ),
-                Argument("--output", metavar="FILE", help="write the plan as JSON, which Kafka's own script reads too"),
+                arg("--brokers ID,ID", "the brokers that may have replicas (all)"),
+                arg("-r, --replication-factor N", "how many replicas (as many as now)", count),
+                arg("--output FILE", "write the plan as JSON, which Kafka's own script reads too"),
             ],
             [
                 "purekafka partitions reassign-plan events --sandbox",
@@ -317,12 +307,10 @@ COMMAND = Noun(
             "move partitions as a plan says, after showing it",
             _apply,
             [
-                Argument(
-                    "plan", metavar="FILE", complete="file", help="a plan as JSON, of this command or of Kafka's script"
-                ),
-                Argument("--rollback", metavar="FILE", help="write the present replicas as a plan to this new file"),
-                Argument("--replace", action="store_true", help="overwrite the file of --rollback if it exists"),
-                Argument("--wait", action="store_true", help="wait until the partitions have moved"),
+                arg("plan FILE", "a plan as JSON, of this command or of Kafka's script", complete="file"),
+                arg("--rollback FILE", "write the present replicas as a plan to this new file"),
+                arg("--replace", "overwrite the file of --rollback if it exists"),
+                arg("--wait", "wait until the partitions have moved"),
                 *TABLE,
             ],
             [
@@ -335,7 +323,7 @@ COMMAND = Noun(
             "reassign-status",
             "show the partitions that are moving, and compare with a plan",
             _status,
-            [Argument("plan", metavar="FILE", nargs="?", complete="file", help="a plan to compare the replicas with")],
+            [arg("plan [FILE]", "a plan to compare the replicas with", complete="file")],
             [
                 "purekafka partitions reassign-status --sandbox",
                 "purekafka partitions reassign-status plan.json --sandbox --format json",
@@ -359,9 +347,7 @@ COMMAND = Noun(
             _elect,
             [
                 _SOME,
-                Argument(
-                    "--unclean", action="store_true", help="let a replica lead that is not in sync: loses records"
-                ),
+                arg("--unclean", "let a replica lead that is not in sync: loses records"),
             ],
             ["purekafka partitions elect --yes --sandbox", "purekafka partitions elect events:0 --dry-run --sandbox"],
             asks=True,
@@ -372,8 +358,8 @@ COMMAND = Noun(
             _move_dir,
             [
                 _CHOSEN,
-                Argument("--broker", type=int, required=True, metavar="ID", help="the broker that has the replicas"),
-                Argument("--directory", required=True, metavar="PATH", help="the log directory to move them to"),
+                arg("--broker ID", "the broker that has the replicas", int, required=True),
+                arg("--directory PATH", "the log directory to move them to", required=True),
                 *TABLE,
             ],
             [

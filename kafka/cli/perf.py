@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, count
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.source import Source, partitions_of
 
 if TYPE_CHECKING:
@@ -287,10 +287,8 @@ def _places(partitions: Iterable[TopicPartition]) -> list[dict[str, object]]:
     return [_place(tp) for tp in sorted(partitions)]
 
 
-_TOPIC: Final = Argument("topic", metavar="TOPIC", complete="topic", help="the topic to use")
-_MAX: Final = Argument(
-    "--max-messages", type=int, default=-1, metavar="N", help="end after this number of records (never)"
-)
+_TOPIC: Final = arg("TOPIC", "the topic to use", complete="topic")
+_MAX: Final = arg("--max-messages N", "end after this number of records (never)", int, default=-1)
 
 COMMAND = {
     "perf": Noun(
@@ -303,16 +301,10 @@ COMMAND = {
                 _produce,
                 [
                     _TOPIC,
-                    Argument(
-                        "-n", "--records", type=count, default=100_000, metavar="N", help="how many records (100000)"
-                    ),
-                    Argument(
-                        "-s", "--size", type=count, default=100, metavar="BYTES", help="the size of a value (100)"
-                    ),
-                    Argument("--rate", type=float, metavar="N", help="at most this number of records per second"),
-                    Argument(
-                        "-z", "--compression", choices=("gzip", "snappy", "lz4", "zstd"), help="compress the batches"
-                    ),
+                    arg("-n, --records N", "how many records (100000)", count, default=100_000),
+                    arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
+                    arg("--rate N", "at most this number of records per second", float),
+                    arg("-z, --compression gzip|snappy|lz4|zstd", "compress the batches"),
                 ],
                 [
                     "purekafka perf produce events -n 1000 --sandbox",
@@ -325,8 +317,8 @@ COMMAND = {
                 _consume,
                 [
                     _TOPIC,
-                    Argument("-n", "--records", type=count, metavar="N", help="how many records (all that are there)"),
-                    Argument("--no-headers", action="store_true", help="leave the heading of the line out"),
+                    arg("-n, --records N", "how many records (all that are there)", count),
+                    arg("--no-headers", "leave the heading of the line out"),
                 ],
                 [
                     "purekafka perf consume events --sandbox",
@@ -339,13 +331,9 @@ COMMAND = {
                 _latency,
                 [
                     _TOPIC,
-                    Argument("-n", "--records", type=count, default=1000, metavar="N", help="how many records (1000)"),
-                    Argument(
-                        "-s", "--size", type=count, default=100, metavar="BYTES", help="the size of a value (100)"
-                    ),
-                    Argument(
-                        "--acks", choices=("0", "1", "all"), default="all", help="how many replicas acknowledge (all)"
-                    ),
+                    arg("-n, --records N", "how many records (1000)", count, default=1000),
+                    arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
+                    arg("--acks 0|1|all", "how many replicas acknowledge (all)", default="all"),
                 ],
                 [
                     "purekafka perf latency events -n 20 --sandbox",
@@ -363,16 +351,12 @@ COMMAND = {
                 "write numbers and print an event for each record",
                 _verifiable_producer,
                 [
-                    Argument("--topic", required=True, metavar="TOPIC", complete="topic", help="the topic to write to"),
+                    arg("--topic TOPIC", "the topic to write to", required=True, complete="topic"),
                     _MAX,
-                    Argument(
-                        "--throughput", type=float, default=-1, metavar="N", help="records per second (unlimited)"
-                    ),
-                    Argument(
-                        "--acks", choices=("-1", "0", "1"), default="-1", help="how many replicas acknowledge (-1)"
-                    ),
-                    Argument("--value-prefix", type=int, metavar="N", help="write N.0, N.1 and so on, not 0, 1"),
-                    Argument("--repeating-keys", type=int, metavar="N", help="use keys from 0 to N-1 in turn"),
+                    arg("--throughput N", "records per second (unlimited)", float, default=-1),
+                    arg("--acks -1|0|1", "how many replicas acknowledge (-1)", default="-1"),
+                    arg("--value-prefix N", "write N.0, N.1 and so on, not 0, 1", int),
+                    arg("--repeating-keys N", "use keys from 0 to N-1 in turn", int),
                 ],
                 [
                     "purekafka verifiable producer --topic events --max-messages 5 --sandbox",
@@ -384,20 +368,17 @@ COMMAND = {
                 "read in a group and print an event for each poll, rebalance and commit",
                 _verifiable_consumer,
                 [
-                    Argument("--topic", required=True, metavar="TOPIC", complete="topic", help="the topic to read"),
-                    Argument("--group-id", required=True, metavar="GROUP", complete="group", help="the group to join"),
-                    Argument("--group-instance-id", metavar="ID", help="the id of a static member of the group"),
+                    arg("--topic TOPIC", "the topic to read", required=True, complete="topic"),
+                    arg("--group-id GROUP", "the group to join", required=True, complete="group"),
+                    arg("--group-instance-id ID", "the id of a static member of the group"),
                     _MAX,
-                    Argument(
-                        "--enable-autocommit", action="store_true", help="commit from time to time, not each poll"
-                    ),
-                    Argument(
-                        "--reset-policy",
-                        choices=("earliest", "latest", "none"),
+                    arg("--enable-autocommit", "commit from time to time, not each poll"),
+                    arg(
+                        "--reset-policy earliest|latest|none",
+                        "where to begin without a committed offset (earliest)",
                         default="earliest",
-                        help="where to begin without a committed offset (earliest)",
                     ),
-                    Argument("--verbose-records", action="store_true", help="print an event for each record too"),
+                    arg("--verbose-records", "print an event for each record too"),
                 ],
                 [
                     "purekafka verifiable consumer --topic events --group-id g --max-messages 30 --sandbox",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from kafka.cli.arguments import CommandError, UsageError, count, pair, reason
 from kafka.cli.connection import HASTE, Connection
 from kafka.cli.files import standard_output
-from kafka.cli.grammar import Argument, Verb
+from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain, counted
 from kafka.errors import IllegalArgumentError, KafkaError
 
@@ -509,69 +509,48 @@ COMMAND = Verb(
     "write records from lines, files or JSON",
     _run,
     [
-        Argument(
-            "topic",
-            metavar="TOPIC",
-            nargs="?",
-            complete="topic",
-            help="the topic to write to; with --format jsonl by default the one in each record",
+        arg(
+            "[TOPIC]", "the topic to write to; with --format jsonl by default the one in each record", complete="topic"
         ),
-        Argument("files", metavar="FILE", nargs="*", complete="file", help="files whose whole content is a value each"),
-        Argument(
-            "-V",
-            "--value",
-            action="append",
-            default=[],
-            metavar="TEXT",
-            help="write this value; with --repeat, {i} is the number of the repetition; may be given several times",
+        arg("files [FILE...]", "files whose whole content is a value each", complete="file"),
+        arg(
+            "-V, --value TEXT...",
+            "write this value; with --repeat, {i} is the number of the repetition; may be given several times",
         ),
-        Argument("-l", "--lines", metavar="FILE", complete="file", help="read lines from a file, not standard input"),
-        Argument(
-            "-f",
-            "--format",
+        arg("-l, --lines FILE", "read lines from a file, not standard input", complete="file"),
+        arg(
+            "-f, --format lines|jsonl",
+            "lines, or jsonl: what consume --format jsonl prints, with keys, headers, times, partitions (lines)",
             default="lines",
-            choices=("lines", "jsonl"),
-            help="lines, or jsonl: what consume --format jsonl prints, with keys, headers, times, partitions (lines)",
         ),
-        Argument("-k", "--key", metavar="TEXT", help="the key of all records"),
-        Argument("-K", "--key-delimiter", metavar="TEXT", help="the text between key and value, such as : or \\t"),
-        Argument("-D", "--delimiter", default="\\n", metavar="TEXT", help="the text between records (\\n)"),
-        Argument("-H", "--header", action="append", default=[], metavar="NAME=VALUE", help="a header; may be repeated"),
-        Argument("-p", "--partition", type=int, metavar="N", help="the number of the partition (chosen by the key)"),
-        Argument("--repartition", action="store_true", help="with jsonl: choose partitions again, by the keys"),
-        Argument("--timestamp", metavar="TIME", help="the time of all records, in ms or as 2026-01-31T12:00Z (now)"),
-        Argument("--null", metavar="TEXT", help="a key or value of this text is a null; '' for empty ones"),
-        Argument(
-            "--key-type",
+        arg("-k, --key TEXT", "the key of all records"),
+        arg("-K, --key-delimiter TEXT", "the text between key and value, such as : or \\t"),
+        arg("-D, --delimiter TEXT", "the text between records (\\n)", default="\\n"),
+        arg("-H, --header NAME=VALUE...", "a header; may be repeated"),
+        arg("-p, --partition N", "the number of the partition (chosen by the key)", int),
+        arg("--repartition", "with jsonl: choose partitions again, by the keys"),
+        arg("--timestamp TIME", "the time of all records, in ms or as 2026-01-31T12:00Z (now)"),
+        arg("--null TEXT", "a key or value of this text is a null; '' for empty ones"),
+        arg(
+            "--key-type TYPE",
+            "str, hex, base64, json, int, long, double, avro, protobuf[:MESSAGE] or jsonschema (str)",
             default="str",
-            metavar="TYPE",
-            help="str, hex, base64, json, int, long, double, avro, protobuf[:MESSAGE] or jsonschema (str)",
         ),
-        Argument("--value-type", default="str", metavar="TYPE", help="the same for values"),
-        Argument("--registry", metavar="URL", help="the schema registry of avro, protobuf and jsonschema"),
-        Argument(
-            "--key-schema",
-            metavar="FILE|ID",
+        arg("--value-type TYPE", "the same for values", default="str"),
+        arg("--registry URL", "the schema registry of avro, protobuf and jsonschema"),
+        arg(
+            "--key-schema SCHEMA",
+            "a file with a schema to register for TOPIC-key, or the id of one (the newest of the subject)",
             complete="file",
-            help="a schema to register for TOPIC-key, or the id of one (the newest of the subject)",
         ),
-        Argument("--value-schema", metavar="FILE|ID", complete="file", help="the same for values and TOPIC-value"),
-        Argument("--repeat", type=count, metavar="N", help="write --value, --lines or files N times (once)"),
-        Argument("--rate", type=_rate, metavar="N", help="at most this number of records per second"),
-        Argument(
-            "-z",
-            "--compression",
-            choices=("none", "gzip", "snappy", "lz4", "zstd"),
-            help="compress batches of records",
-        ),
-        Argument("--acks", choices=("0", "1", "all"), help="how many replicas must have a record (all)"),
-        Argument("--tee", action="store_true", help="print the input on standard output too"),
-        Argument(
-            "--transactional-id",
-            metavar="ID",
-            help="write all records in one transaction; an error or Ctrl-C aborts it",
-        ),
-        Argument("--progress", action="store_true", help="show counts on standard error even without a terminal"),
+        arg("--value-schema SCHEMA", "the same for values and TOPIC-value", complete="file"),
+        arg("--repeat N", "write --value, --lines or files N times (once)", count),
+        arg("--rate N", "at most this number of records per second", _rate),
+        arg("-z, --compression none|gzip|snappy|lz4|zstd", "compress batches of records"),
+        arg("--acks 0|1|all", "how many replicas must have a record (all)"),
+        arg("--tee", "print the input on standard output too"),
+        arg("--transactional-id ID", "write all records in one transaction; an error or Ctrl-C aborts it"),
+        arg("--progress", "show counts on standard error even without a terminal"),
     ],
     [
         "echo hello | purekafka produce events --sandbox",

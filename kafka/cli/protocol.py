@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kafka.cli.arguments import UsageError, find_api, parse_json
-from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.grammar import Noun, Verb, arg
 from kafka.errors import KafkaError
 from kafka.protocol.registry import APIS
 
@@ -143,8 +143,8 @@ def _encode(arguments: argparse.Namespace) -> int:
     return 0
 
 
-_MESSAGE = Argument("message", metavar="MESSAGE", help="FetchRequest, FetchResponse, RequestHeader and such")
-_VERSION = Argument("--version", type=int, required=True, metavar="N", help="the version of the message")
+_MESSAGE = arg("MESSAGE", "FetchRequest, FetchResponse, RequestHeader and such")
+_VERSION = arg("--version N", "the version of the message", int, required=True)
 
 COMMAND = Noun(
     "protocol",
@@ -162,17 +162,8 @@ COMMAND = Noun(
             "show the fields of a message",
             _show,
             [
-                Argument(
-                    "message",
-                    metavar="MESSAGE",
-                    help="FetchRequest, FetchResponse, or Fetch for both; also RequestHeader and such",
-                ),
-                Argument(
-                    "--version",
-                    type=int,
-                    metavar="N",
-                    help="show this version, in wire order, instead of all versions",
-                ),
+                arg("MESSAGE", "FetchRequest, FetchResponse, or Fetch for both; also RequestHeader and such"),
+                arg("--version N", "show this version, in wire order, instead of all versions", int),
             ],
             ["purekafka protocol show FetchRequest --version 12", "purekafka protocol show Metadata"],
             connects=False,
@@ -183,18 +174,9 @@ COMMAND = Noun(
             _decode,
             [
                 _MESSAGE,
-                Argument(
-                    "data",
-                    metavar="HEX",
-                    nargs="+",
-                    help="the bytes in hexadecimal, in one or more words; - reads standard input",
-                ),
+                arg("data HEX...", "the bytes in hexadecimal, in one or more words; - reads standard input"),
                 _VERSION,
-                Argument(
-                    "--framed",
-                    action="store_true",
-                    help="the bytes begin with a header, as on the wire after the frame's size",
-                ),
+                arg("--framed", "the bytes begin with a header, as on the wire after the frame's size"),
             ],
             [
                 "purekafka protocol decode MetadataResponse --version 0 00000000 00000000",
@@ -208,7 +190,7 @@ COMMAND = Noun(
             _encode,
             [
                 _MESSAGE,
-                Argument("data", metavar="JSON", help="the message as JSON; - reads standard input"),
+                arg("data JSON", "the message as JSON; - reads standard input"),
                 _VERSION,
             ],
             [

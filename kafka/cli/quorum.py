@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, kafka_uuid
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import TABLE, Argument, Verb
+from kafka.cli.grammar import TABLE, Verb, arg
 from kafka.cli.output import Column, agreed, emit, print_table
 
 if TYPE_CHECKING:
@@ -135,11 +135,9 @@ def _listener(word: str) -> RaftVoterEndpoint:
 
 
 _EXAMPLE: Final = "4XKuvTzRTdeUBmY4sVTPSw"
-_ID: Final = Argument("id", metavar="ID", type=int, help="the node.id of the controller")
-_DIRECTORY: Final = Argument(
-    "--directory-id",
-    metavar="ID",
-    help="the directory.id in its meta.properties (the one that it reports to the quorum)",
+_ID: Final = arg("ID", "the node.id of the controller", int)
+_DIRECTORY: Final = arg(
+    "--directory-id ID", "the directory.id in its meta.properties (the one that it reports to the quorum)"
 )
 
 VERBS: Final = [
@@ -163,12 +161,10 @@ VERBS: Final = [
         _add_voter,
         [
             _ID,
-            Argument(
-                "--listener",
-                action="append",
+            arg(
+                "--listener NAME=HOST:PORT...",
+                "where it listens, such as CONTROLLER=c1:9093; may be repeated",
                 required=True,
-                metavar="NAME=HOST:PORT",
-                help="where it listens, such as CONTROLLER=c1:9093; may be repeated",
             ),
             _DIRECTORY,
             *TABLE,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import UsageError
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.output import Column, emit, report
 
 if TYPE_CHECKING:
@@ -77,11 +77,11 @@ def _unset_quotas(arguments: Namespace) -> int:
 
 
 _ENTITY: Final = (
-    Argument("--user", metavar="USER", help="the name of a user, or default"),
-    Argument("--client", metavar="ID", help="the id of a client, or default"),
-    Argument("--ip", metavar="ADDRESS", help="the address of a client, or default"),
+    arg("--user USER", "the name of a user, or default"),
+    arg("--client ID", "the id of a client, or default"),
+    arg("--ip ADDRESS", "the address of a client, or default"),
 )
-_DRY: Final = Argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
+_DRY: Final = arg("--dry-run", "show what would be done, and do nothing")
 
 COMMAND = Noun(
     "quotas",
@@ -100,12 +100,7 @@ COMMAND = Noun(
             "set quotas of an entity",
             _set_quotas,
             [
-                Argument(
-                    "quotas",
-                    metavar="NAME=NUMBER",
-                    nargs="+",
-                    help="producer_byte_rate, consumer_byte_rate, request_percentage and so on",
-                ),
+                arg("quotas NAME=NUMBER...", "producer_byte_rate, consumer_byte_rate, request_percentage and so on"),
                 *_ENTITY,
                 _DRY,
             ],
@@ -119,7 +114,7 @@ COMMAND = Noun(
             "remove quotas of an entity",
             _unset_quotas,
             [
-                Argument("quotas", metavar="NAME", nargs="+", help="names of quotas to remove"),
+                arg("quotas NAME...", "names of quotas to remove"),
                 *_ENTITY,
                 _DRY,
             ],

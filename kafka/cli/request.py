@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.cli.arguments import VALUES, UsageError, find_api, parse_json
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Argument, Verb
+from kafka.cli.grammar import Verb, arg
 from kafka.errors import KafkaError, for_code
 from kafka.protocol.negotiation import ApiVersions
 from kafka.version import __version__
@@ -139,22 +139,10 @@ COMMAND = Verb(
     "send a request of the protocol, print the reply as JSON",
     run,
     [
-        Argument("api", metavar="API", complete="api", help="for example Metadata; purekafka protocol list shows all"),
-        Argument(
-            "json", nargs="?", default="{}", metavar="JSON", help="the fields of the request; - reads standard input"
-        ),
-        Argument(
-            "--node",
-            type=int,
-            metavar="ID",
-            help="the id of the broker to ask, instead of the one that the API demands",
-        ),
-        Argument(
-            "--version",
-            type=int,
-            metavar="N",
-            help="the version of the request; by default the newest that the broker supports",
-        ),
+        arg("API", "for example Metadata; purekafka protocol list shows all", complete="api"),
+        arg("[JSON]", "the fields of the request; - reads standard input", default="{}"),
+        arg("--node ID", "the id of the broker to ask, instead of the one that the API demands", int),
+        arg("--version N", "the version of the request; by default the newest that the broker supports", int),
     ],
     [
         "purekafka request Metadata --sandbox",

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.cli.arguments import VALUES, pairs
-from kafka.cli.grammar import CONNECTION, LISTING, Argument, Noun, Verb
+from kafka.cli.grammar import CONNECTION, LISTING, Argument, Noun, Verb, arg
 from kafka.cli.output import Column, emit
 from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import concise
@@ -346,69 +346,50 @@ _JOBS = {"run": _run, "copy": _copy, "dump": _dump, "lag": _lag, "plan": _plan}
 _CLUSTER = (
     # -v shows Spark's log here, and the embedded broker would end with the command, not with the query.
     *(one for one in CONNECTION if one.names[0] not in {"-v", "--sandbox"}),
-    Argument(
-        "-O",
-        action="append",
-        default=[],
-        dest="source_options",
-        metavar="NAME=VALUE",
-        help="an option of the source, such as minPartitions=8 or kafka.security.protocol=SSL; may be repeated. "
+    arg(
+        "-O NAME=VALUE...",
+        "an option of the source, such as minPartitions=8 or kafka.security.protocol=SSL; may be repeated. "
         "freezeWorkers and names that begin with kafka. hold for the sink too",
+        dest="source_options",
     ),
 )
-_SOURCE = Argument("--source", required=True, metavar="TOPIC[,TOPIC]", help="the topics to read")
-_FROM = Argument(
-    "--from",
-    choices=("earliest", "latest"),
+_SOURCE = arg("--source TOPIC[,TOPIC]", "the topics to read", required=True)
+_FROM = arg(
+    "--from earliest|latest",
+    "where a query without a checkpoint starts (earliest; -O startingOffsets takes offsets)",
     dest="begin",
-    help="where a query without a checkpoint starts (earliest; -O startingOffsets takes offsets)",
 )
 _SESSION = (
-    Argument("-v", "--verbose", action="store_true", help="show Spark's log, and the whole error of a job that fails"),
-    Argument("--master", help="the Spark master; by default the one in its configuration, else this machine"),
-    Argument(
-        "-c",
-        "--conf",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a property of Spark, such as spark.executor.memory=4g; may be repeated",
-    ),
+    arg("-v, --verbose", "show Spark's log, and the whole error of a job that fails"),
+    arg("--master MASTER", "the Spark master; by default the one in its configuration, else this machine"),
+    arg("-c, --conf NAME=VALUE...", "a property of Spark, such as spark.executor.memory=4g; may be repeated"),
 )
-_CHECKPOINT = Argument("--checkpoint", required=True, metavar="DIR", help="where the query records its progress")
-_TRIGGER = Argument(
-    "--trigger",
+_CHECKPOINT = arg("--checkpoint DIR", "where the query records its progress", required=True)
+_TRIGGER = arg(
+    "--trigger TRIGGER",
+    "the time between batches; or available-now: read the records that are there, then end (%(default)s)",
     default="10 seconds",
-    help="the time between batches; or available-now: read the records that are there, then end (%(default)s)",
 )
-_EXACTLY_ONCE = Argument(
-    "--exactly-once", action="store_true", help="write to the topic in transactions, each row once"
-)
+_EXACTLY_ONCE = arg("--exactly-once", "write to the topic in transactions, each row once")
 _PIPELINE = (
-    Argument("--schema", required=True, metavar="DDL", help='the fields of an event: "user string, amount double"'),
-    Argument(
-        "--event-time", metavar="COLUMN", help="the field with the event's time; by default the record's timestamp"
-    ),
-    Argument("--window", default="1 minute", help="length of a window (%(default)s)"),
-    Argument("--watermark", default="2 minutes", help="how late events may be (%(default)s)"),
-    Argument(
-        "--group-by", default="", metavar="COLUMN[,COLUMN]", help="count separately for each value of these fields"
-    ),
-    Argument("--sum", default="", dest="sums", metavar="COLUMN[,COLUMN]", help="sum these fields"),
-    Argument("--dead-letter", metavar="TOPIC", help="where to write events that do not match the schema"),
-    Argument("--dead-letter-column", metavar="NAME", help="keep such events in this column of the result instead"),
-    Argument(
-        "--complete", action="store_true", help="write the whole result with each batch, windows that are open too"
-    ),
+    arg("--schema DDL", 'the fields of an event: "user string, amount double"', required=True),
+    arg("--event-time COLUMN", "the field with the event's time; by default the record's timestamp"),
+    arg("--window WINDOW", "length of a window (%(default)s)", default="1 minute"),
+    arg("--watermark WATERMARK", "how late events may be (%(default)s)", default="2 minutes"),
+    arg("--group-by COLUMN[,COLUMN]", "count separately for each value of these fields", default=""),
+    arg("--sum COLUMN[,COLUMN]", "sum these fields", default="", dest="sums"),
+    arg("--dead-letter TOPIC", "where to write events that do not match the schema"),
+    arg("--dead-letter-column NAME", "keep such events in this column of the result instead"),
+    arg("--complete", "write the whole result with each batch, windows that are open too"),
 )
 
 
 def _parquet(*, required: bool) -> Argument:
-    return Argument("--parquet", required=required, metavar="DIR", help="the directory to write Parquet to")
+    return arg("--parquet DIR", "the directory to write Parquet to", required=required)
 
 
 def _sink(*, required: bool) -> Argument:
-    return Argument("--sink", required=required, metavar="TOPIC", help="the topic to write to")
+    return arg("--sink TOPIC", "the topic to write to", required=required)
 
 
 def _verb(name: str, summary: str, arguments: list[Argument], examples: list[str], epilog: str = "") -> Verb:
@@ -472,7 +453,7 @@ COMMAND = Noun(
             [
                 _SOURCE,
                 _FROM,
-                Argument("--batch", action="store_true", help="plan a batch query instead of a streaming one"),
+                arg("--batch", "plan a batch query instead of a streaming one"),
             ],
             ["purekafka spark plan -b b1:9092 --source events -O minPartitions=8"],
         ),

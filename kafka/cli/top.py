@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.cli.arguments import count, reason
 from kafka.cli.connection import Connection
 from kafka.cli.edges import edges_of
-from kafka.cli.grammar import Argument, Verb
+from kafka.cli.grammar import Verb, arg
 from kafka.cli.group_lag import lag_rows
 from kafka.cli.output import counted
 from kafka.cli.screen import Rates, rate_text, redraw, time_left, trouble_lines, view
@@ -114,8 +114,8 @@ COMMAND = Verb(
     "watch brokers, topics and groups with their rates and lag",
     _run,
     [
-        Argument("--interval", type=float, default=1.0, metavar="SECONDS", help="the time between redraws (1)"),
-        Argument("--count", type=count, metavar="N", help="end after this number of redraws"),
+        arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+        arg("--count N", "end after this number of redraws", count),
     ],
     ["purekafka top --count 1 --sandbox", "purekafka top --count 2 --interval 0.2 --sandbox"],
     reads=True,

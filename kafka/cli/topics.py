@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.cli.arguments import UsageError, count, kafka_uuid, pairs, reason
 from kafka.cli.copying import VERBS
-from kafka.cli.grammar import TABLE, Argument, Noun, Verb
+from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.output import Column, agreed, counted, emit, print_table, report
 
 if TYPE_CHECKING:
@@ -21,15 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND", "chosen_topics"]
 
-_TOPICS = Argument("topics", metavar="TOPIC", nargs="+", complete="topic", help="names of topics, or patterns with *")
-_SETTINGS = Argument(
-    "-c",
-    "--set",
-    action="append",
-    default=[],
-    metavar="NAME=VALUE",
-    complete="setting",
-    help="a setting of the topic, such as retention.ms=60000; may be repeated",
+_TOPICS = arg("topics TOPIC...", "names of topics, or patterns with *", complete="topic")
+_SETTINGS = arg(
+    "-c, --set NAME=VALUE...", "a setting of the topic, such as retention.ms=60000; may be repeated", complete="setting"
 )
 _LIST_COLUMNS = [
     Column("name", "TOPIC"),
@@ -317,10 +311,8 @@ COMMAND = Noun(
             "list the topics",
             _list,
             [
-                Argument(
-                    "pattern", metavar="PATTERN", nargs="*", complete="topic", help="names, or patterns such as 'log-*'"
-                ),
-                Argument("-a", "--all", action="store_true", help="include the internal topics of Kafka"),
+                arg("[PATTERN...]", "names, or patterns such as 'log-*'", complete="topic"),
+                arg("-a, --all", "include the internal topics of Kafka"),
             ],
             ["purekafka topics list --sandbox", "purekafka topics list 'ev*' --sandbox --format json"],
             lists=True,
@@ -330,10 +322,8 @@ COMMAND = Noun(
             "show partitions, leaders, replicas, offsets and settings of topics",
             _describe,
             [
-                Argument("topics", metavar="TOPIC", nargs="*", complete="topic", help="names or patterns; all if none"),
-                Argument(
-                    "--under-replicated", action="store_true", help="only partitions with replicas that are not in sync"
-                ),
+                arg("topics [TOPIC...]", "names or patterns; all if none", complete="topic"),
+                arg("--under-replicated", "only partitions with replicas that are not in sync"),
             ],
             ["purekafka topics describe events --sandbox", "purekafka topics describe --sandbox --format yaml"],
             lists=True,
@@ -343,21 +333,13 @@ COMMAND = Noun(
             "create topics, and wait until every broker serves them",
             _create,
             [
-                Argument("topics", metavar="TOPIC", nargs="+", help="names of the topics"),
-                Argument(
-                    "-p", "--partitions", type=count, metavar="N", help="how many partitions (the broker's default)"
-                ),
-                Argument(
-                    "-r",
-                    "--replication-factor",
-                    type=count,
-                    metavar="N",
-                    help="how many replicas (the broker's default)",
-                ),
+                arg("topics TOPIC...", "names of the topics"),
+                arg("-p, --partitions N", "how many partitions (the broker's default)", count),
+                arg("-r, --replication-factor N", "how many replicas (the broker's default)", count),
                 _SETTINGS,
-                Argument("--assignment", metavar="B:B,B:B", help="the brokers of each partition, such as 1:2,2:3"),
-                Argument("--if-not-exists", action="store_true", help="a topic that exists is not an error"),
-                Argument("--dry-run", action="store_true", help="have the broker check it, and create nothing"),
+                arg("--assignment B:B,B:B", "the brokers of each partition, such as 1:2,2:3"),
+                arg("--if-not-exists", "a topic that exists is not an error"),
+                arg("--dry-run", "have the broker check it, and create nothing"),
             ],
             [
                 "purekafka topics create logs -p 6 --set retention.ms=86400000 --sandbox",
@@ -370,17 +352,10 @@ COMMAND = Noun(
             _alter,
             [
                 _TOPICS,
-                Argument("-p", "--partitions", type=count, metavar="N", help="raise the number of partitions to this"),
+                arg("-p, --partitions N", "raise the number of partitions to this", count),
                 _SETTINGS,
-                Argument(
-                    "--unset",
-                    action="append",
-                    default=[],
-                    metavar="NAME",
-                    complete="setting",
-                    help="take a setting back to its default; may be repeated",
-                ),
-                Argument("--dry-run", action="store_true", help="have the broker check it, and change nothing"),
+                arg("--unset NAME...", "take a setting back to its default; may be repeated", complete="setting"),
+                arg("--dry-run", "have the broker check it, and change nothing"),
             ],
             [
                 "purekafka topics alter events --partitions 6 --sandbox",
@@ -393,7 +368,7 @@ COMMAND = Noun(
             _delete,
             [
                 _TOPICS,
-                Argument("--if-exists", action="store_true", help="a topic that does not exist is not an error"),
+                arg("--if-exists", "a topic that does not exist is not an error"),
                 *TABLE,
             ],
             ["purekafka topics delete orders --yes --sandbox", "purekafka topics delete 'e*' --dry-run --sandbox"],
@@ -406,8 +381,8 @@ COMMAND = Noun(
             _watch,
             [
                 _TOPICS,
-                Argument("--interval", type=float, default=1.0, metavar="SECONDS", help="the time between redraws (1)"),
-                Argument("--count", type=count, metavar="N", help="end after this number of redraws"),
+                arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+                arg("--count N", "end after this number of redraws", count),
             ],
             [
                 "purekafka topics watch events --count 1 --sandbox",

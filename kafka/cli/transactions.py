@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import TABLE, Argument, Noun, Verb
+from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import find_partitions, partitions
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_brokers
 
@@ -168,13 +168,9 @@ def _fence(arguments: Namespace) -> int:
         )
 
 
-_LONGER: Final = Argument(
-    "--longer-than", type=int, default=900, metavar="SECONDS", help="only transactions that are open for longer (900)"
-)
-_IDS: Final = Argument("ids", metavar="ID", nargs="+", help="transactional ids of producers")
-_CHOSEN: Final = Argument(
-    "partitions", metavar="TOPIC[:N,N-M]", nargs="+", complete="topic", help="topics, or partitions of them"
-)
+_LONGER: Final = arg("--longer-than SECONDS", "only transactions that are open for longer (900)", int, default=900)
+_IDS: Final = arg("ids ID...", "transactional ids of producers")
+_CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics, or partitions of them", complete="topic")
 
 COMMAND = Noun(
     "transactions",
@@ -185,12 +181,8 @@ COMMAND = Noun(
             "list the transactional ids with their states",
             _list,
             [
-                Argument(
-                    "--state", action="append", default=[], metavar="STATE", help="only transactions in this state"
-                ),
-                Argument(
-                    "--longer-than", type=int, metavar="SECONDS", help="only transactions that are open for longer"
-                ),
+                arg("--state STATE...", "only transactions in this state"),
+                arg("--longer-than SECONDS", "only transactions that are open for longer", int),
             ],
             ["purekafka transactions list --sandbox", "purekafka transactions list --state Ongoing --sandbox -f json"],
             lists=True,

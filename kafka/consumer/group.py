@@ -10,6 +10,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar, overload
 
+from kafka._historic import historic_names
 from kafka._runtime.application import ApplicationThread, blocking, complete
 from kafka.config import defaults, given_options, name_client, resolve
 from kafka.consumer.arguments import (
@@ -22,7 +23,6 @@ from kafka.consumer.calls import ConsumerCalls, ImmediateCalls
 from kafka.consumer.partition_state import EARLIEST, LATEST
 from kafka.consumer.subscription_state import Mode, SubscriptionState
 from kafka.errors import ClientClosedError, IllegalStateError
-from kafka.legacy.private_names import ConsumerNames, historic_names
 from kafka.record.consumer_record import ConsumerRecord, K, V
 from kafka.structs import OffsetAndMetadata, OnCommit, TopicPartition, check_topic
 
@@ -44,7 +44,7 @@ U = TypeVar("U")
 _LONGEST_POLL_MS: Final = 24 * 3600 * 1000.0
 
 
-@historic_names(ConsumerNames)
+@historic_names("kafka.legacy.private_names:ConsumerNames")
 class KafkaConsumer(ImmediateCalls, Generic[K, V]):
     """Reads records from a Kafka cluster.
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from kafka.config import duration_ms
-from kafka.legacy.subscription_calls import Position
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -28,7 +27,34 @@ if TYPE_CHECKING:
     from kafka.record.batch_reader import RecordReader
     from kafka.record.consumer_record import ConsumerRecord
 
-__all__ = ["AssignedPartition", "Chunk", "Cursor", "EARLIEST", "CompletedFetch", "LATEST", "Reset", "policy"]
+__all__ = [
+    "AssignedPartition",
+    "Chunk",
+    "Cursor",
+    "EARLIEST",
+    "CompletedFetch",
+    "LATEST",
+    "Position",
+    "Reset",
+    "policy",
+]
+
+
+class Position(int):
+    """An offset, which is also read as ``position.offset`` since kafka-python 2.1.
+
+    >>> position = Position(7)
+    >>> position + 1, position.offset, position.leader_epoch
+    (8, 7, -1)
+    """
+
+    leader_epoch: int = -1
+    metadata: str = ""
+
+    @property
+    def offset(self) -> int:
+        """The offset."""
+        return int(self)
 
 
 class CompletedFetch:
@@ -238,6 +264,15 @@ class AssignedPartition:
         """The position, if records were returned before it and no commit of it was answered; else None."""
         position = self.cursor.position
         return None if position is None or position in {self.cursor.start, self.answered} else position
+
+    def lag(self, *, committed_only: bool) -> int | None:
+        """Return how many offsets the position is behind the end, as of the last fetch; None before the first.
+
+        With `committed_only` the end is the first record of a transaction that is still open.
+        """
+        end = self.stable_offset if committed_only and self.stable_offset is not None else self.high_watermark
+        position = self.cursor.position
+        return None if end is None or position is None else max(0, end - position)
 
     # Historic names.
 

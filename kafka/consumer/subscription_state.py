@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
 from typing import Any, ClassVar
 
+from kafka._historic import historic_names
 from kafka.consumer.arguments import (
     checked_listener,
     checked_partition,
@@ -22,7 +23,6 @@ from kafka.consumer.arguments import (
 )
 from kafka.consumer.partition_state import EARLIEST, LATEST, AssignedPartition, Chunk, Cursor, Reset
 from kafka.errors import IllegalArgumentError, IllegalStateError
-from kafka.legacy.subscription_calls import SubscriptionCalls
 from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 __all__ = ["ConsumerRebalanceListener", "Mode", "SubscriptionState", "SubscriptionType", "TopicPartitionState"]
@@ -41,7 +41,8 @@ class Mode(Enum):
     USER_ASSIGNED = MANUAL
 
 
-class SubscriptionState(SubscriptionCalls):
+@historic_names("kafka.legacy.subscription_calls:SubscriptionCalls")
+class SubscriptionState:
     """The subscription, the assignment and the positions of one consumer.
 
     >>> state = SubscriptionState()

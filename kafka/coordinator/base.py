@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._core.client import core_of
+from kafka._historic import historic_names
 from kafka._runtime.application import complete
 from kafka._runtime.tasks import Event, Task, wait_any
 from kafka._text import printable
@@ -35,7 +36,6 @@ from kafka.errors import (
     RejoinNeededError,
     UnknownMemberIdError,
 )
-from kafka.legacy.private_names import CoordinatorNames, historic_names, warn_of_overrides
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
@@ -58,7 +58,7 @@ _ID_PATIENCE: Final = 1.0
 _LONG_SESSIONS_SINCE: Final = (0, 10, 1)
 
 
-@historic_names(CoordinatorNames)
+@historic_names("kafka.legacy.private_names:CoordinatorNames")
 class BaseCoordinator(CoordinatorFinder):
     """A member of a group; a subclass defines the protocol that its members use.
 
@@ -87,6 +87,8 @@ class BaseCoordinator(CoordinatorFinder):
     """The longest session that brokers before 0.10.1 allow; the default with them."""
 
     def __init_subclass__(cls, **kwargs: object) -> None:
+        from kafka.legacy.private_names import warn_of_overrides
+
         super().__init_subclass__(**kwargs)
         warn_of_overrides(cls)
 
@@ -121,6 +123,7 @@ class BaseCoordinator(CoordinatorFinder):
         self.left_because = ""
         """Why its last membership has ended, in words."""
         self.state = MemberState.UNJOINED
+        self._rebalance_began = 0.0
         self.due = True
         """Whether the application has something to do here. A plain attribute: each poll() reads it."""
         self.on_due: Callable[[], object] = lambda: None
@@ -275,6 +278,14 @@ class BaseCoordinator(CoordinatorFinder):
     def move(self, event: MemberEvent) -> None:
         """Change the state by an event."""
         before, self.state = self.state, next_state(self.state, event)
+        if event is MemberEvent.START:
+            self._rebalance_began = self.loop.time()
+        elif event is MemberEvent.COMPLETED and self.client.series is not None:
+            count, labels = self.client.series.count, (str(self.group_id),)
+            count("kafka_consumer_rebalances_total", labels)
+            count("kafka_consumer_rebalance_seconds_total", labels, self.loop.time() - self._rebalance_began)
+        elif event is MemberEvent.SYNCED and before is MemberState.STABLE:
+            self._rebalance_began = self.loop.time()  # KIP-848: the assignment came with a heartbeat
         log.debug("Group %s: %s -> %s (%s)", self.group_id, before.name, self.state.name, event.value)
         self._changed()
 

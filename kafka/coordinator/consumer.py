@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from kafka._historic import historic_names
 from kafka._runtime.application import complete
 from kafka._runtime.tasks import wait_any
 from kafka.config import Config, part_of_defaults
@@ -36,7 +37,6 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.future import Future
-from kafka.legacy.private_names import ConsumerCoordinatorNames, historic_names
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ _UNREACHABLE_TIMEOUT: Final = 5.0
 _LOOK_INTERVAL: Final = 0.5  # seconds between two looks at the connections meanwhile
 
 
-@historic_names(ConsumerCoordinatorNames)
+@historic_names("kafka.legacy.private_names:ConsumerCoordinatorNames")
 class ConsumerCoordinator(ClassicMember):
     """A consumer in its group. Keyword arguments are the options in ``DEFAULT_CONFIG``."""
 
@@ -101,6 +101,10 @@ class ConsumerCoordinator(ClassicMember):
     ) -> None:
         super().__init__(client, subscription, metrics, config=config, application=application, **configs)
         self.consumer_sensors = ConsumerCoordinatorMetrics(metrics, self.config["metric_group_prefix"], subscription)
+        if client_series := self.client.series:
+            client_series.gauges(
+                kafka_consumer_last_poll_seconds=lambda: self.loop.time() - self.heartbeat.last_poll,
+            )
         self.auto_commit: AutoCommitTask | None = None
         if self.config["enable_auto_commit"]:
             self.auto_commit = AutoCommitTask(self, self.config.seconds("auto_commit_interval_ms"))

@@ -13,6 +13,14 @@ from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, read_header
 from kafka.record.message_v0_v1 import OVERHEADS, LegacyBuilder, check_message, message_size
 
+__all__ = [
+    "LegacyRecord",
+    "LegacyRecordBase",
+    "LegacyRecordBatch",
+    "LegacyRecordBatchBuilder",
+    "LegacyRecordMetadata",
+]
+
 
 class LegacyRecordBase:
     """The constants of the formats."""

@@ -6,7 +6,7 @@ They are not part of the interface. Each stands for the object that has the same
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka.errors import IllegalGenerationError, UnknownMemberIdError
@@ -84,7 +84,6 @@ __all__ = [
     "ConsumerNames",
     "CoordinatorNames",
     "ProducerNames",
-    "historic_names",
     "warn_of_overrides",
 ]
 
@@ -105,18 +104,6 @@ _NEVER_CALLED: Final = frozenset(
     _start_heartbeat_thread _subscription_metadata_changed lookup_coordinator
     """.split()  # noqa: SIM905 - readable
 )
-
-
-def historic_names(names: type) -> Callable[[ClassT], ClassT]:
-    """Return a decorator that gives a class the attributes of `names`, except the ones that it has itself."""
-
-    def fill(cls: ClassT) -> ClassT:
-        for name, value in vars(names).items():
-            if not name.startswith("__") and name not in vars(cls):
-                setattr(cls, name, value)
-        return cls
-
-    return fill
 
 
 class ProducerNames:

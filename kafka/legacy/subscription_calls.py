@@ -11,6 +11,14 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from typing import ClassVar, Protocol
 
+    class Position(int):
+        """An offset that is read as ``position.offset`` too, of `kafka.consumer.partition_state`."""
+
+        leader_epoch: int
+
+        @property
+        def offset(self) -> int: ...
+
     class _Cursor(Protocol):
         @property
         def reset(self) -> object: ...
@@ -25,24 +33,7 @@ if TYPE_CHECKING:
         def is_fetchable(self) -> bool: ...
 
 
-__all__ = ["Position", "SubscriptionCalls"]
-
-
-class Position(int):
-    """An offset, which is also read as ``position.offset`` since kafka-python 2.1.
-
-    >>> position = Position(7)
-    >>> position + 1, position.offset, position.leader_epoch
-    (8, 7, -1)
-    """
-
-    leader_epoch: int = -1
-    metadata: str = ""
-
-    @property
-    def offset(self) -> int:
-        """The offset."""
-        return int(self)
+__all__ = ["SubscriptionCalls"]
 
 
 if TYPE_CHECKING:
@@ -71,9 +62,9 @@ else:
 
 
 class SubscriptionCalls(_State):
-    """What `SubscriptionState` inherits: each name stands for a call or an attribute of today."""
+    """Names of `SubscriptionState`: each stands for a call or an attribute of today."""
 
-    offset_reset_strategy = "earliest"
+    offset_reset_strategy: str
 
     @property
     def subscription(self) -> set[str] | None:

@@ -16,11 +16,11 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
+from kafka._historic import historic_names
 from kafka._runtime.application import ApplicationThread, blocking, complete
 from kafka._runtime.network_thread import ThreadDriver
 from kafka.config import Config, defaults, given_options
 from kafka.errors import AbortableTransactionError
-from kafka.legacy.private_names import ProducerNames, historic_names
 from kafka.producer.arguments import (
     Headers,
     checked_config,
@@ -59,7 +59,7 @@ _new: Final = object.__new__
 _EXIT_GRACE: Final = 5.0
 
 
-@historic_names(ProducerNames)
+@historic_names("kafka.legacy.private_names:ProducerNames")
 class KafkaProducer(ImmediateCalls):
     """Publishes records.
 

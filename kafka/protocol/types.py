@@ -434,7 +434,7 @@ class Records(Bytes):
     def encode(self, value: object) -> bytes:
         """Return length and bytes; a list is taken as the ``(offset, message)`` pairs of the oldest formats."""
         if isinstance(value, (list, tuple)):
-            from kafka.legacy.message_set import MessageSet
+            from kafka.protocol.message import MessageSet
 
             value = MessageSet.encode(value, prepend_size=False)
         elif isinstance(value, Gathered):

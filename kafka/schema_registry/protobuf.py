@@ -40,7 +40,7 @@ def protobuf_codec(registry: SchemaRegistry, schema: Schema, message: str | None
 
 
 def protobuf_pool(files: Sequence[tuple[str, Any]]) -> Any:
-    """Return a pool with files, each under the name by which later files import it, and the standard files of Google."""
+    """Return a pool with files under the names by which later files import them, and the standard files of Google."""
     try:
         from google.protobuf import descriptor_pool
     except ImportError:

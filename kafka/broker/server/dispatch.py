@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.broker.faults import CLOSE, NO_REPLY, Exchange, SeenRequest
 from kafka.broker.server.apis import handler
-from kafka.broker.server.apis.api_18_api_versions import unsupported_version
+from kafka.broker.server.apis.handshake import unsupported_version
 from kafka.broker.server.call import Call
 from kafka.broker.server.error_replies import refuse
 from kafka.errors import KafkaError

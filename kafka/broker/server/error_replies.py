@@ -2,10 +2,10 @@
 
 Most replies have one place for an error: the reply itself, or each element (topic, partition, group) that the request
 asked for. Where a reply has several, Kafka gives some codes to the whole and others to the elements: the tables below
-say which. An API whose reply needs the broker's state for this (Fetch, Metadata) has a function ``refuse`` beside its
-``handle``::
+say which. An API whose reply needs the broker's state for this (Fetch, Metadata) has a second
+function::
 
-    def refuse(call: Call, request: FetchRequest, code: int) -> FetchResponse | None: ...
+    def refuse_fetch(call: Call, request: FetchRequest, code: int) -> FetchResponse | None: ...
 
 """
 

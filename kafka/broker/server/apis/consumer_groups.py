@@ -1,0 +1,202 @@
+"""Members of consumer groups, and the groups' description (KIP-848)."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from typing import Final
+from uuid import UUID
+
+from kafka.broker.groups.assignors import ASSIGNORS
+from kafka.broker.groups.consumer_group import ConsumerGroup
+from kafka.broker.groups.consumer_member import LEAVE_STATIC, ConsumerMember, HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.epoch_group import JOIN
+from kafka.broker.groups.service import TopicsView, coordinator, message_of, refusal
+from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
+from kafka.broker.server.call import group_operations
+from kafka.errors import GroupIdNotFoundError, InvalidRequestError, UnsupportedAssignorError
+from kafka.protocol.group import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+_CLASSIC: Final = 0
+_CONSUMER: Final = 1
+
+
+def consumer_group_heartbeat(
+    call: Call[ConsumerGroupHeartbeatResponse], request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
+    """ConsumerGroupHeartbeat (68), versions 0-1: join, stay in and leave a consumer group (KIP-848).
+
+    * v0: the broker makes the member's id, if it has none.
+    * v1: the member makes it; topics by a pattern, matched by the broker.
+
+    Take the member one step further.
+    """
+    refused = refusal(call, request.group_id) or _refused_topics(call, request)
+    if refused:
+        return call.response(error_code=refused)
+    groups = coordinator(call)
+    try:
+        _check(call, request, groups.settings.consumer_assignors)
+        result = groups.consumer_heartbeat(request.group_id, _ask(call, request))
+    except BrokerResponseError as error:
+        return call.response(error_code=error.code, error_message=message_of(error))
+    interval = groups.settings_of(request.group_id).consumer_heartbeat_interval
+    return _reply(call, result, int(interval * 1000))
+
+
+def _refused_topics(call: Call[ConsumerGroupHeartbeatResponse], request: ConsumerGroupHeartbeatRequest) -> int:
+    for name in request.subscribed_topic_names or ():
+        if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
+            return Code.TOPIC_AUTHORIZATION_FAILED
+    return Code.NONE
+
+
+def _check(
+    call: Call[ConsumerGroupHeartbeatResponse], request: ConsumerGroupHeartbeatRequest, assignors: tuple[str, ...]
+) -> None:
+    """Raise if the fields of the request contradict each other."""
+    joins = request.member_epoch == JOIN
+    named = request.subscribed_topic_names is not None or bool(request.subscribed_topic_regex)
+    problems = (
+        (not request.group_id.strip(), "GroupId can't be empty."),
+        (not request.member_id.strip() and (call.version >= 1 or not joins), "MemberId can't be empty."),
+        (request.instance_id is not None and not request.instance_id.strip(), "InstanceId can't be empty."),
+        (request.rack_id is not None and not request.rack_id.strip(), "RackId can't be empty."),
+        (request.member_epoch < LEAVE_STATIC, f"MemberEpoch {request.member_epoch} is invalid."),
+        (request.member_epoch == LEAVE_STATIC and request.instance_id is None, "InstanceId can't be null."),
+        (joins and request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request."),
+        (joins and request.topic_partitions != [], "TopicPartitions must be empty when (re-)joining."),
+        (
+            joins and not named,
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
+        ),
+    )
+    for is_wrong, message in problems:
+        if is_wrong:
+            raise InvalidRequestError(message)
+    assignor = request.server_assignor
+    if assignor is not None and (assignor not in assignors or assignor not in ASSIGNORS):
+        raise UnsupportedAssignorError(
+            f"ServerAssignor {assignor} is not supported. Supported assignors: {', '.join(assignors)}."
+        )
+
+
+def _ask(call: Call[ConsumerGroupHeartbeatResponse], request: ConsumerGroupHeartbeatRequest) -> HeartbeatAsk:
+    names, owned = request.subscribed_topic_names, request.topic_partitions
+    return HeartbeatAsk(
+        request.member_id or _new_member_id(call),
+        request.member_epoch,
+        request.instance_id,
+        request.rack_id,
+        None if request.rebalance_timeout_ms == -1 else request.rebalance_timeout_ms / 1000,
+        None if names is None else tuple(names),
+        request.subscribed_topic_regex,
+        request.server_assignor,
+        None if owned is None else {each.topic_id: frozenset(each.partitions) for each in owned},
+        call.client_id,
+        f"/{call.host}",
+    )
+
+
+def _new_member_id(call: Call[ConsumerGroupHeartbeatResponse]) -> str:
+    """Return a random id in the form in which Kafka writes its own."""
+    return urlsafe_b64encode(call.cluster.new_uuid().bytes).decode().rstrip("=")
+
+
+def _reply(
+    call: Call[ConsumerGroupHeartbeatResponse], result: HeartbeatResult, interval_ms: int
+) -> ConsumerGroupHeartbeatResponse:
+    reply = call.response(
+        error_code=0,
+        member_id=result.member_id,
+        member_epoch=result.epoch,
+        heartbeat_interval_ms=interval_ms if result.epoch >= 0 else 0,
+    )
+    if result.assignment is not None:
+        parts = [(topic_id, sorted(indexes)) for topic_id, indexes in result.assignment.items()]
+        reply.assignment = call.response.Assignment(parts)
+    return reply
+
+
+def consumer_group_describe(
+    call: Call[ConsumerGroupDescribeResponse], request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse:
+    """ConsumerGroupDescribe (69), versions 0-1: members of consumer groups, what they have and what they are to have.
+
+    * v0: as KIP-848 says.
+    * v1: which protocol each member speaks (KIP-1099).
+    """
+    return call.response(groups=[_describe(call, request, group_id) for group_id in request.group_ids])
+
+
+def _describe(
+    call: Call[ConsumerGroupDescribeResponse], request: ConsumerGroupDescribeRequest, group_id: str
+) -> ConsumerGroupDescribeResponse.DescribedGroup:
+    described = call.response.DescribedGroup(group_id=group_id)
+    described.assignment_epoch = described.group_epoch = 0
+    described.error_code = refusal(call, group_id, Operation.DESCRIBE)
+    if described.error_code:
+        return described
+    try:
+        group = coordinator(call).find(ConsumerGroup, group_id)
+    except GroupIdNotFoundError as error:
+        described.error_code = error.code
+        described.error_message = message_of(error)
+        return described
+    if request.include_authorized_operations:
+        described.authorized_operations = group_operations(call, group_id)
+    described.group_state = group.state
+    described.group_epoch = group.epoch
+    described.assignment_epoch = group.assignment_epoch
+    described.assignor_name = group.assignor
+    described.members = [_member(call, group, member) for member in group.members.values()]
+    if any(not call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in _topics(described.members)):
+        return call.response.DescribedGroup(
+            group_id=group_id,
+            error_code=Code.TOPIC_AUTHORIZATION_FAILED,
+            error_message="The group has described topic(s) that the client is not authorized to describe.",
+        )
+    return described
+
+
+def _topics(members: list[ConsumerGroupDescribeResponse.Member]) -> set[str]:
+    named = {name for member in members for name in member.subscribed_topic_names}
+    return named | {
+        part.topic_name
+        for member in members
+        for assignment in (member.assignment, member.target_assignment)
+        for part in assignment.topic_partitions
+    }
+
+
+def _member(
+    call: Call[ConsumerGroupDescribeResponse], group: ConsumerGroup, member: ConsumerMember
+) -> ConsumerGroupDescribeResponse.Member:
+    found = call.response.Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.names),
+        subscribed_topic_regex=member.regex or "",
+        assignment=_assignment(call, member.holding.owned),
+        target_assignment=_assignment(call, group.targets.get(member.member_id, {})),
+    )
+    if call.version >= 1:
+        found.member_type = _CONSUMER if member.classic is None else _CLASSIC
+    return found
+
+
+def _assignment(
+    call: Call[ConsumerGroupDescribeResponse], assigned: Mapping[UUID, frozenset[int]]
+) -> ConsumerGroupDescribeResponse.Assignment:
+    topics = TopicsView(call.cluster)
+    named = [(topic_id, topics.topic_name(topic_id), sorted(indexes)) for topic_id, indexes in assigned.items()]
+    return call.response.Assignment([each for each in named if each[1] is not None])

@@ -1,0 +1,279 @@
+"""Members of share groups, the groups' description and their offsets (KIP-932)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+from uuid import UUID
+
+from kafka.broker.groups.epoch_group import JOIN, LEAVE
+from kafka.broker.groups.service import GroupService, TopicsView, coordinator, describe_group, message_of, refusal
+from kafka.broker.groups.share_group import ShareAsk, ShareGroup, ShareMember
+from kafka.broker.groups.share_offsets import UNINITIALIZED
+from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
+from kafka.protocol.fields import ZERO_UUID
+from kafka.protocol.share import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+
+_FEATURE: Final = "share.version"
+_HIDDEN = "The group has described topic(s) that the client is not authorized to describe."
+_DENIED = "Topic authorization failed."
+_UNKNOWN = "This server does not host this topic-partition."
+
+
+def share_group_heartbeat(
+    call: Call[ShareGroupHeartbeatResponse], request: ShareGroupHeartbeatRequest
+) -> ShareGroupHeartbeatResponse:
+    """ShareGroupHeartbeat (76), version 1: join, stay in and leave a share group (KIP-932)."""
+    if not call.cluster.features.serves(_FEATURE):
+        return call.response(error_code=Code.UNSUPPORTED_VERSION)
+    problem = _problem(request)
+    if problem is not None:
+        return call.response(error_code=Code.INVALID_REQUEST, error_message=problem or None)
+    refused = refusal(call, request.group_id) or _refused_topics(call, request)
+    if refused:
+        return call.response(error_code=refused)
+    groups = coordinator(call)
+    try:
+        if request.member_epoch == LEAVE:
+            groups.share_leave(request.group_id, request.member_id)
+            return call.response(member_id=request.member_id, member_epoch=LEAVE)
+        member, has_assignment = groups.share_heartbeat(request.group_id, _ask(call, request))
+    except BrokerResponseError as error:
+        return call.response(error_code=error.code, error_message=message_of(error))
+    reply = call.response(
+        member_id=member.member_id,
+        member_epoch=member.epoch,
+        heartbeat_interval_ms=int(groups.settings_of(request.group_id).share_heartbeat_interval * 1000),
+    )
+    if has_assignment:
+        parts = [(topic_id, sorted(indexes)) for topic_id, indexes in member.assigned.items()]
+        reply.assignment = call.response.Assignment(parts)
+    return reply
+
+
+def _problem(request: ShareGroupHeartbeatRequest) -> str | None:
+    """Return what is wrong with a request; Kafka does not say so of a missing member id."""
+    joins = request.member_epoch == JOIN
+    problems = (
+        (not request.member_id.strip(), ""),
+        (not request.group_id.strip(), "GroupId can't be empty."),
+        (request.rack_id is not None and not request.rack_id.strip(), "RackId can't be empty."),
+        (joins and not request.subscribed_topic_names, "SubscribedTopicNames must be set in first request."),
+        (request.member_epoch < LEAVE, "MemberEpoch is invalid."),
+    )
+    return next((message for is_wrong, message in problems if is_wrong), None)
+
+
+def _refused_topics(call: Call[ShareGroupHeartbeatResponse], request: ShareGroupHeartbeatRequest) -> int:
+    for name in request.subscribed_topic_names or ():
+        if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
+            return Code.TOPIC_AUTHORIZATION_FAILED
+    return Code.NONE
+
+
+def _ask(call: Call[ShareGroupHeartbeatResponse], request: ShareGroupHeartbeatRequest) -> ShareAsk:
+    names = request.subscribed_topic_names
+    return ShareAsk(
+        request.member_id,
+        request.member_epoch,
+        request.rack_id,
+        None if names is None else tuple(dict.fromkeys(names)),
+        call.client_id,
+        f"/{call.host}",
+    )
+
+
+def share_group_describe(
+    call: Call[ShareGroupDescribeResponse], request: ShareGroupDescribeRequest
+) -> ShareGroupDescribeResponse:
+    """ShareGroupDescribe (77), version 1: the members of share groups and their partitions (KIP-932)."""
+    return call.response(
+        groups=[
+            describe_group(
+                call,
+                group_id,
+                ShareGroup,
+                lambda group: {name for member in group.members.values() for name in member.names},
+                lambda group: _describe(call, group),
+                hidden=_HIDDEN,
+                with_operations=request.include_authorized_operations,
+            )
+            for group_id in request.group_ids
+        ]
+    )
+
+
+def _describe(call: Call[ShareGroupDescribeResponse], group: ShareGroup) -> ShareGroupDescribeResponse.DescribedGroup:
+    return call.response.DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.assignor,
+        members=[_member(call, member) for member in group.members.values()],
+    )
+
+
+def _member(call: Call[ShareGroupDescribeResponse], member: ShareMember) -> ShareGroupDescribeResponse.Member:
+    topics = TopicsView(call.cluster)
+    named = [(topic_id, topics.topic_name(topic_id), sorted(parts)) for topic_id, parts in member.assigned.items()]
+    return call.response.Member(
+        member_id=member.member_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=list(member.names),
+        assignment=call.response.Assignment([each for each in named if each[1] is not None]),
+    )
+
+
+def describe_share_group_offsets(
+    call: Call[DescribeShareGroupOffsetsResponse], request: DescribeShareGroupOffsetsRequest
+) -> DescribeShareGroupOffsetsResponse:
+    """DescribeShareGroupOffsets (90), versions 0-1: where share groups begin to read partitions (KIP-932).
+
+    * v1: how many records are after that (KIP-1226).
+
+    Describe each group; a group that does not exist has no offsets.
+    """
+    return call.response(groups=[_group(call, group) for group in request.groups])
+
+
+def _group(
+    call: Call[DescribeShareGroupOffsetsResponse],
+    asked: DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup,
+) -> DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup:
+    refused = refusal(call, asked.group_id, Operation.DESCRIBE)
+    reply = call.response.DescribeShareGroupOffsetsResponseGroup(group_id=asked.group_id, error_code=refused)
+    if refused:
+        return reply
+    if asked.topics is not None:
+        reply.topics = [_named(call, asked.group_id, topic.topic_name, topic.partitions) for topic in asked.topics]
+        return reply
+    offsets = coordinator(call).share_offsets(asked.group_id)
+    for topic_id in offsets.topic_ids():
+        topic = call.cluster.topic(topic_id=topic_id)
+        if topic is not None and call.allows(Operation.DESCRIBE, Resource.TOPIC, topic.name):
+            reply.topics.append(
+                _offsets_of_topic(call, asked.group_id, topic.name, topic_id, sorted(offsets.of_topic(topic_id)))
+            )
+    return reply
+
+
+def _named(
+    call: Call[DescribeShareGroupOffsetsResponse], group_id: str, name: str, partitions: Iterable[int]
+) -> DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseTopic:
+    topic = call.cluster.topic(name)
+    return _offsets_of_topic(call, group_id, name, ZERO_UUID if topic is None else topic.id, partitions)
+
+
+def _offsets_of_topic(
+    call: Call[DescribeShareGroupOffsetsResponse], group_id: str, name: str, topic_id: UUID, partitions: Iterable[int]
+) -> DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseTopic:
+    make = call.response.DescribeShareGroupOffsetsResponsePartition
+    found = call.response.DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
+    if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
+        code = Code.TOPIC_AUTHORIZATION_FAILED
+        found.topic_id = ZERO_UUID
+        found.partitions = [make(partition_index=i, error_code=code, error_message=_DENIED) for i in partitions]
+        return found
+    offsets = coordinator(call).share_offsets(group_id).of_topic(topic_id)
+    for index in partitions:
+        state = offsets.get(index)
+        row = make(partition_index=index, start_offset=UNINITIALIZED if state is None else state.start)
+        partition = call.cluster.partition(name, index)
+        if state is not None and state.start != UNINITIALIZED and partition is not None and call.version >= 1:
+            row.lag = partition.log.end_offset - state.start - state.finished
+        found.partitions.append(row)
+    return found
+
+
+def alter_share_group_offsets(
+    call: Call[AlterShareGroupOffsetsResponse], request: AlterShareGroupOffsetsRequest
+) -> AlterShareGroupOffsetsResponse:
+    """AlterShareGroupOffsets (91), version 0: set where an empty share group begins to read partitions (KIP-932).
+
+    A group that does not exist is created, with offsets and without members.
+
+    Set the offsets; Kafka lists the topics that it refuses first.
+    """
+    refused = refusal(call, request.group_id) if request.group_id else Code.NONE
+    if refused:
+        return call.response(error_code=refused)
+    try:
+        group = coordinator(call).alterable_share(request.group_id, creates=True)
+    except BrokerResponseError as error:
+        return call.response(error_code=error.code, error_message=message_of(error))
+    topics = [_set_offsets(call, group, topic) for topic in request.topics]
+    return call.response(responses=sorted(topics, key=lambda topic: bool(topic.topic_id.int)))
+
+
+def _set_offsets(
+    call: Call[AlterShareGroupOffsetsResponse],
+    group: ShareGroup,
+    asked: AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic,
+) -> AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponseTopic:
+    name = asked.topic_name
+    topic = call.cluster.topic(name)
+    is_allowed = call.allows(Operation.READ, Resource.TOPIC, name)
+    rows: list[tuple[int, int, str | None]] = []
+    for part in asked.partitions:
+        if not is_allowed:
+            rows.append((part.partition_index, Code.TOPIC_AUTHORIZATION_FAILED, _DENIED))
+        elif topic is None or topic.partition(part.partition_index) is None:
+            rows.append((part.partition_index, Code.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN))
+        else:
+            group.offsets.set(topic.id, part.partition_index, part.start_offset)
+            call.cluster.service(GroupService).share_offset_set(group.group_id, topic.id, part.partition_index)
+            rows.append((part.partition_index, Code.NONE, None))
+    make = call.response.AlterShareGroupOffsetsResponsePartition
+    return call.response.AlterShareGroupOffsetsResponseTopic(
+        topic_name=name,
+        topic_id=topic.id if topic is not None and is_allowed else ZERO_UUID,
+        partitions=[make(partition_index=index, error_code=code, error_message=text) for index, code, text in rows],
+    )
+
+
+def delete_share_group_offsets(
+    call: Call[DeleteShareGroupOffsetsResponse], request: DeleteShareGroupOffsetsRequest
+) -> DeleteShareGroupOffsetsResponse:
+    """DeleteShareGroupOffsets (92), version 0: delete the offsets of topics from an empty share group (KIP-932).
+
+    Delete them; Kafka lists the topics that it refuses last.
+    """
+    refused = refusal(call, request.group_id, Operation.DELETE) if request.group_id else Code.NONE
+    if refused:
+        return call.response(error_code=refused)
+    try:
+        group = coordinator(call).alterable_share(request.group_id, creates=False)
+    except BrokerResponseError as error:
+        return call.response(error_code=error.code, error_message=message_of(error))
+    topics = [_delete_offsets(call, group, topic.topic_name) for topic in request.topics]
+    return call.response(responses=sorted(topics, key=lambda topic: not topic.topic_id.int))
+
+
+def _delete_offsets(
+    call: Call[DeleteShareGroupOffsetsResponse], group: ShareGroup, name: str
+) -> DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsResponseTopic:
+    make = call.response.DeleteShareGroupOffsetsResponseTopic
+    if not call.allows(Operation.READ, Resource.TOPIC, name):
+        code = Code.TOPIC_AUTHORIZATION_FAILED
+        return make(topic_name=name, topic_id=ZERO_UUID, error_code=code, error_message=_DENIED)
+    topic = call.cluster.topic(name)
+    if topic is None:
+        code = Code.UNKNOWN_TOPIC_OR_PARTITION
+        return make(topic_name=name, topic_id=ZERO_UUID, error_code=code, error_message=_UNKNOWN)
+    group.offsets.delete(topic.id)
+    return make(topic_name=name, topic_id=topic.id, error_code=Code.NONE)
