@@ -291,14 +291,14 @@ class _FaceOptions(_ClusterOptions, total=False):
     KafkaClient accepts. None: the library creates it."""
     metrics_enabled: bool
     """Whether the client keeps metrics at all."""
+    enable_metrics_push: Literal[False]
+    """Whether brokers may collect this client's metrics (KIP-714). Not supported, so only False is accepted."""
     metric_reporters: Sequence[AbstractMetricsReporter | type[AbstractMetricsReporter]]
     """Reporters that are notified when a metric is added or removed."""
     metrics_num_samples: int
     """How many windows a windowed metric covers."""
     metrics_sample_window_ms: float
     """The length of one window."""
-    enable_metrics_push: Literal[False]
-    """Whether brokers may collect this client's metrics (KIP-714). Not supported, so only False is accepted."""
 
 
 class _AdminOptions(_FaceOptions, total=False):

@@ -36,6 +36,7 @@ from kafka.protocol.api import Request, Response
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka._core.telemetry import Telemetry
     from kafka.metrics.series import Series
     from kafka.protocol.commit import FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -73,6 +74,8 @@ class Client(Connections):
         self._lookups: dict[tuple[int, str], Task[int]] = {}
         self.series: Series | None = None
         """What Prometheus and OpenTelemetry show of this client; None if its metrics are off."""
+        self.telemetry: Telemetry | None = None
+        """Pushes the metrics of this client to brokers; None if that is off."""
         self.face: object = None
         """The application's `KafkaClient`, which must live as long as its core."""
         # However the loop ends (close, interpreter exit, a crash), no future stays unresolved.
@@ -302,6 +305,14 @@ class Client(Connections):
         }
 
     # Ending…
+
+    async def end(self, deadline: float) -> None:
+        """Push the last metrics, for a second and by the deadline at most, and shut down."""
+        try:
+            if self.telemetry is not None:
+                await self.telemetry.finish(deadline)
+        finally:
+            self.shut_down()
 
     def shut_down(self) -> None:
         """Close connections and stop keeping metadata. Idempotent; the loop's driver closes the loop."""

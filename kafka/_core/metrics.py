@@ -5,8 +5,8 @@ The names are historic. Connections record per system call and per request, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kafka import _hooks
 from kafka.metrics import AnonMeasurable, MetricConfig, Metrics
@@ -15,28 +15,13 @@ from kafka.metrics.stats import Avg, Count, Max, Rate, SampledTotal
 from kafka.net.states import ConnectionStates
 
 if TYPE_CHECKING:
-    from kafka._runtime.loop import Loop
+    from kafka._core.client import Client
     from kafka.config import Config
     from kafka.metrics import Metrics, Sensor
     from kafka.metrics.metric import AbstractMeasurableStat
-    from kafka.net.connection import Connection
     from kafka.net.settings import ConnectionContext
 
 __all__ = ["ConnectionMetrics", "SensorGroup", "make_metrics", "measure"]
-
-
-class MeasuredClient(Protocol):
-    """The client core, which imports this module."""
-
-    context: ConnectionContext
-    loop: Loop
-    series: Series | None
-
-    def links(self) -> Iterator[Connection]:
-        """Go through the connections."""
-
-    def health(self) -> dict[str, Any]:
-        """Return the state of the connections, of metadata and of topics."""
 
 
 class ConnectionMetrics:
@@ -147,7 +132,7 @@ def measure(context: ConnectionContext, metrics: Metrics, prefix: str) -> Connec
     return made
 
 
-def make_metrics(config: Config, client: MeasuredClient) -> Metrics:
+def make_metrics(config: Config, client: Client) -> Metrics:
     """Return a registry with the options of `config`, into which the connections of `client` record.
 
     The client gets its series, which Prometheus and OpenTelemetry show until its loop is closed.
@@ -170,6 +155,10 @@ def make_metrics(config: Config, client: MeasuredClient) -> Metrics:
     client.series = series
     _hooks.add(series)
     client.loop.on_close(lambda: _hooks.discard(series))
+    if config["enable_metrics_push"]:
+        from kafka._core.telemetry import Telemetry
+
+        client.telemetry = Telemetry(client, metrics, config)
     return metrics
 
 

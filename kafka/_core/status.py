@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from kafka.errors import IllegalStateError
+
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka.metrics import Metrics
+    from kafka.metrics.metric import KafkaMetric
 
 __all__ = ["ClientStatus"]
 
@@ -25,6 +28,32 @@ class ClientStatus:
         if metrics is None:
             return None
         return dict(metrics.metrics if raw else metrics.snapshot())
+
+    def register_metric_for_subscription(self, metric: KafkaMetric) -> None:
+        """Push a metric of the application too, to brokers that ask for it (KIP-1076).
+
+        Its name there is ``org.apache.kafka.`` with its group and its name. Without effect with
+        enable_metrics_push=False.
+
+        >>> from kafka import KafkaProducer
+        >>> from kafka.broker import Broker
+        >>> from kafka.metrics import AnonMeasurable, KafkaMetric, MetricConfig, MetricName
+        >>> depth = AnonMeasurable(lambda config, now: 3.0)
+        >>> with Broker() as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        ...     metric = KafkaMetric(MetricName("depth", "shop-queue-metrics"), depth, MetricConfig())
+        ...     producer.register_metric_for_subscription(metric)
+        """
+        client = self._connections()
+        if client is None:
+            raise IllegalStateError("register_metric_for_subscription() needs a client that was started")
+        if client.telemetry is not None:
+            client.telemetry.add(metric)
+
+    def unregister_metric_from_subscription(self, metric: KafkaMetric) -> None:
+        """Push a metric of `register_metric_for_subscription` no more."""
+        client = self._connections()
+        if client is not None and client.telemetry is not None:
+            client.telemetry.remove(metric)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -34,7 +35,7 @@ from kafka.admin.topics import Topics
 from kafka.admin.transactions import Transactions
 from kafka.admin.users import Users
 from kafka.config import Config, defaults, given_options, name_client, resolve
-from kafka.errors import KafkaTimeoutError, UnsupportedVersionError
+from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError, UnsupportedVersionError
 from kafka.net.environment import Environment
 from kafka.protocol.registry import APIS
 
@@ -323,6 +324,11 @@ class KafkaAdminClient(AdminStatus):
 
     def close(self) -> None:
         """End the connections; a call that another thread waits for fails. Closing twice does nothing."""
+        client = self._client
+        if client.telemetry is not None and client.telemetry.subscription is not None and not client.closed:
+            deadline = client.loop.time() + 1.0
+            with suppress(KafkaError, IllegalStateError):
+                self._driver.run(client.end(deadline), deadline, "close()")
         self._driver.close()
         if self._metrics is not None:
             self._metrics.close()

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
+from kafka._core.telemetry import unsupported
 from kafka.admin.calls import Calls
 from kafka.admin.results import Result
 from kafka.protocol.configs import ListConfigResourcesRequest
-from kafka.protocol.telemetry import GetTelemetrySubscriptionsRequest, PushTelemetryRequest
+from kafka.protocol.telemetry import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+    PushTelemetryRequest,
+)
 
 __all__ = ["ClientMetrics", "TelemetrySubscription"]
 
@@ -78,10 +83,7 @@ class ClientMetrics(Calls):
         await self._run(timeout_ms, self._push, request)
 
     async def _subscribe(self, deadline: float) -> TelemetrySubscription:
-        kind = GetTelemetrySubscriptionsRequest
-        await self._core.require(deadline, kind.API_KEY, 0, "telemetry_subscription()", "3.7")
-        request = kind(client_instance_id=self._core.client_instance_id or _NO_ID)
-        response = await self._core.ask(request, deadline, "telemetry_subscription()", checked=True)
+        response = await self._response(deadline)
         self._core.client_instance_id = response.client_instance_id
         return TelemetrySubscription(
             client_instance_id=response.client_instance_id,
@@ -93,6 +95,19 @@ class ClientMetrics(Calls):
             requested_metrics=list(response.requested_metrics),
         )
 
+    async def _response(self, deadline: float) -> GetTelemetrySubscriptionsResponse:
+        """Return what the broker wants; if this client pushes metrics by itself, as it has said last."""
+        kind, telemetry = GetTelemetrySubscriptionsRequest, self._core.client.telemetry
+        if not (await self._core.versions(deadline)).reaches(kind.API_KEY):
+            raise unsupported("telemetry_subscription()")
+        if telemetry is not None:
+            await telemetry.instance_id(deadline)
+            assert telemetry.response is not None
+            return telemetry.response
+        request = kind(client_instance_id=self._core.client_instance_id or _NO_ID)
+        return await self._core.ask(request, deadline, "telemetry_subscription()", checked=True)
+
     async def _push(self, deadline: float, request: PushTelemetryRequest) -> None:
-        await self._core.require(deadline, request.API_KEY, 0, "push_telemetry()", "3.7")
+        if not (await self._core.versions(deadline)).reaches(request.API_KEY):
+            raise unsupported("push_telemetry()")
         await self._core.ask(request, deadline, "push_telemetry()", checked=True)

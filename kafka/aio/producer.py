@@ -157,7 +157,7 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
             await self._calls.init_transactions()
 
     async def _finish(self, deadline: float) -> None:
-        await self._calls.drain(deadline - self._calls.core.now())
+        await self._calls.finish(deadline - self._calls.core.now())
 
     def _release(self) -> None:
         if hasattr(self, "_calls"):
@@ -380,6 +380,7 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
 
     flush = _awaited(CommonCalls.flush)
     partitions_for = _awaited(CommonCalls.partitions_for)
+    client_instance_id = _awaited(CommonCalls.client_instance_id)
     purge = _awaited(CommonCalls.purge)
 
     # Transactions…

@@ -97,6 +97,8 @@ class Connection:
             configs["partitioner"] = partitioner_named(partitioner)
         if "bootstrap_controllers" not in configs:
             configs.setdefault("bootstrap_servers", DEFAULT_SERVERS)
+        if kind != "client":
+            given = {"enable_metrics_push": False, **given}
         limits = {"bootstrap_timeout_ms": _READ_MS if self._reads else _BOOTSTRAP_MS}
         if self._reads and kind == "admin" and not {"request_timeout_ms", "default_api_timeout_ms"} & set(configs):
             limits |= {"request_timeout_ms": _READ_MS, "default_api_timeout_ms": _READ_MS}

@@ -333,6 +333,14 @@ CLIENT_OPTIONS: Final = (
     ),
     Option("metrics_enabled", FACES, True, Flag(), "Whether the client keeps metrics at all."),
     Option(
+        "enable_metrics_push",
+        FACES,
+        True,
+        Flag(),
+        "Whether the client pushes its metrics to brokers that ask for them (KIP-714); few brokers have the plugin for "
+        "that. Needs metrics_enabled.",
+    ),
+    Option(
         "metric_reporters",
         FACES,
         (),

@@ -38,6 +38,8 @@ from kafka.structs import (
 )
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kafka._core.client import Client
     from kafka.config import Config
     from kafka.consumer.core import ConsumerCore
@@ -408,6 +410,16 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         """The first record at or after a time (in ms) in each partition; None where all are earlier."""
         wanted = checked_timestamps(timestamps)
         return dict(await self._usable().find_offsets(wanted, self._lookup_until(timeout_ms)))
+
+    async def client_instance_id(self, timeout_ms: float | None = None) -> UUID:
+        """Return the id that brokers know this client by in its metrics (KIP-714), the same for its life.
+
+        UnsupportedVersionError if no broker has a plugin that takes metrics.
+        """
+        from kafka._core.telemetry import client_instance_id
+
+        core, deadline = self._usable(), self._until(timeout_ms)
+        return await core.run(client_instance_id(core.client, deadline), deadline, "client_instance_id()")
 
     async def topics(self, timeout_ms: float | None = None) -> set[str]:
         """All topics of the cluster that this client may see."""

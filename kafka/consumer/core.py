@@ -642,4 +642,4 @@ class ConsumerCore:
         try:
             await self.fetcher.close(deadline)
         finally:
-            self.client.shut_down()
+            await self.client.end(deadline)

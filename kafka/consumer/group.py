@@ -269,6 +269,7 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
 
     # Topics, health and metrics…
 
+    client_instance_id = blocking(ConsumerCalls.client_instance_id)
     topics = blocking(ConsumerCalls.topics)
     bootstrap = blocking(ConsumerCalls.bootstrap)
 

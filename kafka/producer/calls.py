@@ -9,6 +9,7 @@ metadata or for memory and returns that future.
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import weakref
 from collections import deque
@@ -371,9 +372,23 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         """
         self.closed = True
         try:
-            await self.drain(timeout)
+            await self.finish(timeout)
         finally:
             await self._shut_down()
+
+    async def finish(self, timeout: float | None = None) -> None:
+        """Do what takes time at the end: `drain`, and the last push of metrics; raises no error."""
+        core, telemetry = self.core, self.core.client.telemetry
+        begun = core.now()
+        await self.drain(timeout)
+        if telemetry is None or telemetry.subscription is None or core.loop.closed or core.on_loop:
+            return
+        deadline = min(core.now() + 1.0, math.inf if timeout is None else begun + timeout)
+        if deadline > core.now():
+            try:
+                await self.application.run(telemetry.finish(deadline), deadline, "close()")
+            except KafkaError as error:
+                log.debug("The last metrics were not pushed: %s", error)
 
     async def drain(self, timeout: float | None = None) -> None:
         """Abort the open transaction and send the remaining records, for as long as `close` says; raises no error."""

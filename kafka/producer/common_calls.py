@@ -27,6 +27,8 @@ from kafka.producer.arguments import checked_group, checked_offsets, checked_tim
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition, check_topic
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kafka._core.client import Client
     from kafka._runtime.application import Application
     from kafka._runtime.tasks import Coro
@@ -111,6 +113,17 @@ class CommonCalls:
             raise KafkaTimeoutError(
                 f"flush() took longer than {timeout:g} seconds; {counted(left)} left{f': {why}' if why else ''}"
             ) from error
+
+    async def client_instance_id(self, timeout: float | None = None) -> UUID:
+        """Return the id that brokers know this client by in its metrics (KIP-714), the same for its life.
+
+        UnsupportedVersionError if no broker has a plugin that takes metrics.
+        """
+        from kafka._core.telemetry import client_instance_id
+
+        timeout = checked_timeout(timeout, "client_instance_id()")
+        deadline = self.core.now() + (self.max_block if timeout is None else timeout)
+        return await self._run(client_instance_id(self.core.client, deadline), deadline, "client_instance_id()")
 
     async def partitions_for(self, topic: str, timeout: float | None = None) -> set[int]:
         """Return the numbers of a topic's partitions, waiting for metadata for at most `timeout` seconds.

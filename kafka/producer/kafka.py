@@ -236,6 +236,7 @@ class KafkaProducer(ImmediateCalls):
 
     flush = blocking(CommonCalls.flush)
     partitions_for = blocking(CommonCalls.partitions_for)
+    client_instance_id = blocking(CommonCalls.client_instance_id)
 
     # Transactions…
 

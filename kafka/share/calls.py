@@ -19,6 +19,7 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from uuid import UUID
 
     from kafka._core.client import Client
     from kafka.config import Config
@@ -251,5 +252,18 @@ class ShareConsumerCalls(ImmediateShareCalls[RecordT]):
         reported to the callback only.
         """
         core = self._usable()
+        return await core.commit(self._until(timeout_ms))
+
+    async def client_instance_id(self, timeout_ms: float | None = None) -> UUID:
+        """Return the id that brokers know this client by in its metrics (KIP-714), the same for its life.
+
+        UnsupportedVersionError if no broker has a plugin that takes metrics.
+        """
+        from kafka._core.telemetry import client_instance_id
+
+        core, deadline = self._usable(), self._until(timeout_ms)
+        return await core.run(client_instance_id(core.client, deadline), deadline, "client_instance_id()")
+
+    def _until(self, timeout_ms: float | None) -> float:
         chosen = self.config["default_api_timeout_ms"] if timeout_ms is None else timeout_ms
-        return await core.commit(core.deadline(checked_timeout(chosen)))
+        return self._usable().deadline(checked_timeout(chosen))

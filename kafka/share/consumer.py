@@ -131,6 +131,7 @@ class KafkaShareConsumer(ImmediateShareCalls[ShareRecord[K, V]], Generic[K, V]):
 
     poll = blocking(ShareConsumerCalls.poll)
     commit = blocking(ShareConsumerCalls.commit)
+    client_instance_id = blocking(ShareConsumerCalls.client_instance_id)
 
     def __iter__(self) -> Self:
         """Return the consumer. In the implicit mode the record that a loop before was left with is released."""

@@ -520,7 +520,7 @@ class ShareConsumerCore:
             await self.fetcher.close(ready, deadline)
             await self.member.leave(deadline)
         finally:
-            self.client.shut_down()
+            await self.client.end(deadline)
 
     def _close_what_was_given(self) -> None:
         for bound in self._deserializers:

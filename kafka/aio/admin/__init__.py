@@ -80,6 +80,11 @@ class AIOKafkaAdminClient(AdminStatus, Lifecycle, AdminCalls):
     async def _begin(self) -> None:
         await self._application.run(self._core.begin(), what="connecting to the cluster")
 
+    async def _finish(self, deadline: float) -> None:
+        client = self._core.client
+        if client.telemetry is not None and client.telemetry.subscription is not None:
+            await self._application.run(client.end(deadline), deadline, "stop()")
+
     def _release(self) -> None:
         if self._metrics is not None:
             self._metrics.close()
