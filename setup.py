@@ -37,6 +37,7 @@ EXTRAS = {
         "mypy>=1.13",
         "numpy>=1.24",
         "opentelemetry-instrumentation>=0.60b0",
+        "opentelemetry-proto>=1.39",
         "opentelemetry-sdk>=1.39",
         "prometheus-client>=0.20",
         "protobuf>=4.22",

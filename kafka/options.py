@@ -291,8 +291,9 @@ class _FaceOptions(_ClusterOptions, total=False):
     KafkaClient accepts. None: the library creates it."""
     metrics_enabled: bool
     """Whether the client keeps metrics at all."""
-    enable_metrics_push: Literal[False]
-    """Whether brokers may collect this client's metrics (KIP-714). Not supported, so only False is accepted."""
+    enable_metrics_push: bool
+    """Whether the client pushes its metrics to brokers that ask for them (KIP-714); few brokers have the plugin for
+    that. Needs metrics_enabled."""
     metric_reporters: Sequence[AbstractMetricsReporter | type[AbstractMetricsReporter]]
     """Reporters that are notified when a metric is added or removed."""
     metrics_num_samples: int

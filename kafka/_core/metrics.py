@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kafka import _hooks
 from kafka.metrics import AnonMeasurable, MetricConfig, Metrics
 from kafka.metrics.series import Series
-from kafka.metrics.stats import Avg, Count, Max, Rate, SampledTotal
+from kafka.metrics.stats import Avg, Count, Max, Rate, SampledTotal, Total
 from kafka.net.states import ConnectionStates
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class ConnectionMetrics:
         self._numbers: dict[int | str, list[float]] = {}
         self._opened = 0
         self._add(self._created, group, "connection-creation-rate", Rate())
+        self._add(self._created, group, "connection-creation-total", Total())
         self._add(self._closed, group, "connection-close-rate", Rate())
         self._add_bytes(self._sent, self._received, self._latency, group)
 

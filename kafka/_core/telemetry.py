@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from kafka.codec import CODEC_NONE, compressor, has_codec
+from kafka.codec import CODEC_NAMES, CODEC_NONE, compressor, has_codec
 from kafka.errors import (
     ClientClosedError,
     Code,
@@ -41,6 +41,7 @@ __all__ = ["Telemetry", "client_instance_id", "unsupported"]
 
 log = logging.getLogger(__name__)
 
+_CODECS: Final = frozenset(CODEC_NAMES) - {CODEC_NONE}
 _NO_ID: Final = UUID(int=0)
 _PREFIX: Final = "org.apache.kafka."
 # The pause after a request that failed before an interval is known, in seconds.
@@ -314,7 +315,7 @@ class Telemetry:
 def _subscription(response: GetTelemetrySubscriptionsResponse) -> Subscription:
     wanted = response.requested_metrics
     everything = any(prefix in {"", "*"} for prefix in wanted)
-    usable = [number for number in response.accepted_compression_types if number > CODEC_NONE and has_codec(number)]
+    usable = [number for number in response.accepted_compression_types if number in _CODECS and has_codec(number)]
     interval = response.push_interval_ms / 1000
     return Subscription(
         response.subscription_id,
@@ -339,6 +340,5 @@ async def client_instance_id(client: Client, deadline: float) -> UUID:
 def unsupported(what: str = "client_instance_id()") -> UnsupportedVersionError:
     """Return the error of a client whose brokers take no metrics."""
     return UnsupportedVersionError(
-        f"{what} needs brokers that take client metrics (KIP-714): Kafka 3.7 or newer, with a plugin for "
-        "them in metric.reporters"
+        f"{what} needs Kafka 3.7, and brokers with a plugin in metric.reporters that takes client metrics (KIP-714)"
     )

@@ -28,10 +28,12 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     import ssl
+    from uuid import UUID
 
     from typing_extensions import Self
 
     from kafka.broker.cluster.cluster import Cluster
+    from kafka.broker.cluster.telemetry import PushedMetrics
     from kafka.broker.groups.service import GroupService
     from kafka.broker.sharing.share_partition import SharePartition, ShareRecord
     from kafka.record.consumer_record import ConsumerRecord
@@ -350,6 +352,21 @@ class Broker:
             return {} if found is None else found.records()
 
         return self._thread.call(look)
+
+    def client_metrics(self) -> dict[UUID, PushedMetrics]:
+        """What each client has pushed last of its metrics (KIP-714), by its client instance id.
+
+        Clients push if the broker has the configuration ``metric.reporters`` and a resource CLIENT_METRICS names
+        metrics.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(configs={"metric.reporters": "com.example.Reporter"}) as broker:
+        ...     broker.client_metrics()
+        {}
+        """
+        from kafka.broker.cluster.telemetry import Telemetry
+
+        return self._thread.call(lambda: self.cluster.service(Telemetry).pushed())
 
     def expire_share_locks(self, group: str, topic: str, partition: int = 0) -> None:
         """End the locks of all records that members of a share group have, as if the time were up."""

@@ -366,18 +366,6 @@ CLIENT_OPTIONS: Final = (
             "admin": "admin-client",
         },
     ),
-    Option(
-        "enable_metrics_push",
-        FACES,
-        False,
-        Custom(
-            "False: no metrics are sent to brokers",
-            "Literal[False]",
-            lambda value: value in (False, "false"),
-            lambda _value: False,
-        ),
-        "Whether brokers may collect this client's metrics (KIP-714). Not supported, so only False is accepted.",
-    ),
     # Historical
     Option(
         "wakeup_timeout_ms",

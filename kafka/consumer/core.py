@@ -112,6 +112,8 @@ class ConsumerCore:
             from kafka.consumer.metrics import FetchMetrics
 
             self.metrics = make_metrics(config, self.client)
+            if self.client.telemetry is not None:
+                self.client.telemetry.member_id = self._member_id
             assert self.client.series is not None
             self.fetcher.metrics = FetchMetrics(
                 self.metrics,
@@ -626,6 +628,9 @@ class ConsumerCore:
                     bound.close()
                 except Exception:
                     log.exception("A deserializer could not be closed")
+
+    def _member_id(self) -> str:
+        return "" if self.membership is None else self.membership.generation.member_id
 
     async def _shut_down(self, deadline: float) -> None:
         try:

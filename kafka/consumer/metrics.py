@@ -46,6 +46,9 @@ class FetchMetrics(SensorGroup):
             ("records-consumed-rate", Rate()),
             ("records-consumed-total", Total()),
         )
+        # Seconds in a second: the share of the time that the application waited for records (KIP-517).
+        self._idle = metrics.sensor(f"{prefix}-metrics.poll-idle")
+        self._idle.add(metrics.metric_name("poll-idle-ratio-avg", f"{prefix}-metrics"), Rate())
         self._gauge("assigned-partitions", lambda: len(subscription.partitions))
         self._gauge("records-lag-max", lambda: _greatest_lag(subscription))
         series.gauge("kafka_consumer_assigned_partitions", lambda: _assigned(subscription))
@@ -66,6 +69,7 @@ class FetchMetrics(SensorGroup):
     def waited(self, seconds: float) -> None:
         """Record how long a call has waited for records."""
         self._count("kafka_consumer_wait_seconds_total", (), seconds)
+        self._idle.record(seconds)
 
 
 def _greatest_lag(subscription: SubscriptionState) -> int:

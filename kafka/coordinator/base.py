@@ -280,10 +280,13 @@ class BaseCoordinator(CoordinatorFinder):
         before, self.state = self.state, next_state(self.state, event)
         if event is MemberEvent.START:
             self._rebalance_began = self.loop.time()
-        elif event is MemberEvent.COMPLETED and self.client.series is not None:
-            count, labels = self.client.series.count, (str(self.group_id),)
-            count("kafka_consumer_rebalances_total", labels)
-            count("kafka_consumer_rebalance_seconds_total", labels, self.loop.time() - self._rebalance_began)
+        elif event is MemberEvent.COMPLETED:
+            seconds = self.loop.time() - self._rebalance_began
+            self.sensors.rebalanced(seconds)
+            if self.client.series is not None:
+                count, labels = self.client.series.count, (str(self.group_id),)
+                count("kafka_consumer_rebalances_total", labels)
+                count("kafka_consumer_rebalance_seconds_total", labels, seconds)
         elif event is MemberEvent.SYNCED and before is MemberState.STABLE:
             self._rebalance_began = self.loop.time()  # KIP-848: the assignment came with a heartbeat
         log.debug("Group %s: %s -> %s (%s)", self.group_id, before.name, self.state.name, event.value)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kafka.metrics import AnonMeasurable, Metrics
-from kafka.metrics.stats import Avg, Count, Max, Rate
+from kafka.metrics.stats import Avg, Count, Max, Rate, Total
 
 if TYPE_CHECKING:
     from kafka.coordinator.heartbeat import Heartbeat
@@ -37,6 +37,10 @@ class GroupCoordinatorMetrics:
         self._add(self.heartbeat_latency, "heartbeat-rate", "Heartbeats per second", Rate(sampled_stat=Count()))
         self.join_latency = self._latency("join", "a join of the group")
         self.sync_latency = self._latency("sync", "a sync of the group")
+        self.rebalance_latency = self._sensor("rebalance-latency")
+        self._add(self.rebalance_latency, "rebalance-latency-avg", "How long a rebalance takes, ms", Avg())
+        self._add(self.rebalance_latency, "rebalance-latency-max", "The longest rebalance, ms", Max(empty=0.0))
+        self._add(self.rebalance_latency, "rebalance-latency-total", "All rebalances together, ms", Total())
         name = self._name("last-heartbeat-seconds-ago", "Seconds since the coordinator last answered a heartbeat")
         if name not in self.metrics.metrics:
             self.metrics.add_metric(name, AnonMeasurable(lambda _config, now_ms: self._since_last(now_ms)))
@@ -48,6 +52,10 @@ class GroupCoordinatorMetrics:
     def joined(self, seconds: float) -> None:
         """Record a join."""
         self.join_latency.record(seconds * 1000)
+
+    def rebalanced(self, seconds: float) -> None:
+        """Record a rebalance, from leaving to taking assignments."""
+        self.rebalance_latency.record(seconds * 1000)
 
     def synced(self, seconds: float) -> None:
         """Record a sync."""
@@ -69,7 +77,7 @@ class GroupCoordinatorMetrics:
     def _name(self, name: str, description: str) -> MetricName:
         return self.metrics.metric_name(name, self.metric_group_name, description, self._tags)
 
-    def _add(self, sensor: Sensor, name: str, description: str, stat: Max | Rate | Avg) -> None:
+    def _add(self, sensor: Sensor, name: str, description: str, stat: AbstractMeasurableStat) -> None:
         metric_name = self._name(name, description)
         if metric_name not in self.metrics.metrics:  # two consumers may share a registry
             sensor.add(metric_name, stat)

@@ -46,6 +46,9 @@ class ProducerMetrics(SensorGroup):
         self._queued = self._sensor(
             "queue", ("record-queue-time-avg", Avg()), ("record-queue-time-max", Max(empty=0.0))
         )
+        self._throttle = self._sensor(
+            "produce-throttle", ("produce-throttle-time-avg", Avg()), ("produce-throttle-time-max", Max(empty=0.0))
+        )
         self._retries = self._sensor("retries", ("record-retry-rate", Rate()), ("record-retry-total", Total()))
         self._errors = self._sensor("errors", ("record-error-rate", Rate()), ("record-error-total", Total()))
         self._calls = {name: self._sensor(f"{name}-time", (f"{name}-time-ns-total", Total())) for name in _CALLS}
@@ -84,6 +87,10 @@ class ProducerMetrics(SensorGroup):
             count("kafka_producer_queue_seconds_sum", (), queued)
             count("kafka_producer_batch_records_count", (), first)
             count("kafka_producer_batch_records_sum", (), sent_first)
+
+    def answered(self, throttle_ms: int) -> None:
+        """Record the response to a request."""
+        self._throttle.record(throttle_ms)
 
     def settled(self, batch: ProducerBatch, outcome: object) -> None:
         """Count the records of a batch that was acknowledged or given up."""

@@ -234,6 +234,8 @@ class Sink:
                 batch.partition.answered(batch, ProduceOutcome.DONE, NOT_ACKNOWLEDGED)
         else:
             self._take_response(batches, names, reply)
+        if self._sender.metrics is not None:
+            self._sender.metrics.answered(getattr(reply, "throttle_time_ms", 0))
         if self._sender.answer_awaited is not None:
             self._sender.request_done()
         if self.waiting:

@@ -6,14 +6,17 @@ Enough of protobuf to write them; the numbers of fields are those of ``opentelem
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
-__all__ = ["CUMULATIVE", "DELTA", "Point", "encode_metrics"]
+from kafka.errors import KafkaProtocolError
+
+__all__ = ["CUMULATIVE", "DELTA", "MetricsData", "Point", "decode_metrics", "encode_metrics"]
 
 DELTA: Final = 1
 CUMULATIVE: Final = 2
-_FIXED64, _BYTES = 1, 2
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_INT: Final = struct.Struct("<q")
 _TIMES: Final = struct.Struct("<Q")
 _DOUBLE: Final = struct.Struct("<d")
 
@@ -28,6 +31,14 @@ class Point(NamedTuple):
     is_sum: bool
 
 
+class MetricsData(NamedTuple):
+    """What `decode_metrics` reads: values, the attributes of their resources, whether sums are since the last push."""
+
+    points: list[Point]
+    resource: dict[str, str]
+    is_delta: bool
+
+
 def encode_metrics(
     points: Iterable[Point], time_ns: int, *, temporality: int, resource: Mapping[str, str], scope: tuple[str, str]
 ) -> bytes:
@@ -37,7 +48,7 @@ def encode_metrics(
     b''
     >>> point = Point("org.apache.kafka.producer.record.send.total", 7.0, {}, 0, True)
     >>> len(encode_metrics([point], 1, temporality=CUMULATIVE, resource={"group_id": "g"}, scope=("purekafka", "1.0")))
-    127
+    114
     """
     metrics = b"".join(_bytes(2, _metric(point, time_ns, temporality)) for point in points)
     if not metrics:
@@ -50,8 +61,7 @@ def encode_metrics(
 def _metric(point: Point, time_ns: int, temporality: int) -> bytes:
     data = (
         _attributes(7, point.labels)
-        + _key(2, _FIXED64)
-        + _TIMES.pack(point.start_ns)
+        + (_key(2, _FIXED64) + _TIMES.pack(point.start_ns) if point.start_ns else b"")
         + _key(3, _FIXED64)
         + _TIMES.pack(time_ns)
         + _key(4, _FIXED64)
@@ -83,3 +93,106 @@ def _bytes(field: int, data: bytes) -> bytes:
         size >>= 7
     prefix.append(size)
     return bytes(prefix) + data
+
+
+# Reading…
+
+
+def decode_metrics(data: bytes) -> MetricsData:
+    """Read a ``MetricsData`` of any library: its gauges and sums. Raise KafkaProtocolError for other bytes.
+
+    >>> point = Point("a", 7.0, {"node_id": "node-1"}, 0, False)
+    >>> data = encode_metrics([point], 1, temporality=DELTA, resource={"group_id": "g"}, scope=("purekafka", "1.0"))
+    >>> found = decode_metrics(data)
+    >>> found.points == [point], found.resource
+    (True, {'group_id': 'g'})
+    """
+    try:
+        return _decoded(data)
+    except (LookupError, struct.error, UnicodeDecodeError, AttributeError, TypeError, ValueError) as error:
+        raise KafkaProtocolError(f"these are not metrics of OpenTelemetry's protocol: {error}") from error
+
+
+def _decoded(data: bytes) -> MetricsData:
+    found = MetricsData([], {}, False)
+    is_delta = False
+    for _, of_resource in _fields(data):
+        for field, part in _fields(of_resource):
+            if field == 1:
+                found.resource.update(_read_attributes(part, 1))
+            elif field == 2:
+                for kind, metric in _fields(part):
+                    if kind == 2:
+                        is_delta = _read_metric(metric, found.points) or is_delta
+    return found._replace(is_delta=is_delta)
+
+
+def _read_metric(data: bytes, points: list[Point]) -> bool:
+    """Add the points of a metric; return whether they are since the last push."""
+    name, is_delta = "", False
+    for field, part in _fields(data):
+        if field == 1:
+            name = part.decode()
+        elif field in {5, 7}:
+            parts = list(_fields(part))
+            is_sum = field == 7
+            is_delta = is_sum and (2, DELTA) in parts
+            points += [_read_point(name, one, is_sum) for number, one in parts if number == 1]
+    return is_delta
+
+
+def _read_point(name: str, data: bytes, is_sum: bool) -> Point:
+    value, start = 0.0, 0
+    for field, part in _fields(data):
+        if field == 2:
+            (start,) = _TIMES.unpack(part)
+        elif field == 4:
+            (value,) = _DOUBLE.unpack(part)
+        elif field == 6:
+            (value,) = _INT.unpack(part)
+    return Point(name, value, _read_attributes(data, 7), start, is_sum)
+
+
+def _read_attributes(data: bytes, field: int) -> dict[str, str]:
+    found = {}
+    for number, pair in _fields(data):
+        if number == field:
+            parts = dict(_fields(pair))
+            values = dict(_fields(parts[2])) if 2 in parts else {}
+            value = values.get(1, values.get(3, b""))
+            found[parts[1].decode()] = value.decode() if isinstance(value, bytes) else str(value)
+    return found
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
+    """Go through the fields of a message: numbers of varints, bytes of all others."""
+    at = 0
+    while at < len(data):
+        key, at = _read_varint(data, at)
+        field, kind = key >> 3, key & 7
+        if kind == _VARINT:
+            value, at = _read_varint(data, at)
+            yield field, value
+            continue
+        size = 8 if kind == _FIXED64 else 4
+        if kind == _BYTES:
+            size, at = _read_varint(data, at)
+        elif kind not in {_FIXED64, _FIXED32}:
+            raise ValueError(f"wire type {kind}")
+        if at + size > len(data):
+            raise ValueError("a field ends behind its message")
+        yield field, data[at : at + size]
+        at += size
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if not byte & 0x80:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise ValueError("a number is too long")

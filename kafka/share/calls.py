@@ -221,6 +221,11 @@ class ImmediateShareCalls(ClientStatus, Generic[RecordT]):
         """Return the core for a call."""
         raise NotImplementedError
 
+    def _until(self, timeout_ms: float | None) -> float:
+        """Return the deadline of a call that takes default_api_timeout_ms unless the application says otherwise."""
+        chosen = self.config["default_api_timeout_ms"] if timeout_ms is None else timeout_ms
+        return self._usable().deadline(checked_timeout(chosen))
+
     def _acknowledging(self) -> ShareConsumerCore:
         core = self._usable(any_thread=True)
         core.check_not_in_callback()
@@ -263,7 +268,3 @@ class ShareConsumerCalls(ImmediateShareCalls[RecordT]):
 
         core, deadline = self._usable(), self._until(timeout_ms)
         return await core.run(client_instance_id(core.client, deadline), deadline, "client_instance_id()")
-
-    def _until(self, timeout_ms: float | None) -> float:
-        chosen = self.config["default_api_timeout_ms"] if timeout_ms is None else timeout_ms
-        return self._usable().deadline(checked_timeout(chosen))

@@ -92,6 +92,8 @@ class ShareConsumerCore:
             self.fetcher.metrics = ShareFetchMetrics(self.metrics, client.series, prefix)
             heartbeats = ShareHeartbeatMetrics(self.metrics, prefix, lambda: len(self.fetcher.assigned))
             self.member.on_heartbeat = heartbeats.heartbeat
+            if client.telemetry is not None:
+                client.telemetry.member_id = lambda: self.member.member_id
         self.closed_error: type[Exception] = ClientClosedError
         """The error of a call that waits while the consumer is closed."""
         self.closed = False

@@ -1,8 +1,8 @@
 """Client metrics (KIP-714): which metrics a client is asked for, and when it may push them.
 
-The subscriptions are the config resources CLIENT_METRICS. What clients push is checked and dropped; a test finds it in
-``broker.requests``. As in Kafka, clients see these APIs only if a plugin takes the metrics: if ``metric.reporters``
-names another class than the default.
+The subscriptions are the config resources CLIENT_METRICS. What each client has pushed last is kept for
+``broker.client_metrics()``. As in Kafka, clients see these APIs only if a plugin takes the metrics: if
+``metric.reporters`` names another class than the default.
 """
 
 from __future__ import annotations
@@ -10,19 +10,24 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka.broker.configs.definitions import CLIENT_METRICS_OPTIONS
 from kafka.broker.configs.option import parse_list
 from kafka.broker.configs.resource_kinds import METRICS_TABLE
+from kafka.codec import decompressor
 from kafka.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
     InvalidRequestError,
+    KafkaProtocolError,
     TelemetryTooLargeError,
     ThrottlingQuotaExceededError,
     UnknownSubscriptionIdError,
     UnsupportedCompressionTypeError,
 )
 from kafka.protocol.fields import ZERO_UUID
+from kafka.protocol.otlp import Point, decode_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.call import Call
 
-__all__ = ["COMPRESSION_TYPES", "ClientInstance", "Telemetry"]
+__all__ = ["COMPRESSION_TYPES", "ClientInstance", "PushedMetrics", "Telemetry"]
 
 #: What clients may compress with, in the order of preference: zstd, lz4, gzip, snappy.
 COMPRESSION_TYPES: Final = (4, 3, 1, 2)
@@ -39,6 +44,17 @@ _UNCOMPRESSED: Final = 0
 _ALL: Final = "*"
 #: As in Kafka, the least recently used clients beyond these are forgotten.
 _MOST_CLIENTS: Final = 16_384
+
+
+class PushedMetrics(NamedTuple):
+    """What a client has pushed: its id, gauges and sums by name and labels, and the attributes of the client."""
+
+    client_id: str
+    points: list[Point]
+    resource: dict[str, str]
+    is_delta: bool
+    terminating: bool
+    """Whether it is the last push."""
 
 
 @dataclass(eq=False)
@@ -55,6 +71,8 @@ class ClientInstance:
     is_terminating: bool = False
     #: Whether it has asked since its last push, and so may push at once.
     has_asked: bool = False
+    #: What it has pushed last.
+    pushed: PushedMetrics | None = None
     #: Whether the last push failed because the client knows old subscriptions: it may ask at once.
     may_ask: bool = False
 
@@ -85,15 +103,16 @@ class Telemetry:
         return client
 
     def push(
-        self, call: Call, instance_id: UUID, subscription_id: int, compression: int, size: int, *, terminating: bool
+        self, call: Call, instance_id: UUID, subscription_id: int, compression: int, data: bytes, *, terminating: bool
     ) -> None:
         """Serve PushTelemetry; raises if these metrics cannot be taken."""
         if instance_id.int <= 1:  # Kafka's reserved ids
             raise InvalidRequestError(f"Invalid request from the client [{instance_id}], invalid client instance id")
         client = self._client(call, instance_id)
         try:
-            self._check(client, subscription_id, compression, size, terminating=terminating)
+            self._check(client, subscription_id, compression, len(data), terminating=terminating)
             client.may_ask = False
+            client.pushed = self._read(call, compression, data, terminating=terminating)
         except (UnknownSubscriptionIdError, UnsupportedCompressionTypeError):
             client.may_ask = True
             raise
@@ -117,6 +136,22 @@ class Telemetry:
             raise UnsupportedCompressionTypeError
         if size > self._cluster.configs.broker_int("telemetry.max.bytes"):
             raise TelemetryTooLargeError
+
+    def pushed(self) -> dict[UUID, PushedMetrics]:
+        """Return what each client has pushed last."""
+        return {one.instance_id: one.pushed for one in self._clients.values() if one.pushed is not None}
+
+    def _read(self, call: Call, compression: int, data: bytes, *, terminating: bool) -> PushedMetrics:
+        limit = self._cluster.configs.broker_int("telemetry.max.bytes") * 100
+        try:
+            raw = data if compression == _UNCOMPRESSED else bytes(decompressor(compression)(data, limit))
+        except CorruptRecordError as error:
+            raise InvalidRecordError(str(error)) from error
+        try:
+            points, resource, is_delta = decode_metrics(raw)
+        except KafkaProtocolError:  # Kafka hands the bytes to its plugin as they are
+            points, resource, is_delta = [], {}, False
+        return PushedMetrics(call.client_id, points, resource, is_delta, terminating)
 
     def _client(self, call: Call, instance_id: UUID) -> ClientInstance:
         """Return what is known of a client; a change of any subscription lets all clients ask and push at once."""

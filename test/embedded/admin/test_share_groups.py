@@ -136,7 +136,7 @@ def test_offsets_of_streams_groups_are_those_of_groups(admin: KafkaAdminClient):
 def test_metrics_are_subscribed_to_and_pushed():
     with (
         Broker(configs={"metric.reporters": "com.example.Reporter"}) as broker,
-        KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin,
+        KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers, enable_metrics_push=False) as admin,
     ):
         subscription = ConfigResource("client_metrics", "own", {"metrics": "org.apache.kafka.", "interval.ms": 1000})
         assert admin.alter_configs([subscription]) == {"client_metrics": {"own": "OK"}}

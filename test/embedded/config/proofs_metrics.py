@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-import pytest
-
-from kafka.errors import KafkaConfigurationError
 from kafka.metrics import AbstractMetricsReporter, Metrics
 
 from .proofs import proves
@@ -91,8 +89,12 @@ def a_sample_takes_so_long(subject: Subject) -> None:
 
 
 @proves("enable_metrics_push")
-def nobody_is_told_that_metrics_are_pushed(subject: Subject) -> None:
-    broker = subject.broker()
-    with pytest.raises(KafkaConfigurationError, match="no metrics are sent"):
-        subject.make(broker, enable_metrics_push=True)
+def metrics_are_pushed_or_they_are_not(subject: Subject) -> None:
+    broker = subject.broker(configs={"metric.reporters": "com.example.Reporter"})
     subject.use(broker, enable_metrics_push=False)
+    assert not any(seen.name == "GetTelemetrySubscriptions" for seen in tuple(broker.requests))
+    subject.use(broker)
+    deadline = time.monotonic() + 30
+    while not any(seen.name == "GetTelemetrySubscriptions" for seen in tuple(broker.requests)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

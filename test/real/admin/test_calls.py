@@ -528,7 +528,7 @@ def test_raw_requests_and_coordinators(admin: KafkaAdminClient):
 
 def test_telemetry_needs_a_plugin_of_the_broker(admin: KafkaAdminClient):
     for call in (admin.client_instance_id, admin.telemetry_subscription):
-        with pytest.raises(UnsupportedVersionError, match=r"Kafka 3\.7 or newer, with a plugin"):
+        with pytest.raises(UnsupportedVersionError, match=r"needs Kafka 3\.7, and brokers with a plugin"):
             call()
 
 

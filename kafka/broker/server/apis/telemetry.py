@@ -35,14 +35,14 @@ def get_telemetry_subscriptions(
 
 
 def push_telemetry(call: Call[PushTelemetryResponse], request: PushTelemetryRequest) -> PushTelemetryResponse:
-    """PushTelemetry (72), version 0: metrics of a client (KIP-714). They are checked like Kafka's, and dropped."""
+    """PushTelemetry (72), version 0: metrics of a client (KIP-714). `Broker.client_metrics` shows them."""
     try:
         call.cluster.service(Telemetry).push(
             call,
             request.client_instance_id,
             request.subscription_id,
             request.compression_type,
-            len(request.metrics),
+            bytes(request.metrics),
             terminating=request.terminating,
         )
     except BrokerResponseError as error:
