@@ -1,7 +1,7 @@
 """A member of a classic group, of any protocol type: rounds of JoinGroup and SyncGroup, heartbeats, leaving.
 
-The members of a group have a protocol of their own inside of these requests (`GroupProtocol`): what each offers, what
-the leader makes of it, what a member takes. That of consumers is `ClassicAssignment`.
+Inside of these requests the members of a group have another protocol (`GroupProtocol`): the metadata that each offers,
+the assignments that the leader makes from it. That of consumers is `ClassicAssignment`.
 
 Retriable errors are retried here, without end and with backoff; the log and `waiting_for` name them.
 """
@@ -45,7 +45,7 @@ _LONG_SESSIONS_SINCE: Final = (0, 10, 1)
 
 
 class GroupProtocol(Protocol):
-    """What the members of a classic group have agreed on. The coroutines run on the loop."""
+    """The protocol that the members of a classic group have agreed on. The coroutines run on the loop."""
 
     def protocol_type(self) -> str:
         """The protocol type of the group, such as ``"consumer"``."""

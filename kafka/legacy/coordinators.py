@@ -380,7 +380,7 @@ class ConsumerCoordinator(BaseCoordinator):
         self._group = group
         self._take_over(group.membership, group.classic)
 
-    # What a subclass may override…
+    # The methods that a subclass may override…
 
     def protocol_type(self) -> str:
         """The protocol type of consumers."""
@@ -526,7 +526,7 @@ class _Hooks:
         return found
 
     async def assignment_skipped(self, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]) -> None:
-        """Nothing: what the leader would assign has not changed."""
+        """Nothing: the assignment has not changed."""
 
     async def take(self, generation: Generation, assignment: bytes) -> None:
         number, member_id, protocol = generation

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import deque
 
 import pytest
 
+from kafka.coordinator.classic_member import ClassicMember
+from kafka.coordinator.consumer_group_member import ConsumerGroupMember
+from kafka.coordinator.membership import GroupMember
+from kafka.coordinator.share_group_member import ShareGroupMember
 from kafka.coordinator.states import MemberState
 from kafka.errors import GroupAuthorizationFailedError
 from test.unit.consumer.scripted import Cluster, MakeConsumer, read, rest
@@ -81,3 +86,12 @@ def test_a_poll_that_waits_longer_than_the_interval_is_not_stuck(cluster: Cluste
     consumer.poll(timeout_ms=30_000)
     assert state(consumer) is MemberState.STABLE
     assert not cluster.asked("LeaveGroup")
+
+
+@pytest.mark.parametrize("kind", [ClassicMember, ConsumerGroupMember, ShareGroupMember])
+def test_each_protocol_has_a_member_with_the_interface_of_all(kind: type) -> None:
+    calls = [name for name in vars(GroupMember) if not name.startswith("_")]
+    assert calls == ["run", "stop", "leave"]
+    for name in calls:
+        assert inspect.signature(getattr(kind, name)) == inspect.signature(getattr(GroupMember, name))
+    assert kind.protocol in {"classic", "consumer", "share"}  # type: ignore[attr-defined]
