@@ -23,7 +23,7 @@ _new = tuple.__new__
 def record_metadata(batch: ProducerBatch, index: int, outcome: Any, timestamp: int) -> RecordMetadata:
     """Return the metadata of a record of a batch that is written, whose own timestamp this is; None with acks=0."""
     tp = batch.partition.tp
-    base_offset, append_time = outcome
+    base_offset, append_time, log_start = outcome
     if append_time >= 0:
         timestamp = append_time
     if base_offset >= 0:
@@ -32,7 +32,10 @@ def record_metadata(batch: ProducerBatch, index: int, outcome: Any, timestamp: i
         return None  # type: ignore[return-value]  # as in aiokafka, whose programs ask for None with acks=0 alone
     else:
         offset = -1
-    return _new(RecordMetadata, (tp.topic, tp.partition, tp, offset, timestamp, int(append_time >= 0), None))
+    log_start_offset = log_start if log_start >= 0 else None
+    return _new(
+        RecordMetadata, (tp.topic, tp.partition, tp, offset, timestamp, int(append_time >= 0), log_start_offset)
+    )
 
 
 class AIORecordFuture(AsyncRecordFuture):

@@ -47,6 +47,7 @@ __all__ = ["FetchSettings", "FetchConnection", "EpochCheck", "InFlight", "check_
 log = logging.getLogger(__name__)
 
 SIDE: Final = "fetch-side"
+_POLL_RECORDS: Final = 500  # where max_poll_records has no limit
 _TOPIC_IDS_SINCE: Final = 13
 _MAX_BYTES_SINCE: Final = 3
 _SESSIONS_SINCE: Final = 7
@@ -64,6 +65,8 @@ class FetchSettings(NamedTuple):
     isolation_level: int
     rack: str
     sessions: bool
+    poll_records: int
+    """How many records one poll() returns at most, about."""
 
     @classmethod
     def of(cls, config: Config) -> FetchSettings:
@@ -77,6 +80,7 @@ class FetchSettings(NamedTuple):
             isolation_level=int(config["isolation_level"] == "read_committed"),
             rack=config["client_rack"],
             sessions=config["enable_incremental_fetch_sessions"],
+            poll_records=config["max_poll_records"] or _POLL_RECORDS,
         )
 
 
@@ -115,6 +119,10 @@ class FetchConnection:
         self.asked_at = 0.0
         self.asked_in: object = None
         """The grouping of partitions by broker when it asked last."""
+        self.polls = -1
+        """How often the application had polled when it asked last."""
+        self.enough = False
+        """Whether the last response leaves nothing to ask for until the application polls."""
         self.session = FetchSession(enabled=main and settings.sessions)
         self._client = client
         self._settings = settings

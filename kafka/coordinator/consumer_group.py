@@ -101,6 +101,8 @@ class ConsumerGroup:
         self.offsets = GroupOffsets(self.membership, subscription, self.assignments, application, metrics, config)
         self.offsets.on_answered = self.set_due
         self.assignment.on_assigned = self.offsets.reschedule
+        if client.series is not None:
+            client.series.gauges(kafka_consumer_last_poll_seconds=lambda: self.loop.time() - heartbeat.last_poll)
         client.cluster.add_listener(self._metadata_changed)
 
     # The group's work in poll()…

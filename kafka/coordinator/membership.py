@@ -128,6 +128,7 @@ class Membership:
         self.on_lost: Callable[[str], object] = lambda _why: None
         """Called on the loop with the reason when the coordinator removed it, or it must give its partitions up."""
         self._application = application
+        self._rebalance_began = 0.0
         self._running: Task[object] | None = None
 
     @property
@@ -213,6 +214,16 @@ class Membership:
     def move(self, event: MemberEvent) -> None:
         """Change the state by an event."""
         before, self.state = self.state, next_state(self.state, event)
+        series = self.coordinator.client.series
+        if event is MemberEvent.START:
+            self._rebalance_began = self.loop.time()
+        elif event is MemberEvent.COMPLETED and series is not None:
+            series.count("kafka_consumer_rebalances_total", (self.group_id,))
+            series.count(
+                "kafka_consumer_rebalance_seconds_total", (self.group_id,), self.loop.time() - self._rebalance_began
+            )
+        elif event is MemberEvent.SYNCED and before is MemberState.STABLE:
+            self._rebalance_began = self.loop.time()  # KIP-848: the assignment came with a heartbeat
         log.debug("Group %s: %s -> %s (%s)", self.group_id, before.name, self.state.name, event.value)
         self.on_change()
 

@@ -116,7 +116,7 @@ class RecordFuture:
     def _metadata(self, batch: ProducerBatch, index: int, outcome: Delivered) -> RecordMetadata:
         # Hot, if there are callbacks: a named tuple's own constructor takes twice as long.
         tp = batch.partition.tp
-        base_offset, append_time = outcome
+        base_offset, append_time, _ = outcome
         return _new(
             RecordMetadata,
             (

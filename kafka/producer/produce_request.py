@@ -187,10 +187,10 @@ def read_reply(version: int) -> Callable[[bytes | bytearray], Written | ProduceR
             if len(frame) == last + 6 and not frame[last] and not frame[-1]:
                 offsets = {}
                 for at in range(end + 1, last, _RESULT.size):
-                    index, error, base_offset, append_time, _, rest = _RESULT.unpack_from(frame, at)
+                    index, error, base_offset, append_time, log_start, rest = _RESULT.unpack_from(frame, at)
                     if error or rest != _NOTHING_MORE:
                         return read_any(frame)
-                    offsets[index] = Delivered(base_offset, append_time)
+                    offsets[index] = Delivered(base_offset, append_time, log_start)
                 label = frame[begin:end]
                 try:
                     topic = int.from_bytes(label, "big") if has_ids else label.decode()

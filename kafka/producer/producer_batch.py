@@ -68,6 +68,8 @@ class Delivered(NamedTuple):
     base_offset: int
     append_time: int
     """The broker's timestamp for all records, -1 where they keep their own."""
+    log_start_offset: int = -1
+    """The first offset of the partition, -1 where the broker does not say it."""
 
 
 # The outcome with acks=0. It is this object: a batch that the broker had written long before has the same numbers.

@@ -264,7 +264,7 @@ class Sink:
             if found is None:
                 self._left_out(batch)
             elif not found.error_code:
-                delivered = Delivered(found.base_offset, found.log_append_time_ms)
+                delivered = Delivered(found.base_offset, found.log_append_time_ms, found.log_start_offset)
                 batch.partition.answered(batch, ProduceOutcome.DONE, delivered)
             else:
                 self._take_error(batch, found, response)

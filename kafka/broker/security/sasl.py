@@ -231,6 +231,10 @@ def next_state(state: State, event: Event) -> State:
         raise IllegalStateError(f"a connection that {state.value} cannot take {event.value}") from None
 
 
+#: Kafka refuses the second of two renewals that begin within this time; the first may begin at once.
+_RENEWAL_INTERVAL_MS: Final = 1000
+
+
 class Step(NamedTuple):
     """The broker's message to the client, and the client's identity once it is known."""
 
@@ -241,7 +245,7 @@ class Step(NamedTuple):
 class SaslSession:
     """The state of one connection."""
 
-    def __init__(self, begin: Callable[[str], Exchange | None]) -> None:
+    def __init__(self, begin: Callable[[str], Exchange | None], now_ms: Callable[[], float]) -> None:
         self.state = State.NEW
         self.mechanism: str | None = None
         self.user: User | None = None
@@ -252,15 +256,18 @@ class SaslSession:
         self.changes_mechanism = False
         self._begin = begin
         self._exchange: Exchange | None = None
+        self._now_ms = now_ms
+        self._renewed_ms: float | None = None
 
     def handshake(self, mechanism: str) -> None:
         """Begin with a mechanism; raises the error for the client."""
-        if (
-            self.state is State.TOKENS
-            or self.state is State.FAILED
-            or (self.state is State.DONE and not self.may_repeat)
-        ):
+        if self.state in (State.TOKENS, State.FAILED) or (self.state is State.DONE and not self.may_repeat):
             raise IllegalSaslStateError("SaslHandshake is not expected now")
+        if self.state is State.DONE:
+            now_ms = self._now_ms()
+            if self._renewed_ms is not None and now_ms - self._renewed_ms < _RENEWAL_INTERVAL_MS:
+                raise IllegalSaslStateError("a client may authenticate again once in a second")
+            self._renewed_ms = now_ms
         exchange = self._begin(mechanism)
         if exchange is None:
             self.state = next_state(self.state, Event.REFUSED)

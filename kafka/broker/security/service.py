@@ -78,7 +78,7 @@ class Security:
         """Return the connection's session."""
         session: SaslSession | None = connection.sasl_state
         if session is None:
-            session = connection.sasl_state = SaslSession(self._begin)
+            session = connection.sasl_state = SaslSession(self._begin, self._cluster.clock.now_ms)
         return session
 
     def _begin(self, mechanism: str) -> Exchange | None:

@@ -11,7 +11,7 @@ import weakref
 
 import pytest
 
-from kafka.aio import AIOKafkaProducer, IllegalOperation, TopicPartition
+from kafka.aio import AIOKafkaAdminClient, AIOKafkaProducer, IllegalOperation, TopicPartition
 from kafka.aio.errors import (
     MessageSizeTooLargeError,
     ProducerClosed,
@@ -32,6 +32,23 @@ def broker():
 
 def values(broker, topic="events", **options):
     return [record.value for record in broker.records(topic, **options)]
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_metadata_of_a_record_say_where_its_partition_begins_as_in_aiokafka(run, broker, partitions):
+    tps = [TopicPartition("long", number) for number in range(partitions)]
+    broker.create_topic("long", partitions)
+
+    async def main():
+        async with AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+            async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=20) as producer:
+                assert (await producer.send_and_wait("long", b"0", partition=0)).log_start_offset == 0
+                await producer.send_and_wait("long", b"1", partition=0)
+                await admin.delete_records({tps[0]: 2})
+                futures = [await producer.send("long", b"2", partition=tp.partition) for tp in tps]
+                assert [(await future).log_start_offset for future in futures] == [2, 0][:partitions]
+
+    run(main())
 
 
 def test_without_acknowledgements_the_result_is_none_as_in_aiokafka(run, broker):
@@ -68,7 +85,7 @@ def test_send_and_wait_and_what_its_metadata_has(run, broker):
         async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
             metadata = await producer.send_and_wait("events", b"v", b"k", timestamp_ms=5, headers=[("a", b"b")])
             assert isinstance(metadata, RecordMetadata)
-            assert metadata == ("events", 0, TP, 0, 5, 0, None)
+            assert metadata == ("events", 0, TP, 0, 5, 0, 0)
             future = await producer.send("events", b"w")
             assert asyncio.isfuture(future)
             assert (await future).offset == 1

@@ -126,7 +126,7 @@ def test_a_reply_that_all_is_written_is_read_without_structs(version, count):
     written = read_reply(version)(bytearray(reply(version, [results], 250)))
     assert type(written) is Written
     assert written.topic == ("a" if version < TOPIC_IDS_SINCE else IDS["a"].int)
-    assert written.offsets == {index: (offset, time) for index, _, offset, time in results}
+    assert written.offsets == {index: (offset, time, 3) for index, _, offset, time in results}
     assert written.throttle_time_ms == 250
 
 
@@ -174,7 +174,9 @@ def test_a_damaged_reply_raises_what_the_structs_raise_or_is_read_as_they_read_i
             label = topic.name if version < TOPIC_IDS_SINCE else topic.topic_id.int
             assert found.topic == label
             results = {one.index: one for one in topic.partition_responses}
-            assert found.offsets == {at: (one.base_offset, one.log_append_time_ms) for at, one in results.items()}
+            assert found.offsets == {
+                at: (one.base_offset, one.log_append_time_ms, one.log_start_offset) for at, one in results.items()
+            }
             assert not any(one.error_code or one.record_errors or one.error_message for one in results.values())
             assert found.throttle_time_ms == expected.throttle_time_ms
         else:

@@ -114,6 +114,18 @@ def test_sessions_end_unless_they_are_renewed() -> None:
         assert not is_served(idle)
 
 
+def test_a_session_is_renewed_once_in_a_second_and_a_client_that_asks_again_is_still_served() -> None:
+    configs = {"connections.max.reauth.ms": 10000}
+    with Broker(sasl=USERS, configs=configs) as broker, Wire(broker.port()) as wire:
+        broker.clock.freeze()
+        log_in(wire, "admin", "a")
+        assert log_in(wire, "admin", "a") == 0
+        assert wire.ask(SaslHandshakeRequest[1]("PLAIN")).error_code == ILLEGAL_SASL_STATE
+        assert is_served(wire)
+        broker.clock.advance(1)
+        assert log_in(wire, "admin", "a") == 0
+
+
 def test_a_token_s_end_is_the_session_s_end() -> None:
     with Broker(sasl=[("OAUTHBEARER", "", "")]) as broker, Wire(broker.port()) as wire:
         claims = {"sub": "alice", "exp": broker.clock.time() + 60}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 import json
 from base64 import b64decode, b64encode, urlsafe_b64encode
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import product
 from typing import Any
@@ -29,7 +31,9 @@ from kafka.errors import (
 NOW = 1_000_000
 
 
-def session(*, mechanism: str = "PLAIN", lenient: bool = False) -> SaslSession:
+def session(
+    *, mechanism: str = "PLAIN", lenient: bool = False, clock: Callable[[], float] = lambda: NOW
+) -> SaslSession:
     credentials = Credentials()
     credentials.set_password(1, "al,i=ce", "secret", b"salt")
 
@@ -42,7 +46,7 @@ def session(*, mechanism: str = "PLAIN", lenient: bool = False) -> SaslSession:
             "OAUTHBEARER": lambda: sasl.oauthbearer(lambda: NOW),
         }.get(name, lambda: None)()
 
-    made = SaslSession(begin)
+    made = SaslSession(begin, clock)
     made.handshake(mechanism)
     return made
 
@@ -165,7 +169,7 @@ def test_what_is_no_message_of_oauthbearer_is_refused_at_once(said: bytes) -> No
 
 
 def test_steps_out_of_turn_are_refused() -> None:
-    here = SaslSession(lambda name: None)
+    here = SaslSession(lambda name: None, lambda: NOW)
     with pytest.raises(IllegalSaslStateError):
         here.token(b"x")
     with pytest.raises(UnsupportedSaslMechanismError):
@@ -179,7 +183,8 @@ def test_steps_out_of_turn_are_refused() -> None:
 
 
 def test_authenticating_again_cannot_change_who_it_is_nor_how() -> None:
-    here = session()
+    seconds = itertools.count(NOW, 1000)
+    here = session(clock=lambda: next(seconds))
     here.token(b"\0alice\0secret")
     here.may_repeat = True
     here.handshake("PLAIN")
@@ -187,7 +192,7 @@ def test_authenticating_again_cannot_change_who_it_is_nor_how() -> None:
     here.handshake("PLAIN")
     with pytest.raises(SaslAuthenticationFailedError, match="Cannot change principals"):
         here.token(b"\0bob\0b")
-    here = session()
+    here = session(clock=lambda: next(seconds))
     here.token(b"\0alice\0secret")
     here.may_repeat = True
     here.handshake("PLAIN")
@@ -195,6 +200,22 @@ def test_authenticating_again_cannot_change_who_it_is_nor_how() -> None:
     here.token(b"\0alice\0secret")
     here.handshake("OAUTHBEARER")
     assert here.changes_mechanism  # which ends the connection
+
+
+def test_a_client_authenticates_again_once_in_a_second_as_kafka_has_it() -> None:
+    moment = [NOW]
+    here = session(clock=lambda: moment[0])
+    here.token(b"\0alice\0secret")
+    here.may_repeat = True
+    here.handshake("PLAIN")  # the first time at once
+    here.token(b"\0alice\0secret")
+    moment[0] += 999
+    with pytest.raises(IllegalSaslStateError, match="once in a second"):
+        here.handshake("PLAIN")
+    assert here.state is State.DONE
+    moment[0] += 1
+    here.handshake("PLAIN")
+    here.token(b"\0alice\0secret")
 
 
 def test_what_the_table_does_not_have_is_an_error() -> None:
