@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer
     from kafka.producer import KafkaProducer
     from kafka.schema_registry import SchemaRegistry
+    from kafka.share import KafkaShareConsumer
 
 __all__ = [
     "DEFAULT_SERVERS",
@@ -102,7 +103,7 @@ class Connection:
         if self._deadline is not None:
             left_ms = (self._deadline - time.monotonic()) * 750
             limits = {"request_timeout_ms": _REQUEST_MS} | limits
-            limits = ({"default_api_timeout_ms": _API_MS} if kind in {"admin", "consumer"} else {}) | limits
+            limits = ({"default_api_timeout_ms": _API_MS} if kind in {"admin", "consumer", "share"} else {}) | limits
             limits = {name: min(limit, max(1, round(left_ms))) for name, limit in limits.items()}
         return {**limits, **given, **configs}
 
@@ -162,6 +163,15 @@ class Connection:
         from kafka.consumer import KafkaConsumer
 
         consumer = KafkaConsumer(*topics, **self._configs("consumer", configs))
+        self._at_end(consumer.close, lambda: consumer.close(timeout_ms=1000 * HASTE))
+        return consumer
+
+    def share_consumer(self, *topics: str, **configs: Any) -> KafkaShareConsumer[bytes | None, bytes | None]:
+        """Return a member of a share group; options that the user gave override `configs`."""
+        from kafka.share import KafkaShareConsumer
+
+        consumer: KafkaShareConsumer[bytes | None, bytes | None]
+        consumer = KafkaShareConsumer(*topics, **self._configs("share", configs))
         self._at_end(consumer.close, lambda: consumer.close(timeout_ms=1000 * HASTE))
         return consumer
 
