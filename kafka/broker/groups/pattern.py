@@ -128,7 +128,7 @@ def _repeated(part: _Part, low: int, high: int | None) -> _Part:
             (part.text,) if part.is_atom else None,
             literals,
         )
-    # A character that is in each round, and in none of its own repetitions, shows where rounds begin.
+    # A character that is in each round, and in no repetition within it, shows where rounds begin.
     is_clear = part.loops is not None and any(
         not any(re.fullmatch(loop, char, re.ASCII) for loop in part.loops) for char in part.literals
     )
@@ -296,7 +296,7 @@ def compile_re2(expression: str) -> re.Pattern[str]:
             raise _Invalid("expression is too large")
         parsed = _Parser().parse(expression)
         if parsed.ways > _MAX_WAYS:
-            raise _Invalid("so many repetitions could take this broker too long (Kafka accepts the expression)")
+            raise _Invalid("its repetitions could take this broker too long (Kafka accepts the expression)")
         return re.compile(parsed.text, re.ASCII)
     except (_Invalid, re.error) as error:
         # An error's text is cut where it is too long, and the reason stands behind the expression.
