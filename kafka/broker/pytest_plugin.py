@@ -9,6 +9,10 @@ Installed with the package (entry point ``pytest11``), so a test asks for them b
     @pytest.mark.kafka_broker(nodes=3, topics={"orders": 6}, configs={"num.partitions": 6})
     def test_with_options(kafka_broker): ...
 
+    @pytest.fixture
+    def kafka_broker_options():  # in a module or a conftest.py: options for the tests without a marker
+        return {"topics": {"orders": 6}}
+
     def test_on_the_shared_cluster(kafka_cluster):  # whatever it does there, the next test finds the cluster as it was
         kafka_cluster.stop_node(2)
 
@@ -27,7 +31,7 @@ import pytest
 if TYPE_CHECKING:
     from kafka.broker import Broker
 
-__all__ = ["kafka_broker", "kafka_cluster", "kafka_cluster_options", "pytest_configure"]
+__all__ = ["kafka_broker", "kafka_broker_options", "kafka_cluster", "kafka_cluster_options", "pytest_configure"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,13 +42,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """A running broker, fresh for this test; options come from the marker ``kafka_broker``."""
+def kafka_broker_options() -> dict[str, Any]:
+    """How the fixture kafka_broker is made without a marker; a module or a conftest.py may have one of this name."""
+    return {}
+
+
+@pytest.fixture
+def kafka_broker(request: pytest.FixtureRequest, kafka_broker_options: dict[str, Any]) -> Iterator[Broker]:
+    """A running broker, fresh for this test; its options are the marker's, or those of kafka_broker_options."""
     # Imported here: the plugin is loaded in every test run of an environment that has the package.
     from kafka.broker import Broker
 
     marker = request.node.get_closest_marker("kafka_broker")
-    with Broker(*(marker.args if marker else ()), **(marker.kwargs if marker else {})) as broker:
+    with Broker(*marker.args, **marker.kwargs) if marker else Broker(**kafka_broker_options) as broker:
         yield broker
 
 
