@@ -66,7 +66,7 @@ def kafka_broker_options() -> dict[str, Any]:
 
 @pytest.fixture
 def kafka_broker(request: pytest.FixtureRequest, kafka_broker_options: dict[str, Any]) -> Iterator[Broker]:
-    """A running broker, fresh for this test; its options are the marker's, or those of kafka_broker_options."""
+    """A running broker, fresh for this test; its options come from the marker, or from kafka_broker_options."""
     # Imported here: the plugin is loaded in every test run of an environment that has the package.
     from kafka.broker import Broker
 
