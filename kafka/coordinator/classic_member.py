@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from kafka._runtime.tasks import Task, wait_any
-from kafka._text import printable
 from kafka.coordinator import join_group
-from kafka.coordinator.group_coordinator import COMMITS, COORDINATOR_LOST, COORDINATOR_MOVED, JOINS
+from kafka.coordinator.group_coordinator import COMMITS, COORDINATOR_LOST, JOINS
 from kafka.coordinator.heartbeat import HeartbeatTask
-from kafka.coordinator.membership import NOT_CONFIRMED, REMOVED, Membership
+from kafka.coordinator.membership import REMOVED, Membership
 from kafka.coordinator.states import NO_GENERATION, Generation, MemberEvent, MemberState
 from kafka.errors import (
     FatalError,
@@ -29,10 +28,11 @@ from kafka.errors import (
 )
 
 if TYPE_CHECKING:
+    from kafka.config import Config
     from kafka.coordinator.metrics import GroupCoordinatorMetrics
     from kafka.protocol.group import JoinGroupResponse
 
-__all__ = ["ClassicMember", "GroupProtocol"]
+__all__ = ["ClassicMember", "GroupProtocol", "OLD_SESSION"]
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 _JOIN_GRACE: Final = 5.0
 # The coordinator answers a first join at once, with the member's id (KIP-394). Leaving waits for that, in seconds.
 _ID_PATIENCE: Final = 1.0
+OLD_SESSION: Final = 30.0
+"""The longest session that brokers before 0.10.1 allow, in seconds; the default with them."""
 # Since this release brokers allow sessions of more than 30 seconds without configuration.
 _LONG_SESSIONS_SINCE: Final = (0, 10, 1)
 
@@ -85,15 +87,14 @@ class ClassicMember:
         membership: Membership,
         rounds: GroupProtocol,
         sensors: GroupCoordinatorMetrics,
-        *,
-        old_session: float | None = None,
+        config: Config,
     ) -> None:
         self._membership = membership
         self._coordinator = coordinator = membership.coordinator
         self.rounds = rounds
         self.sensors = sensors
-        self._old_session = old_session
-        """The longest session with brokers before 0.10.1, in seconds; None where the application has set it."""
+        self._fits_session = "session_timeout_ms" not in config.given
+        """Whether the session is as long as the brokers allow: the application has not set it."""
         self._asking: Task[JoinGroupResponse] | None = None
         # As the task that sends the heartbeats needs it.
         self.loop = membership.loop
@@ -152,8 +153,8 @@ class ClassicMember:
     def _fit_session(self) -> None:
         """Cut the session timeout to the limit of brokers before 0.10.1, unless the application set it."""
         versions = self._coordinator.client.versions
-        if versions is not None and versions.release < _LONG_SESSIONS_SINCE and self._old_session is not None:
-            self.heartbeat.timeout = min(self.heartbeat.timeout, self._old_session)
+        if versions is not None and versions.release < _LONG_SESSIONS_SINCE and self._fits_session:
+            self.heartbeat.timeout = min(self.heartbeat.timeout, OLD_SESSION)
 
     async def _send_join(self, reason: str, offer: Sequence[tuple[str, object]]) -> JoinGroupResponse:
         membership = self._membership
@@ -272,24 +273,16 @@ class ClassicMember:
             leaving = await self._assigned_id(deadline)
         if not leaving.member_id or self.group_instance_id is not None:
             return
-        client = self._coordinator.client
-        for is_last in (False, True):
-            now = self.loop.time()
-            timeout = client.settings.request_timeout if deadline is None else max(0.0, deadline - now)
-            try:
-                node_id = await self._coordinator.find_to_leave(deadline)
-                link = client.link(node_id, COMMITS)
-                await client.open(link, now + timeout)
-                assert link.versions is not None
-                request = join_group.leave_request(self.group_id, leaving.member_id, reason, link.versions)
-                response = await client.submit(node_id, request, use=COMMITS, deadline=now + timeout)
-                join_group.check_left(response)
-            except KafkaError as error:
-                if isinstance(error, COORDINATOR_MOVED) and not is_last:
-                    self._coordinator.forget(error)
-                    continue  # perhaps another request was not answered; the group would wait for the session's end
-                log.info(NOT_CONFIRMED, self.group_id, printable(leaving.member_id), error)
-            return
+
+        async def send(node_id: int, limit: float) -> None:
+            client = self._coordinator.client
+            link = client.link(node_id, COMMITS)
+            await client.open(link, limit)
+            assert link.versions is not None
+            request = join_group.leave_request(self.group_id, leaving.member_id, reason, link.versions)
+            join_group.check_left(await client.submit(node_id, request, use=COMMITS, deadline=limit))
+
+        await self._coordinator.leave(leaving.member_id, deadline, send)
 
     async def _assigned_id(self, deadline: float | None) -> Generation:
         """Return the identity that the response to the first join has, if that is under way: the group waits for it."""

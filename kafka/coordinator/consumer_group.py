@@ -15,9 +15,7 @@ from kafka._runtime.tasks import wait_any
 from kafka.coordinator.classic_assignment import ClassicAssignment
 from kafka.coordinator.classic_member import ClassicMember
 from kafka.coordinator.consumer_group_member import ConsumerGroupMember
-from kafka.coordinator.group_coordinator import GroupCoordinator
 from kafka.coordinator.group_offsets import GroupOffsets, Offsets
-from kafka.coordinator.heartbeat import Heartbeat
 from kafka.coordinator.membership import Membership
 from kafka.coordinator.metrics import GroupCoordinatorMetrics
 from kafka.coordinator.rebalance import Assignments, CallKind, RebalanceCall
@@ -34,12 +32,10 @@ if TYPE_CHECKING:
     from kafka.coordinator.rebalance import Subscription
     from kafka.metrics import Metrics
 
-__all__ = ["ConsumerGroup", "OLD_SESSION"]
+__all__ = ["ConsumerGroup"]
 
 log = logging.getLogger(__name__)
 
-OLD_SESSION: Final = 30.0
-"""The longest session that brokers before 0.10.1 allow, in seconds; the default with them."""
 _LEAVE_GRACE: Final = 0.2  # seconds for the request to leave the group after Ctrl-C
 # The longest time of close() without a connection to any broker, in seconds.
 _UNREACHABLE_TIMEOUT: Final = 5.0
@@ -71,27 +67,14 @@ class ConsumerGroup:
         self._seen_version = -1
         """The version of the subscription that the membership knows of."""
         self._matching: RebalanceCall | None = None
-        coordinator = GroupCoordinator(client, config)
-        heartbeat = Heartbeat(
-            heartbeat_interval_ms=config["heartbeat_interval_ms"],
-            session_timeout_ms=config["session_timeout_ms"],
-            max_poll_interval_ms=config["max_poll_interval_ms"],
-            clock=client.environment.clock,
-        )
-        self.membership = Membership(
-            coordinator,
-            heartbeat,
-            application,
-            group_instance_id=config["group_instance_id"],
-            last_taken=subscription.last_taken,
-        )
+        self.membership = Membership(client, config, application, last_taken=subscription.last_taken)
+        heartbeat = self.membership.heartbeat
         self.membership.on_due = self.set_due
         self.assignments = Assignments(subscription, self.membership.rendezvous)
         self.membership.on_lost = self.assignments.mark_lost
         sensors = GroupCoordinatorMetrics(heartbeat, metrics, config["metric_group_prefix"])
         self.assignment = ClassicAssignment(self.membership, subscription, self.assignments, config)
-        old_session = None if "session_timeout_ms" in config.given else OLD_SESSION
-        self.classic = ClassicMember(self.membership, self.assignment, sensors, old_session=old_session)
+        self.classic = ClassicMember(self.membership, self.assignment, sensors, config)
         self.membership.member = self.classic
         if config["group_protocol"] != "classic":
             self.membership.member = ConsumerGroupMember(

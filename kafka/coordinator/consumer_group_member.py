@@ -17,8 +17,8 @@ from uuid import UUID
 from kafka._runtime.tasks import Task
 from kafka._text import printable
 from kafka.cluster import GROUP
-from kafka.coordinator.group_coordinator import COMMITS, COORDINATOR_MOVED
-from kafka.coordinator.membership import NOT_CONFIRMED, REMOVED, Membership, new_member_id
+from kafka.coordinator.group_coordinator import COMMITS
+from kafka.coordinator.membership import REMOVED, Membership, new_member_id
 from kafka.coordinator.rebalance import Assignments, CallKind, RebalanceCall
 from kafka.coordinator.states import Generation, MemberEvent, MemberState
 from kafka.errors import (
@@ -393,16 +393,10 @@ class ConsumerGroupMember:
             member_epoch=_LEAVE_STATIC if static else _LEAVE,
             instance_id=membership.group_instance_id,
         )
-        for is_last in (False, True):
-            timeout = None if deadline is None else max(0.0, deadline - self._loop.time())
-            try:
-                await self._coordinator.find_to_leave(deadline)
-                response = await self._coordinator.ask(request, "leave", timeout)
-                if response.error_code:
-                    raise for_code(response.error_code)(response.error_message)
-            except KafkaError as error:
-                if isinstance(error, COORDINATOR_MOVED) and not is_last:
-                    self._coordinator.forget(error)
-                    continue  # perhaps another request was not answered; the group would wait for the session's end
-                log.info(NOT_CONFIRMED, self._group_id, printable(self._member_id), error)
-            return
+
+        async def send(node_id: int, limit: float) -> None:
+            response = await self._client.submit(node_id, request, use=COMMITS, deadline=limit)
+            if response.error_code:
+                raise for_code(response.error_code)(response.error_message)
+
+        await self._coordinator.leave(self._member_id, deadline, send)

@@ -7,11 +7,13 @@ requests of one connection one after another.
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._core.attempts import pause_after
 from kafka._core.client import COORDINATOR
 from kafka._runtime.timers import Backoff
+from kafka._text import printable
 from kafka.cluster import GROUP
 from kafka.errors import (
     CoordinatorNotAvailableError,
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.protocol.api import Request, Response
 
-__all__ = ["COMMITS", "COORDINATOR_LOST", "COORDINATOR_MOVED", "GroupCoordinator", "JOINS"]
+__all__ = ["COMMITS", "COORDINATOR_LOST", "GroupCoordinator", "JOINS"]
 
 ResponseT = TypeVar("ResponseT", bound="Response")
 
@@ -45,8 +47,8 @@ COORDINATOR_LOST: Final = (
     KafkaTimeoutError,
     RequestTimedOutError,
 )
-# Errors after which a request that was sent once may be sent to the coordinator, as it is now, once more.
-COORDINATOR_MOVED: Final = (InvalidCoordinatorError, CoordinatorNotAvailableError, KafkaConnectionError)
+# Errors after which a request to leave may be sent to the coordinator, as it is now, once more.
+_MOVED: Final = (InvalidCoordinatorError, CoordinatorNotAvailableError, KafkaConnectionError)
 # How long a member that leaves looks for its coordinator, in seconds: its session ends without that, too.
 _LEAVING_PATIENCE: Final = 1.0
 
@@ -114,13 +116,6 @@ class GroupCoordinator:
             else:
                 return node_id
 
-    async def find_to_leave(self, deadline: float | None) -> int:
-        """Return the coordinator's id; KafkaTimeoutError where it cannot be found soon."""
-        patience = self.loop.time() + _LEAVING_PATIENCE
-        return await self.client.coordinator(
-            GROUP, self.group_id, patience if deadline is None else min(patience, deadline)
-        )
-
     async def ask(self, request: Request[ResponseT], use: str, timeout: float | None = None) -> ResponseT:
         """Send a request to the coordinator and return the response; its error codes are the caller's to read."""
         if timeout is None:
@@ -141,3 +136,31 @@ class GroupCoordinator:
             log.warning("Waiting for %s", what)
         self.waiting_for = what
         await self.loop.sleep(pause_after(error, failures, self._backoff))
+
+    async def leave(
+        self, member_id: str, deadline: float | None, send: Callable[[int, float], Awaitable[object]]
+    ) -> None:
+        """Have `send` tell the coordinator that a member leaves, by a deadline; a failure is logged.
+
+        Once more where that broker is not the coordinator any more, or its connection ends, perhaps over another
+        request without an answer: the group would wait for the session's end.
+        """
+        for is_last in (False, True):
+            now = self.loop.time()
+            patience, limit = now + _LEAVING_PATIENCE, now + self.request_timeout
+            if deadline is not None:
+                patience, limit = min(patience, deadline), max(now, deadline)
+            try:
+                await send(await self.client.coordinator(GROUP, self.group_id, patience), limit)
+            except KafkaError as error:
+                if isinstance(error, _MOVED) and not is_last:
+                    self.forget(error)
+                    continue
+                log.info(
+                    "Group %s: the coordinator did not confirm that member %s left. If it did not receive that, its "
+                    "session ends, and what it has goes to other members then: %s",
+                    self.group_id,
+                    printable(member_id),
+                    error,
+                )
+            return

@@ -18,24 +18,22 @@ from uuid import uuid4
 
 from kafka._runtime.tasks import Event, Task
 from kafka._text import printable
+from kafka.coordinator.group_coordinator import GroupCoordinator
 from kafka.coordinator.heartbeat import Heartbeat, PollTimer
 from kafka.coordinator.rebalance import Rendezvous
 from kafka.coordinator.states import NO_GENERATION, Generation, MemberEvent, MemberState, next_state
 from kafka.errors import FencedInstanceIdError, KafkaError
 
 if TYPE_CHECKING:
+    from kafka._core.client import Client
     from kafka._runtime.application import Application
-    from kafka.coordinator.group_coordinator import GroupCoordinator
+    from kafka.config import Config
 
-__all__ = ["GroupMember", "Membership", "NOT_CONFIRMED", "PartitionedMember", "REMOVED", "new_member_id"]
+__all__ = ["GroupMember", "Membership", "PartitionedMember", "REMOVED", "new_member_id"]
 
 log = logging.getLogger(__name__)
 
 REMOVED: Final = "the coordinator removed this member from the group"
-NOT_CONFIRMED: Final = (
-    "Group %s: the coordinator did not confirm that member %s left. If it did not receive that, its session ends, and "
-    "what it has goes to other members then: %s"
-)
 
 
 class GroupMember(Protocol):
@@ -87,18 +85,22 @@ class Membership:
 
     def __init__(
         self,
-        coordinator: GroupCoordinator,
-        heartbeat: Heartbeat,
+        client: Client,
+        config: Config,
         application: Application,
         *,
-        group_instance_id: str | None = None,
         last_taken: Callable[[], object] = lambda: None,
     ) -> None:
-        self.coordinator = coordinator
-        self.loop = coordinator.loop
-        self.group_id = coordinator.group_id
-        self.group_instance_id = group_instance_id
-        self.heartbeat = heartbeat
+        self.coordinator = GroupCoordinator(client, config)
+        self.loop = client.loop
+        self.group_id = self.coordinator.group_id
+        self.group_instance_id: str | None = config["group_instance_id"]
+        self.heartbeat = heartbeat = Heartbeat(
+            heartbeat_interval_ms=config["heartbeat_interval_ms"],
+            session_timeout_ms=config["session_timeout_ms"],
+            max_poll_interval_ms=config["max_poll_interval_ms"],
+            clock=client.environment.clock,
+        )
         self.fallback: PartitionedMember | None = None
         """The member for brokers that do not have the protocol of the present one."""
         self.rendezvous = Rendezvous()

@@ -15,7 +15,7 @@ from uuid import UUID
 from kafka._runtime.tasks import Event
 from kafka._text import printable
 from kafka.coordinator.group_coordinator import COMMITS, GroupCoordinator
-from kafka.coordinator.membership import NOT_CONFIRMED, new_member_id
+from kafka.coordinator.membership import new_member_id
 from kafka.coordinator.states import NO_GENERATION, Generation
 from kafka.errors import (
     FencedMemberEpochError,
@@ -248,20 +248,20 @@ class ShareGroupMember:
         self._forget()
 
     async def leave(self, leaving: Generation, reason: str, deadline: float | None) -> None:
-        """Send the heartbeat that says so, if the coordinator is known and may have it as a member."""
-        if not leaving.is_member or self.coordinator.node_id is None:
+        """Send the heartbeat that says so, if the coordinator may have it as a member."""
+        if not leaving.is_member:
             return
         log.info("Group %s: member %s leaves the share group: %s", self.group_id, self.member_id, reason)
         request = ShareGroupHeartbeatRequest(
             group_id=self.group_id, member_id=self.member_id, member_epoch=_LEAVE, subscribed_topic_names=None
         )
-        timeout = None if deadline is None else max(0.0, deadline - self.loop.time())
-        try:
-            response = await self.coordinator.ask(request, COMMITS, timeout)
+
+        async def send(node_id: int, limit: float) -> None:
+            response = await self.coordinator.client.submit(node_id, request, use=COMMITS, deadline=limit)
             if response.error_code:
                 raise for_code(response.error_code)(response.error_message)
-        except KafkaError as error:
-            log.info(NOT_CONFIRMED, self.group_id, self.member_id, error)
+
+        await self.coordinator.leave(self.member_id, deadline, send)
 
     def health(self) -> dict[str, Any]:
         """Return the member's state as plain values."""

@@ -18,10 +18,8 @@ from kafka._core.client import core_of
 from kafka._runtime.application import Application, ApplicationLoop, complete
 from kafka._runtime.tasks import Event
 from kafka.config import Config, part_of_defaults, resolve_part
-from kafka.coordinator.classic_member import ClassicMember
-from kafka.coordinator.consumer_group import OLD_SESSION, ConsumerGroup
-from kafka.coordinator.group_coordinator import GroupCoordinator
-from kafka.coordinator.heartbeat import Heartbeat
+from kafka.coordinator.classic_member import OLD_SESSION, ClassicMember
+from kafka.coordinator.consumer_group import ConsumerGroup
 from kafka.coordinator.membership import Membership
 from kafka.coordinator.metrics import GroupCoordinatorMetrics
 from kafka.coordinator.states import Generation, MemberState
@@ -115,21 +113,9 @@ class BaseCoordinator:
         self.config = config = resolve_part(type(self).__name__, "consumer", configs, self.DEFAULT_CONFIG)
         self.client = core = core_of(client)
         self.application = ApplicationLoop(core.loop)
-        heartbeat = Heartbeat(
-            heartbeat_interval_ms=config["heartbeat_interval_ms"],
-            session_timeout_ms=config["session_timeout_ms"],
-            max_poll_interval_ms=config["max_poll_interval_ms"],
-            clock=core.environment.clock,
-        )
-        membership = Membership(
-            GroupCoordinator(core, config),
-            heartbeat,
-            self.application,
-            group_instance_id=config["group_instance_id"],
-        )
-        sensors = GroupCoordinatorMetrics(heartbeat, metrics, config["metric_group_prefix"])
-        old_session = None if "session_timeout_ms" in config.given else OLD_SESSION
-        membership.member = classic = ClassicMember(membership, _Hooks(self), sensors, old_session=old_session)
+        membership = Membership(core, config, self.application)
+        sensors = GroupCoordinatorMetrics(membership.heartbeat, metrics, config["metric_group_prefix"])
+        membership.member = classic = ClassicMember(membership, _Hooks(self), sensors, config)
         self._take_over(membership, classic)
 
     def _take_over(self, membership: Membership, classic: ClassicMember) -> None:
