@@ -111,8 +111,15 @@ class ConsumerCore:
             from kafka._core.metrics import make_metrics
             from kafka.consumer.metrics import FetchMetrics
 
-            self.metrics = make_metrics(config, self.client.context)
-            self.fetcher.metrics = FetchMetrics(self.metrics, config["metric_group_prefix"], self.subscription)
+            self.metrics = make_metrics(config, self.client)
+            assert self.client.series is not None
+            self.fetcher.metrics = FetchMetrics(
+                self.metrics,
+                self.client.series,
+                config["metric_group_prefix"],
+                self.subscription,
+                committed_only=read_committed,
+            )
         self.interceptors: Interceptors | None = None
         self._committed: deque[Mapping[TopicPartition, OffsetAndMetadata]] = deque()
         if config["interceptors"]:
@@ -374,6 +381,7 @@ class ConsumerCore:
             fetcher.make_room(only)
         if only is not None:
             fetcher.awaited.append(only)
+        began = self.loop.time()
         try:
             fetcher.callers += 1
             if fetcher.resting:
@@ -383,6 +391,8 @@ class ConsumerCore:
             fetcher.callers -= 1
             if only is not None:
                 fetcher.awaited.remove(only)
+            if fetcher.metrics is not None:
+                fetcher.metrics.waited(self.loop.time() - began)
         if self.loop.closed:
             self.loop.check_usable()
         return True

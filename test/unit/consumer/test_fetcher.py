@@ -72,6 +72,7 @@ def test_a_reply_that_is_drained_while_memory_is_counted_frees_its_memory_once(
     class Reply:
         count = 1
         counted = False
+        reader = None
 
         @property
         def size(self) -> int:
