@@ -22,7 +22,7 @@ from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
-# What the first connection of a process needs is loaded here: loaded in a pass it would hold the event loop for 40 ms.
+# The modules of a first connection are loaded here: loaded in a pass they would hold the event loop for 40 ms.
 import kafka._core.metrics
 import kafka.net.connection_setup
 import kafka.protocol.admin
