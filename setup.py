@@ -21,6 +21,8 @@ EXTRAS = {
     "gssapi": ["gssapi>=1.8"],
     "spark": ["pyspark>=4.0", "pyarrow>=15", "numpy>=1.24"],
     "columns": ["pyarrow>=15", "numpy>=1.24"],
+    "otel": ["opentelemetry-api>=1.27"],
+    "prometheus": ["prometheus-client>=0.20"],
     "registry": ["jsonschema>=4.18", "protobuf>=4.22"],
     "docs": ["furo>=2024.8", "sphinx>=7"],
     "dev": [
@@ -34,6 +36,9 @@ EXTRAS = {
         "jsonschema>=4.18",
         "mypy>=1.13",
         "numpy>=1.24",
+        "opentelemetry-instrumentation>=0.60b0",
+        "opentelemetry-sdk>=1.39",
+        "prometheus-client>=0.20",
         "protobuf>=4.22",
         "pyarrow>=15",
         "pyright[nodejs]>=1.1.400",

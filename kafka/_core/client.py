@@ -36,6 +36,7 @@ from kafka.protocol.api import Request, Response
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka.metrics.series import Series
     from kafka.protocol.commit import FindCoordinatorRequest, FindCoordinatorResponse
 
 __all__ = ["COORDINATOR", "DEFAULT", "FETCH", "PRODUCE", "Client", "NodeId", "core_of", "make_client"]
@@ -70,6 +71,8 @@ class Client(Connections):
         """The backoff of everything that is tried again."""
         self.metadata = MetadataUpdater(self, config, of_controllers=self.of_controllers)
         self._lookups: dict[tuple[int, str], Task[int]] = {}
+        self.series: Series | None = None
+        """What Prometheus and OpenTelemetry show of this client; None if its metrics are off."""
         self.face: object = None
         """The application's `KafkaClient`, which must live as long as its core."""
         # However the loop ends (close, interpreter exit, a crash), no future stays unresolved.

@@ -5,20 +5,38 @@ The names are historic. Connections record per system call and per request, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
 
+from kafka import _hooks
 from kafka.metrics import AnonMeasurable, MetricConfig, Metrics
+from kafka.metrics.series import Series
 from kafka.metrics.stats import Avg, Count, Max, Rate, SampledTotal
 from kafka.net.states import ConnectionStates
 
 if TYPE_CHECKING:
+    from kafka._runtime.loop import Loop
     from kafka.config import Config
     from kafka.metrics import Metrics, Sensor
     from kafka.metrics.metric import AbstractMeasurableStat
+    from kafka.net.connection import Connection
     from kafka.net.settings import ConnectionContext
 
 __all__ = ["ConnectionMetrics", "SensorGroup", "make_metrics", "measure"]
+
+
+class MeasuredClient(Protocol):
+    """The client core, which imports this module."""
+
+    context: ConnectionContext
+    loop: Loop
+    series: Series | None
+
+    def links(self) -> Iterator[Connection]:
+        """Go through the connections."""
+
+    def health(self) -> dict[str, Any]:
+        """Return the state of the connections, of metadata and of topics."""
 
 
 class ConnectionMetrics:
@@ -34,6 +52,10 @@ class ConnectionMetrics:
         self._created = self._sensor("connections-created", group)
         self._closed = self._sensor("connections-closed", group)
         self._nodes: dict[int | str, tuple[Sensor, Sensor, Sensor]] = {}
+        # Plain numbers, as there are several system calls per request: bytes sent and received, responses and their
+        # seconds, pauses. The loop alone writes them.
+        self._numbers: dict[int | str, list[float]] = {}
+        self._opened = 0
         self._add(self._created, group, "connection-creation-rate", Rate())
         self._add(self._closed, group, "connection-close-rate", Rate())
         self._add_bytes(self._sent, self._received, self._latency, group)
@@ -41,6 +63,9 @@ class ConnectionMetrics:
     def on_bytes(self, node_id: int | str, sent: int, received: int) -> None:
         """Record a system call."""
         node_sent, node_received, _ = self._nodes.get(node_id) or self._add_node(node_id)
+        numbers = self._numbers[node_id]
+        numbers[0] += sent
+        numbers[1] += received
         if sent:
             self._sent.record(sent)
             node_sent.record(sent)
@@ -52,16 +77,38 @@ class ConnectionMetrics:
         """Record a response."""
         self._latency.record(latency * 1000)
         (self._nodes.get(node_id) or self._add_node(node_id))[2].record(latency * 1000)
+        numbers = self._numbers[node_id]
+        numbers[2] += 1
+        numbers[3] += latency
+
+    def on_pause(self, node_id: int | str, seconds: float) -> None:
+        """Record a pause that a broker asks for."""
+        if node_id not in self._nodes:
+            self._add_node(node_id)
+        self._numbers[node_id][4] += seconds
 
     def on_state(self, _node_id: int | str, before: ConnectionStates, state: ConnectionStates) -> None:
         """Record a new connection, which one that has renewed its session is not, or the end of one."""
         if state is ConnectionStates.CONNECTED and before is not ConnectionStates.REAUTHENTICATING:
             self._created.record()
+            self._opened += 1
         elif state is ConnectionStates.DISCONNECTED:
             self._closed.record()
 
+    def show(self, series: Series) -> None:
+        """Show what is recorded by the labels of `kafka.metrics.catalog`."""
+        names = ("sent_bytes", "received_bytes", "request_seconds_count", "request_seconds_sum", "throttled_seconds")
+        for at, name in enumerate(names):
+            full = f"kafka_client_{name}" + ("" if name.startswith("request") else "_total")
+            series.gauge(full, lambda at=at: self._of_nodes(at))  # type: ignore[misc]
+        series.gauges(kafka_client_connections_created_total=lambda: self._opened)
+
+    def _of_nodes(self, at: int) -> dict[tuple[str, ...], float]:
+        return {(str(node_id),): numbers[at] for node_id, numbers in self._numbers.copy().items()}
+
     def _add_node(self, node_id: int | str) -> tuple[Sensor, Sensor, Sensor]:
         group = f"{self._prefix}-node-metrics.node-{node_id}"
+        self._numbers[node_id] = [0] * 5
         sensors = self._nodes[node_id] = (
             self._sensor("bytes-sent", group),
             self._sensor("bytes-received", group),
@@ -96,11 +143,15 @@ def measure(context: ConnectionContext, metrics: Metrics, prefix: str) -> Connec
     context.on_bytes = made.on_bytes
     context.on_reply = made.on_reply
     context.on_state = made.on_state
+    context.on_pause = made.on_pause
     return made
 
 
-def make_metrics(config: Config, context: ConnectionContext) -> Metrics:
-    """Return a registry with the options of `config`, into which the connections of `context` record."""
+def make_metrics(config: Config, client: MeasuredClient) -> Metrics:
+    """Return a registry with the options of `config`, into which the connections of `client` record.
+
+    The client gets its series, which Prometheus and OpenTelemetry show until its loop is closed.
+    """
     metrics = Metrics(
         MetricConfig(
             samples=config["metrics_num_samples"],
@@ -108,9 +159,17 @@ def make_metrics(config: Config, context: ConnectionContext) -> Metrics:
             tags={"client-id": config["client_id"]},
         ),
         [reporter() if isinstance(reporter, type) else reporter for reporter in config["metric_reporters"]],
-        clock=context.loop.clock,
+        clock=client.loop.clock,
     )
-    measure(context, metrics, config["metric_group_prefix"])
+    series = Series(config.kind, config["client_id"] or config.kind, config.get("group_id") or "")
+    measure(client.context, metrics, config["metric_group_prefix"]).show(series)
+    series.gauges(
+        kafka_client_connections=lambda: sum(link.ready for link in client.links()),
+        kafka_client_healthy=lambda: client.health()["ok"],
+    )
+    client.series = series
+    _hooks.add(series)
+    client.loop.on_close(lambda: _hooks.discard(series))
     return metrics
 
 

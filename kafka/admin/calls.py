@@ -51,4 +51,14 @@ class Calls:
         core = self._core
         deadline = core.deadline(timeout_ms)
         name = getattr(call, "__name__", "the call").strip("_")
-        return await self._application.run(call(deadline, *args, **kwargs), deadline + _GRACE, f"{name}()")
+        series, began = core.client.series, core.loop.time()
+        result = "ok"
+        try:
+            return await self._application.run(call(deadline, *args, **kwargs), deadline + _GRACE, f"{name}()")
+        except BaseException as error:
+            result = type(error).__name__
+            raise
+        finally:
+            if series is not None:
+                series.count("kafka_admin_calls_total", (name, result))
+                series.count("kafka_admin_call_seconds_total", (name, result), core.loop.time() - began)

@@ -150,7 +150,7 @@ class KafkaAdminClient(AdminStatus):
             if config["metrics_enabled"]:
                 from kafka._core.metrics import make_metrics
 
-                self._metrics = make_metrics(config, core.client.context)
+                self._metrics = make_metrics(config, core.client)
             self._driver.run(core.begin(), None, "connecting to the cluster")
         except BaseException:
             self.close()

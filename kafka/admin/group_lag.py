@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from kafka._runtime.tasks import TaskGroup
 from kafka.admin.group_description import GroupDescription, GroupDescriptions, MemberAssignment
 from kafka.admin.group_offsets import GroupOffsets, ListedOffsets
 from kafka.admin.groups import Groups, as_groups
-from kafka.admin.offsets import IsolationLevel, OffsetSpec
+from kafka.admin.offsets import IsolationLevel, Offsets, OffsetSpec
 from kafka.admin.resources import as_topics
-from kafka.errors import KafkaError
+from kafka.admin.share_groups import ShareGroupDescription, ShareGroupOffset, ShareGroups
+from kafka.errors import GroupIdNotFoundError, KafkaError
 from kafka.structs import TopicPartition
 
 __all__ = ["GroupLag", "GroupLags", "Lags", "PartitionLag"]
 
 K = TypeVar("K")
-
-# Groups of these types have committed offsets; share groups do not.
-_WITH_OFFSETS: Final = {"classic", "consumer", "streams", ""}
 
 Ends = Mapping[TopicPartition, "int | KafkaError"]
 
@@ -28,7 +26,9 @@ class PartitionLag(NamedTuple):
     """How far a group is behind in a partition.
 
     `committed` is None where the group has not committed an offset: the lag counts from the beginning then. `lag` is
-    None where the end is not known, and `error` says why. `member_id` is None where no member has the partition.
+    None where the end is not known, and `error` says why. `member_id` is None where no member has the partition. Of a
+    share group `committed` is the start offset, `lag` the records that are not finished, None before the first one
+    was, and `member_id` is None where several members read the partition.
     """
 
     topic: str
@@ -54,7 +54,7 @@ class GroupLag:
         self,
         group_id: str,
         partitions: list[PartitionLag],
-        description: GroupDescription | None = None,
+        description: GroupDescription | ShareGroupDescription | None = None,
         error: KafkaError | None = None,
     ) -> None:
         self.group_id = group_id
@@ -122,7 +122,7 @@ class Lags(dict[str, GroupLag]):
         return sum(lag.total for lag in self.values())
 
 
-class GroupLags(GroupDescriptions, GroupOffsets, Groups):
+class GroupLags(ShareGroups, GroupDescriptions, GroupOffsets, Offsets, Groups):
     """The call about the lag of groups."""
 
     async def group_lag(
@@ -132,7 +132,7 @@ class GroupLags(GroupDescriptions, GroupOffsets, Groups):
         isolation_level: IsolationLevel | str = IsolationLevel.READ_UNCOMMITTED,
         timeout_ms: float | None = None,
     ) -> Lags:
-        """Return how many records groups are behind, all groups for None, in all partitions or in some topics.
+        """Return how many records groups of any kind are behind, all groups for None, in all partitions or some topics.
 
         A group is looked at in the partitions for which it has committed an offset, or which a member has. Partitions
         without a committed offset count from their beginning, and have None for ``committed``. With
@@ -166,12 +166,16 @@ class GroupLags(GroupDescriptions, GroupOffsets, Groups):
         if groups is None:
             listed = await self._list_groups(deadline, None, [], [], raise_errors=False)
             failed_brokers = listed.failed
-            groups = [one.group_id for one in listed if one.group_type.lower() in _WITH_OFFSETS]
+            groups = [one.group_id for one in listed]
         offsets, descriptions = await self._both(deadline, groups)
+        share_groups = await self._share_groups(deadline, descriptions)
         owners = {group: _owners(descriptions[group]) for group in groups}
         wanted: dict[TopicPartition, None] = {}
         bare: set[TopicPartition] = set()
         for group in groups:
+            if group in share_groups:
+                wanted.update(dict.fromkeys(share_groups[group].partitions))
+                continue
             committed = offsets.get(group, {})
             wanted.update(dict.fromkeys(committed))
             bare.update(partition for partition in owners[group] if partition not in committed)
@@ -188,6 +192,9 @@ class GroupLags(GroupDescriptions, GroupOffsets, Groups):
         )
         lags = {}
         for group in groups:
+            if group in share_groups:
+                lags[group] = share_groups[group].lag(group, ends)
+                continue
             description = descriptions[group]
             error = offsets.failed.get(group)
             rows = [] if error is not None else _rows(group, offsets, owners[group], ends, begins)
@@ -199,6 +206,58 @@ class GroupLags(GroupDescriptions, GroupOffsets, Groups):
             offsets = both.spawn(self._list_group_offsets(deadline, dict.fromkeys(groups)))
             descriptions = both.spawn(self._describe_groups(deadline, groups))
         return offsets.result(), descriptions.result()
+
+    async def _share_groups(
+        self, deadline: float, descriptions: Mapping[str, GroupDescription]
+    ) -> dict[str, _ShareGroup]:
+        """Return the share groups among the groups that are of no other kind."""
+        others = [group for group, one in descriptions.items() if isinstance(one.error, GroupIdNotFoundError)]
+        described = await self._existing_share_groups(deadline, others)
+        if not described:
+            return {}
+        offsets = await self._list_share_group_offsets(deadline, dict.fromkeys(described))
+        return {group: _ShareGroup(one, offsets[group]) for group, one in described.items()}
+
+
+class _ShareGroup:
+    """A share group, with the partitions that its members read or that it has offsets for."""
+
+    def __init__(
+        self,
+        description: ShareGroupDescription,
+        offsets: dict[TopicPartition, KafkaError | ShareGroupOffset] | KafkaError,
+    ) -> None:
+        self._description = description
+        self._error = offsets if isinstance(offsets, KafkaError) else None
+        self._offsets = {} if isinstance(offsets, KafkaError) else offsets
+        self._readers: dict[TopicPartition, list[str]] = {}
+        for member in description.members:
+            for partition in member.assigned_partitions:
+                self._readers.setdefault(partition, []).append(member.member_id)
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        return sorted({*self._offsets, *self._readers})
+
+    def lag(self, group: str, ends: Ends) -> GroupLag:
+        rows = [self._row(partition, ends[partition]) for partition in self.partitions if partition in ends]
+        return GroupLag(group, rows, self._description, self._error)
+
+    def _row(self, partition: TopicPartition, found: int | KafkaError) -> PartitionLag:
+        end = None if isinstance(found, KafkaError) else found
+        error = found if isinstance(found, KafkaError) else None
+        offset = self._offsets.get(partition)
+        start = lag = None
+        if isinstance(offset, KafkaError):
+            error = error or offset
+        elif offset is not None and offset.start_offset >= 0:
+            start = offset.start_offset
+            if offset.lag >= 0:
+                lag = offset.lag
+            elif end is not None:  # of Kafka 4.1, which does not know what is finished behind the start offset
+                lag = max(0, end - start)
+        readers = self._readers.get(partition, [])
+        return PartitionLag(*partition, start, end, lag, readers[0] if len(readers) == 1 else None, error)
 
 
 def _owners(description: GroupDescription) -> dict[TopicPartition, str]:

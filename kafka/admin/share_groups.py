@@ -82,6 +82,14 @@ class ShareGroups(GroupDescriptions, Groups):
         answers = await self._ask_descriptions(deadline, groups, kind, with_operations, _share_group, what)
         return self._descriptions(ShareGroupDescription, answers)
 
+    async def _existing_share_groups(self, deadline: float, groups: list[str]) -> dict[str, ShareGroupDescription]:
+        """Return the groups that are share groups; none on brokers that have no share groups."""
+        versions = await self._core.versions(deadline)
+        if not groups or not versions.reaches(ShareGroupDescribeRequest.API_KEY, _STABLE_SHARE_VERSION):
+            return {}
+        found = await self._describe_share_groups(deadline, groups, False)
+        return {group: one for group, one in found.items() if one.ok}
+
     # Offsets…
 
     async def list_share_group_offsets(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer
     from kafka.producer import KafkaProducer
     from kafka.schema_registry import SchemaRegistry
+    from kafka.share import KafkaShareConsumer
 
 __all__ = [
     "DEFAULT_SERVERS",
@@ -96,13 +97,13 @@ class Connection:
             configs["partitioner"] = partitioner_named(partitioner)
         if "bootstrap_controllers" not in configs:
             configs.setdefault("bootstrap_servers", DEFAULT_SERVERS)
-        limits = {"bootstrap_timeout_ms": _BOOTSTRAP_MS}
+        limits = {"bootstrap_timeout_ms": _READ_MS if self._reads else _BOOTSTRAP_MS}
         if self._reads and kind == "admin" and not {"request_timeout_ms", "default_api_timeout_ms"} & set(configs):
             limits |= {"request_timeout_ms": _READ_MS, "default_api_timeout_ms": _READ_MS}
         if self._deadline is not None:
             left_ms = (self._deadline - time.monotonic()) * 750
             limits = {"request_timeout_ms": _REQUEST_MS} | limits
-            limits = ({"default_api_timeout_ms": _API_MS} if kind in {"admin", "consumer"} else {}) | limits
+            limits = ({"default_api_timeout_ms": _API_MS} if kind in {"admin", "consumer", "share"} else {}) | limits
             limits = {name: min(limit, max(1, round(left_ms))) for name, limit in limits.items()}
         return {**limits, **given, **configs}
 
@@ -140,6 +141,10 @@ class Connection:
             }
             if self._registry_url is not None:
                 given["url"] = self._registry_url
+            if "url" not in given and self.sandbox is not None:
+                from kafka.schema_registry import SchemaRegistryServer
+
+                given["url"] = self._stack.enter_context(SchemaRegistryServer()).url
             if "url" not in given:
                 raise UsageError(
                     f"the type {type_name} needs a schema registry: give --registry URL or -X schema.registry.url=URL"
@@ -162,6 +167,15 @@ class Connection:
         from kafka.consumer import KafkaConsumer
 
         consumer = KafkaConsumer(*topics, **self._configs("consumer", configs))
+        self._at_end(consumer.close, lambda: consumer.close(timeout_ms=1000 * HASTE))
+        return consumer
+
+    def share_consumer(self, *topics: str, **configs: Any) -> KafkaShareConsumer[bytes | None, bytes | None]:
+        """Return a member of a share group; options that the user gave override `configs`."""
+        from kafka.share import KafkaShareConsumer
+
+        consumer: KafkaShareConsumer[bytes | None, bytes | None]
+        consumer = KafkaShareConsumer(*topics, **self._configs("share", configs))
         self._at_end(consumer.close, lambda: consumer.close(timeout_ms=1000 * HASTE))
         return consumer
 

@@ -47,7 +47,7 @@ def record_printer(arguments: Namespace, connection: Connection) -> Print:
         text = f"%k{between}%s\\n" if between else "%s\\n"
         return compile_format(text, key=key, value=value, header=header, null=null)
     if layout in {"json", "jsonl"}:
-        return record_json(key, value, header)
+        return record_json(key, value, header, with_deliveries=bool(getattr(arguments, "share", None)))
     if layout == "console":
         return console_layout
     if "%" not in layout:
@@ -167,7 +167,12 @@ def _run(arguments: Namespace) -> int:
         show = record_printer(arguments, connection)
         printer = Printer(arguments, show, _filter(arguments), arguments.max_records)
         try:
-            repeats = (_consume_in_group if arguments.group else _consume_alone)(arguments, connection, printer)
+            if arguments.share:
+                from kafka.cli.share_groups import consume
+
+                repeats = consume(arguments, connection, printer)
+            else:
+                repeats = (_consume_in_group if arguments.group else _consume_alone)(arguments, connection, printer)
         except KeyboardInterrupt:
             printer.printed()
             printer.progress.end(always=True)
@@ -273,7 +278,7 @@ _SHARED: Final = (
 
 def _tail(arguments: Namespace) -> int:
     arguments.begin = f"-{arguments.last}"
-    arguments.end = arguments.group = None
+    arguments.end = arguments.group = arguments.share = None
     arguments.max_records = None
     arguments.follow = not arguments.no_follow
     return _run(arguments)
@@ -295,11 +300,24 @@ COMMAND = {
                 "read as a member of a group, and commit the offsets of the records that were printed",
                 complete="group",
             ),
+            arg(
+                "--share GROUP",
+                "read as a member of a share group (a queue, Kafka 4.2), until no record comes; %%D is the delivery "
+                "count",
+                complete="group",
+            ),
+            arg(
+                "--ack accept|release|reject",
+                "with --share: what becomes of the records that were printed; release leaves them in the queue "
+                "(%(default)s)",
+                default="accept",
+            ),
         ],
         [
             "purekafka consume events --sandbox --from -2 --format '%t %p %o %k %s\\n'",
             "purekafka consume orders --sandbox --format jsonl --from 2026-01-01T02:00Z",
             "purekafka consume events --sandbox --group billing",
+            "purekafka consume orders --sandbox --share workers -n 10 --format '%D %s\\n'",
             "purekafka consume __consumer_offsets --key-type offsets --value-type offsets -f jsonl -b localhost:9092",
             "purekafka consume orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
         ],

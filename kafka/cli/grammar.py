@@ -65,6 +65,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "transactions": Command("transactions", "list and describe transactions, and end the ones that hang", _ADMIN),
     "metrics": Command("client_metrics", "choose the metrics that clients push to the brokers", _ADMIN),
     "top": Command("top", "watch brokers, topics and groups with their rates and lag", _ADMIN),
+    "exporter": Command("exporter.command", "serve lag, offsets, groups, topics and brokers to Prometheus", _ADMIN),
     "perf": Command("perf", "measure producing, consuming and latency", _LOAD),
     "verifiable": Command("perf", "clients for Kafka's system tests, which print each event as JSON", _LOAD),
     "logs": Command("logs", "read segment files of a broker, without a broker", _LOCAL),

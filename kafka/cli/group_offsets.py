@@ -1,4 +1,7 @@
-"""``purekafka groups offsets``, ``reset-offsets``, ``delete-offsets`` and ``copy``: the committed offsets of groups."""
+"""``purekafka groups offsets``, ``reset-offsets``, ``delete-offsets`` and ``copy``: the offsets of groups.
+
+They are the committed offsets; of a share group, the start offsets.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
@@ -17,12 +20,13 @@ from kafka.cli.grammar import TABLE, Verb, arg
 from kafka.cli.group_lag import NOT_FOUND, TOPIC
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
 from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
+from kafka.cli.share_groups import alter_offsets, delete_offsets, existing_share_groups, start_offsets
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from kafka.admin import GroupDescription, KafkaAdminClient
+    from kafka.admin import GroupDescription, KafkaAdminClient, ShareGroupDescription
 
 __all__ = ["GROUP", "VERBS", "known_groups"]
 
@@ -37,12 +41,19 @@ _PLAN_COLUMNS: Final = [
 ]
 
 
-def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[str]) -> dict[str, GroupDescription]:
-    """Return the groups that exist; complain about the others."""
+Described: TypeAlias = "GroupDescription | ShareGroupDescription"
+
+
+def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[str]) -> dict[str, Described]:
+    """Return the groups that exist, of any kind; complain about the others."""
     found = admin.describe_groups(list(names))
-    known = {}
+    others = [name for name, group in found.items() if group.group_state in NOT_FOUND]
+    share_groups = existing_share_groups(admin, others)
+    known: dict[str, Described] = {}
     for name, group in found.items():
-        if group.error is not None and group.group_state not in NOT_FOUND:
+        if name in share_groups:
+            known[name] = share_groups[name]
+        elif group.error is not None and group.group_state not in NOT_FOUND:
             complain(arguments, group.error)
         elif group.error is not None or group.group_state in NOT_FOUND:
             complain(arguments, f"group {name!r} does not exist")
@@ -56,19 +67,23 @@ def _offsets(arguments: Namespace) -> int:
         admin = connection.admin()
         if arguments.import_file:
             return _apply(arguments, connection, arguments.group, _read_csv(arguments.import_file, arguments.group))
-        known = known_groups(arguments, admin, [arguments.group])
-        if not known:
+        if not known_groups(arguments, admin, [arguments.group]):
             return 1
-        found = admin.list_group_offsets(arguments.group)[arguments.group]
         rows = [
             {"topic": tp.topic, "partition": tp.partition, "offset": place.offset, "metadata": place.metadata}
-            for tp, place in sorted(found.items())
-            if place.offset >= 0
+            for tp, place in sorted(_stored(admin, arguments.group).items())
         ]
     if arguments.export_file:
         _export(arguments.export_file, [(row["topic"], row["partition"], row["offset"]) for row in rows])
         return 0
     return emit(arguments, rows, Column.of("topic", "partition", "offset", "metadata"))
+
+
+def _stored(admin: KafkaAdminClient, group: str) -> Commits:
+    """Return the committed offsets of a group; of a share group its start offsets."""
+    if existing_share_groups(admin, [group]):
+        return start_offsets(admin, group)
+    return {tp: place for tp, place in admin.list_group_offsets(group)[group].items() if place.offset >= 0}
 
 
 def _export(path: str, rows: Iterable[tuple[object, ...]]) -> None:
@@ -105,8 +120,7 @@ def _reset(arguments: Namespace) -> int:
         admin = connection.admin()
         if arguments.from_file is not None:
             return _apply(arguments, connection, arguments.group, _read_csv(arguments.from_file, arguments.group))
-        found = admin.list_group_offsets(arguments.group)[arguments.group]
-        committed = {tp: place.offset for tp, place in found.items() if place.offset >= 0}
+        committed = {tp: place.offset for tp, place in _stored(admin, arguments.group).items()}
         chosen = _chosen(arguments, admin, committed)
         if not chosen:
             raise CommandError(f"group {arguments.group!r} has no committed offsets: name topics with --topic")
@@ -147,12 +161,14 @@ def _apply(
     group: str,
     new: Commits,
     committed: Mapping[TopicPartition, int] | None = None,
+    *,
+    is_share: bool = False,
 ) -> int:
-    """Show the plan of a change of offsets, and do it."""
+    """Show the plan of a change of offsets, and do it; `is_share`: of a share group, which may not exist yet."""
     admin = connection.admin()
+    share_group = existing_share_groups(admin, [group]).get(group)
     if committed is None:
-        found = admin.list_group_offsets(group)[group]
-        committed = {tp: place.offset for tp, place in found.items() if place.offset >= 0}
+        committed = {tp: place.offset for tp, place in _stored(admin, group).items()}
     logs = edges(admin, new)
     if report(arguments, failures(logs)):
         return 1
@@ -173,13 +189,17 @@ def _apply(
         _export(arguments.export_file, [(row["topic"], row["partition"], row["new_offset"]) for row in rows])
     else:
         emit(arguments, rows, _PLAN_COLUMNS)
-    state = admin.describe_groups([group])[group]
+    state = admin.describe_groups([group])[group] if share_group is None else share_group
     if state.members:
         members = counted(len(state.members), "member")
         raise CommandError(f"group {group!r} has {members}, which would commit over it: stop them first")
     if not agreed(arguments, connection.cluster(), f"Change {counted(len(rows), 'offset')} of group {group}?"):
         return 0
-    answers = admin.alter_group_offsets(group, new, raise_errors=False)
+    answers: Mapping[TopicPartition, object]
+    if is_share or share_group is not None:
+        answers = alter_offsets(admin, group, new)
+    else:
+        answers = admin.alter_group_offsets(group, new, raise_errors=False)
     return report(arguments, _outcomes(answers))
 
 
@@ -204,10 +224,14 @@ def _outcomes(answers: Mapping[TopicPartition, object]) -> list[tuple[str, objec
 def _delete_offsets(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
-        if not known_groups(arguments, admin, [arguments.group]):
+        known = known_groups(arguments, admin, [arguments.group])
+        if not known:
             return 1
-        found = admin.list_group_offsets(arguments.group)[arguments.group]
+        is_share = known[arguments.group].group_type == "share"
+        found = _stored(admin, arguments.group)
         wanted = parse_topic_partitions(arguments.topic)
+        if is_share and any(numbers is not None for numbers in wanted.values()):
+            raise UsageError("the offsets of a share group are deleted by topic: give --topic without partitions")
         rows = [
             {"topic": tp.topic, "partition": tp.partition, "offset": place.offset}
             for tp, place in sorted(found.items())
@@ -220,6 +244,8 @@ def _delete_offsets(arguments: Namespace) -> int:
             arguments, connection.cluster(), f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?"
         ):
             return 0
+        if is_share:
+            return report(arguments, delete_offsets(admin, arguments.group, wanted))
         partitions = [TopicPartition(str(row["topic"]), int(str(row["partition"]))) for row in rows]
         answers = admin.delete_group_offsets(arguments.group, partitions, raise_errors=False)
         return report(arguments, _outcomes(answers))
@@ -228,13 +254,14 @@ def _delete_offsets(arguments: Namespace) -> int:
 def _copy(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
-        if not known_groups(arguments, admin, [arguments.group]):
+        known = known_groups(arguments, admin, [arguments.group])
+        if not known:
             return 1
-        found = admin.list_group_offsets(arguments.group)[arguments.group]
-        commits = {tp: place for tp, place in found.items() if place.offset >= 0}
+        is_share = known[arguments.group].group_type == "share"
+        commits = _stored(admin, arguments.group)
         if not commits:
             raise CommandError(f"group {arguments.group!r} has no committed offsets")
-        return _apply(arguments, connection, arguments.to_group, commits)
+        return _apply(arguments, connection, arguments.to_group, commits, is_share=is_share)
 
 
 GROUP: Final = arg("GROUP", "the name of the group", complete="group")

@@ -14,8 +14,8 @@ from kafka.cli.output import Column, agreed, counted, emit, print_table, report,
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from kafka.admin import MemberDescription
-
+    from kafka.admin import MemberDescription, ShareMember
+    from kafka.cli.group_offsets import Described
 
 __all__ = ["COMMAND"]
 
@@ -48,22 +48,24 @@ def _describe(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         names = chosen_groups(connection.admin(), arguments.groups)
         known = known_groups(arguments, connection.admin(), names)
-    items = [
-        {
-            "group_id": group.group_id,
-            "state": group.group_state,
-            "type": group.group_type,
-            "protocol_type": group.protocol_type,
-            "assignor": group.protocol_data,
-            "coordinator": group.coordinator_id,
-            "members": [_member(member) for member in group.members],
-        }
-        for group in known.values()
-    ]
+    items = [_item(group) for group in known.values()]
     rows = [{"group_id": group.group_id, **_member(member)} for group in known.values() for member in group.members]
     columns = [Column("group_id", "GROUP"), *_MEMBER_COLUMNS]
     code = emit(arguments, rows, columns, items=items, table=lambda: _print_groups(arguments, items))
     return 1 if len(known) < len(names) else code
+
+
+def _item(group: Described) -> dict[str, Any]:
+    is_share = group.group_type == "share"
+    return {
+        "group_id": group.group_id,
+        "state": group.group_state,
+        "type": group.group_type,
+        "protocol_type": "share" if is_share else group.protocol_type,
+        "assignor": group.assignor_name if is_share else group.protocol_data,
+        "coordinator": group.coordinator_id,
+        "members": [_member(member) for member in group.members],
+    }
 
 
 _MEMBER_COLUMNS: Final = [
@@ -74,17 +76,28 @@ _MEMBER_COLUMNS: Final = [
 ]
 
 
-def _member(member: MemberDescription) -> dict[str, Any]:
-    assigned = getattr(member.member_assignment, "assigned_partitions", None)
+def _member(member: MemberDescription | ShareMember) -> dict[str, Any]:
     return {
         "member_id": member.member_id,
         "client_id": member.client_id,
         "host": member.client_host,
-        "group_instance_id": member.group_instance_id,
-        "assignment": None
-        if assigned is None
-        else {entry.topic: sorted(entry.partitions) for entry in sorted(assigned, key=lambda one: str(one.topic))},
+        "group_instance_id": getattr(member, "group_instance_id", None),
+        "assignment": _assignment(member),
     }
+
+
+def _assignment(member: MemberDescription | ShareMember) -> dict[str, list[int]] | None:
+    from kafka.admin import ShareMember
+
+    found: dict[str, list[int]] = {}
+    if isinstance(member, ShareMember):
+        for topic, number in sorted(member.assigned_partitions):
+            found.setdefault(topic, []).append(number)
+        return found
+    assigned = getattr(member.member_assignment, "assigned_partitions", None)
+    if assigned is None:
+        return None
+    return {entry.topic: sorted(entry.partitions) for entry in sorted(assigned, key=lambda one: str(one.topic))}
 
 
 def _print_groups(arguments: Namespace, items: list[dict[str, Any]]) -> None:
@@ -135,6 +148,8 @@ def _remove_members(arguments: Namespace) -> int:
         known = known_groups(arguments, admin, [arguments.group])
         if not known:
             return 1
+        if known[arguments.group].group_type == "share":
+            raise CommandError(f"{arguments.group!r} is a share group, whose members leave by themselves: stop them")
         members = [_member(member) for member in known[arguments.group].members]
         if arguments.member:
             members = [one for one in members if {one["member_id"], one["group_instance_id"]} & set(arguments.member)]

@@ -74,6 +74,7 @@ _TOKENS: Final = {
     "H": ("len(r[10])", "d"),
     "d": ("date(r[3])", "b"),
     "e": ("r[11]", "d"),
+    "D": ("getattr(r, 'delivery_count', 1)", "d"),
     "i": ("count()", "d"),
 }
 _TOKEN: Final = re.compile(r"%(%|[a-zA-Z\[\]|])(\{(?:[^{}]|\{[^{}]*\})*\})?")
@@ -235,7 +236,13 @@ def _header_format(text: str) -> Callable[[Sequence[Header]], bytes]:
 # Layouts with names…
 
 
-def record_json(key: Decode | None = None, value: Decode | None = None, header: Decode | None = None) -> Print:
+def record_json(
+    key: Decode | None = None,
+    value: Decode | None = None,
+    header: Decode | None = None,
+    *,
+    with_deliveries: bool = False,
+) -> Print:
     r"""Return the function that prints a record as one JSON object in a line.
 
     Bytes that are not UTF-8 are in base64; ``key_encoding``, ``value_encoding`` and the third element of a header mark
@@ -263,6 +270,8 @@ def record_json(key: Decode | None = None, value: Decode | None = None, header: 
         except UnicodeDecodeError:
             key_text, value_text = _json_part("key", k, key), _json_part("value", v, value)
         more = "" if kind != 1 else ',"timestamp_type":"LogAppendTime"'
+        if with_deliveries:
+            more += f',"delivery_count":{getattr(r, "delivery_count", 1)}'
         headers = r[10]
         if headers:
             more += f',"headers":{_json_headers(headers, header)}'

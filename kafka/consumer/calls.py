@@ -179,12 +179,8 @@ class ImmediateCalls(ClientStatus):
 
         With isolation_level='read_committed' the end is the first record of a transaction that is still open.
         """
-        state = self._subscription.get(partition)
         committed_only = self.config["isolation_level"] == "read_committed"
-        end = state.stable_offset if committed_only and state.stable_offset is not None else state.high_watermark
-        if end is None or state.cursor.position is None:
-            return None
-        return max(0, end - state.cursor.position)
+        return self._subscription.get(partition).lag(committed_only=committed_only)
 
     # The group…
 

@@ -111,8 +111,15 @@ class ConsumerCore:
             from kafka._core.metrics import make_metrics
             from kafka.consumer.metrics import FetchMetrics
 
-            self.metrics = make_metrics(config, self.client.context)
-            self.fetcher.metrics = FetchMetrics(self.metrics, config["metric_group_prefix"], self.subscription)
+            self.metrics = make_metrics(config, self.client)
+            assert self.client.series is not None
+            self.fetcher.metrics = FetchMetrics(
+                self.metrics,
+                self.client.series,
+                config["metric_group_prefix"],
+                self.subscription,
+                committed_only=read_committed,
+            )
         self.interceptors: Interceptors | None = None
         self._committed: deque[Mapping[TopicPartition, OffsetAndMetadata]] = deque()
         if config["interceptors"]:
@@ -278,14 +285,17 @@ class ConsumerCore:
         self._commit_scheduled = False
         self._notify_application()
 
-    async def _poll(
+    async def _poll(  # noqa: C901 - hot
         self, take: Callable[[int, Only], T | None], limit: int, deadline: float, nothing: T, only: Only = None
     ) -> T:
         # Records are taken right before the return: nothing is awaited after that, so no cancellation can lose them.
-        collector, membership = self.collector, self.membership
+        collector, membership, fetcher = self.collector, self.membership, self.fetcher
         future: Future[None] | None = None
         taking = False
         try:
+            fetcher.polls += 1
+            if fetcher.resting:
+                fetcher.resume()
             while True:
                 if membership is not None:
                     membership.polled()
@@ -371,11 +381,18 @@ class ConsumerCore:
             fetcher.make_room(only)
         if only is not None:
             fetcher.awaited.append(only)
+        began = self.loop.time()
         try:
+            fetcher.callers += 1
+            if fetcher.resting:
+                fetcher.resume()
             await self.application.wait(future, None if deadline == math.inf else deadline)
         finally:
+            fetcher.callers -= 1
             if only is not None:
                 fetcher.awaited.remove(only)
+            if fetcher.metrics is not None:
+                fetcher.metrics.waited(self.loop.time() - began)
         if self.loop.closed:
             self.loop.check_usable()
         return True

@@ -4,6 +4,9 @@ Runs on the client's loop; only `kick`, `freed`, `drained` and reading `arrivals
 application's thread. It acts only for a cause: a response, records that were taken, a change of the assignment or of
 metadata, the end of a pause after an error.
 
+A consumer whose application does not poll costs nothing: no request follows a response that brought nothing, or when
+as many records have come as one poll returns, until the application polls again or waits.
+
 Bounds: a partition is fetched while less than max_partition_fetch_bytes of it are buffered (the response that is being
 taken does not count, so the next one is under way meanwhile). The buffered bytes and the bytes that requests in flight
 may bring fit into fetch_buffer_memory together, except that a broker returns a first batch whole even if it is larger.
@@ -76,6 +79,12 @@ class Fetcher:
         self.metrics: FetchMetrics | None = None
         self.starved = False
         """Whether fetching rests because the buffers are full."""
+        self.resting = False
+        """Whether a broker is not asked because the application does not poll."""
+        self.polls = 0
+        """How often the application has polled. Written by its thread."""
+        self.callers = 0
+        """How many calls of the application wait for records. Written by its thread."""
         self.awaited: list[Collection[TopicPartition]] = []
         """The partitions of the calls that wait for some partitions only."""
         self._client = client
@@ -99,6 +108,7 @@ class Fetcher:
         self._short = False  # a broker was not asked because requests to others may use up the memory
         self._received = 0
         self._drained = 0
+        self._ahead = 0  # how many offsets have come since the application polled
         self._cluster.add_listener(self._metadata_changed)
 
     # On the application's thread…
@@ -112,6 +122,11 @@ class Fetcher:
             except BaseException:  # Ctrl-C: the call may not have been queued
                 self._due = False
                 raise
+
+    def resume(self) -> None:
+        """Ask again, as the application polls."""
+        self.resting = False
+        self.kick()
 
     def freed(self, state: AssignedPartition) -> None:
         """Record that a partition's buffer has room again."""
@@ -132,7 +147,7 @@ class Fetcher:
         """Record that all records of a response were taken; it counts as held until then."""
         self._drained += fetched.size
         if self.metrics is not None:
-            self.metrics.consumed(fetched.count, fetched.size)
+            self.metrics.consumed("" if fetched.reader is None else fetched.reader.topic, fetched.count, fetched.size)
 
     # On the loop: which partitions belong to which broker…
 
@@ -209,8 +224,8 @@ class Fetcher:
 
     # On the loop: choosing partitions…
 
-    def _pump(self, node_id: int) -> None:
-        """Fetch from a broker, if one of its connections is free."""
+    def _free_connection(self, node_id: int, now: float) -> FetchConnection | None:
+        """Return the connection to ask a broker on, if one is free and the application wants records."""
         connections = self._connections.get(node_id)
         if connections is None:
             connections = self._connections[node_id] = (
@@ -218,9 +233,22 @@ class Fetcher:
                 self._connection(node_id, main=False),
             )
             connections[0].connect()
+        main, side = connections
+        connection = main if main.idle else side if side.idle else None
+        if connection is None or connection.retry_at > now or main.retry_at > now:
+            return None
+        if connection.enough and connection.polls == self.polls and not self.callers:
+            # Set the flag first and look again: poll() counts first and looks at the flag then.
+            self.resting = True
+            if connection.polls == self.polls and not self.callers:
+                return None
+        return connection
+
+    def _pump(self, node_id: int) -> None:
+        """Fetch from a broker, if one of its connections is free."""
         now = self._loop.time()
-        connection = next((connection for connection in connections if connection.idle), None)
-        if connection is None or connection.retry_at > now or connections[0].retry_at > now:
+        connection = self._free_connection(node_id, now)
+        if connection is None:
             return
         # From here on cursors are held: the application's thread may replace a partition's cursor at any time, and
         # facts about the old one do not hold for the new one.
@@ -246,6 +274,8 @@ class Fetcher:
         if not wanted:
             return
         connection.asked_in = self._by_node
+        if connection.polls != self.polls:
+            connection.polls, self._ahead = self.polls, 0
         connection.ask(wanted, asked, min(self._settings.max_bytes, room))
 
     def _connection(self, node_id: int, *, main: bool) -> FetchConnection:
@@ -253,6 +283,7 @@ class Fetcher:
             self._client,
             node_id,
             self._settings,
+            self._partitions_answered,
             self._answered,
             self._connection_failed,
             self._log_checked,
@@ -348,25 +379,18 @@ class Fetcher:
 
     # On the loop: responses…
 
-    def _answered(
-        self,
-        connection: FetchConnection,
-        targets: Mapping[TopicPartition, FetchTarget],
-        response: FetchResponse | None,
-        version: int,
-    ) -> None:
+    def _answered(self, connection: FetchConnection, response: FetchResponse | None, came: bool) -> None:
+        """Send the next request, and let the application look if data came."""
         if self._closed:
             return
         if response is None:  # no partition was left to ask for
             self.kick()
             return
-        if self.metrics is not None:
-            self.metrics.answered(self._loop.time() - connection.asked_at, response.throttle_time_ms)
         if response.error_code:
             self._refused(connection, for_code(response.error_code)(node_id=connection.node_id))
         else:
             self.errors.pop(connection.node_id, None)
-        came = self._partitions_answered(connection, targets, response, version)
+        connection.enough = not response.error_code and (not came or self._ahead >= self._settings.poll_records)
         if (
             self._short
             or self._grouped is not self._subscription.partitions
@@ -378,7 +402,7 @@ class Fetcher:
         if came:
             self._on_data()
 
-    def _partitions_answered(
+    async def _partitions_answered(
         self,
         connection: FetchConnection,
         targets: Mapping[TopicPartition, FetchTarget],
@@ -387,13 +411,18 @@ class Fetcher:
     ) -> bool:
         """Take each partition's part of a response; return whether the application must look."""
         came = False
+        if self._closed:
+            return False
+        if self.metrics is not None:
+            self.metrics.answered(self._loop.time() - connection.asked_at, response.throttle_time_ms)
         if not connection.main:
             for entry in targets.values():  # also if the response leaves it out
                 entry.cursor.side_empty = True  # until data comes
         for entry, data in self._match(targets, response):
             if connection.main:
                 entry.cursor.side_empty = False
-            came = self._partition_answered(entry, data, response, version) or came
+            came = await self._partition_answered(connection, entry, data, response, version) or came
+            await connection.pause()
         return came
 
     def _match(
@@ -420,8 +449,13 @@ class Fetcher:
         if isinstance(error, FixNeededError):
             self._report(connection, error)
 
-    def _partition_answered(
-        self, target: FetchTarget, data: FetchResponse.PartitionData, response: FetchResponse, version: int
+    async def _partition_answered(
+        self,
+        connection: FetchConnection,
+        target: FetchTarget,
+        data: FetchResponse.PartitionData,
+        response: FetchResponse,
+        version: int,
     ) -> bool:
         """Take one partition's part of a response; return whether the application must look."""
         state = target.state
@@ -435,7 +469,7 @@ class Fetcher:
             state.stable_offset = data.last_stable_offset
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != state.replica:
             self._move_to_replica(state, data.preferred_read_replica)
-        fetched = open_reply(target, data, self._reading, version)
+        fetched = await open_reply(target, data, self._reading, version, connection.pause)
         return fetched is not None and self._deliver(target, fetched)
 
     def _deliver(self, target: FetchTarget, fetched: CompletedFetch) -> bool:
@@ -443,6 +477,7 @@ class Fetcher:
         cursor.blocked = fetched.damaged
         cursor.side_empty = False
         self._received += fetched.size
+        self._ahead += cursor.fetch_offset - target.offset
         cursor.received += fetched.size
         cursor.fetched.append(fetched)
         self.arrivals.append(target.state)

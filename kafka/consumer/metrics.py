@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafka._core.metrics import SensorGroup
@@ -10,6 +11,7 @@ from kafka.metrics.stats import Avg, Max, Rate, Total
 if TYPE_CHECKING:
     from kafka.consumer.subscription_state import SubscriptionState
     from kafka.metrics import Metrics
+    from kafka.metrics.series import Series
 
 __all__ = ["FetchMetrics"]
 
@@ -17,8 +19,11 @@ __all__ = ["FetchMetrics"]
 class FetchMetrics(SensorGroup):
     """The sensors of fetching."""
 
-    def __init__(self, metrics: Metrics, prefix: str, subscription: SubscriptionState) -> None:
+    def __init__(
+        self, metrics: Metrics, series: Series, prefix: str, subscription: SubscriptionState, *, committed_only: bool
+    ) -> None:
         super().__init__(metrics, f"{prefix}-fetch-manager-metrics")
+        self._count = series.count
         self._latency = self._sensor(
             "fetch-latency",
             ("fetch-latency-avg", Avg()),
@@ -43,16 +48,24 @@ class FetchMetrics(SensorGroup):
         )
         self._gauge("assigned-partitions", lambda: len(subscription.partitions))
         self._gauge("records-lag-max", lambda: _greatest_lag(subscription))
+        series.gauge("kafka_consumer_assigned_partitions", lambda: _assigned(subscription))
+        series.gauge("kafka_consumer_lag_records", lambda: _lags(subscription, committed_only=committed_only))
 
     def answered(self, seconds: float, throttle_ms: int) -> None:
         """Record a response."""
         self._latency.record(seconds * 1000)
         self._throttle.record(throttle_ms)
 
-    def consumed(self, records: int, size: int) -> None:
+    def consumed(self, topic: str, records: int, size: int) -> None:
         """Record that all records of a partition in a response were taken."""
         self._sizes.record(size)
         self._records.record(records)
+        self._count("kafka_consumer_records_total", (topic,), records)
+        self._count("kafka_consumer_bytes_total", (topic,), size)
+
+    def waited(self, seconds: float) -> None:
+        """Record how long a call has waited for records."""
+        self._count("kafka_consumer_wait_seconds_total", (), seconds)
 
 
 def _greatest_lag(subscription: SubscriptionState) -> int:
@@ -62,3 +75,18 @@ def _greatest_lag(subscription: SubscriptionState) -> int:
         if state.high_watermark is not None and state.cursor.position is not None
     ]
     return max(lags, default=0)
+
+
+def _assigned(subscription: SubscriptionState) -> dict[tuple[str, ...], float]:
+    counts = Counter(partition.topic for partition in subscription.partitions)
+    return {(topic,): count for topic, count in counts.items()}
+
+
+def _lags(subscription: SubscriptionState, *, committed_only: bool) -> dict[tuple[str, ...], float]:
+    """Return the lag of each assigned partition whose position and end are known."""
+    found: dict[tuple[str, ...], float] = {}
+    for (topic, number), state in subscription.partitions.items():
+        lag = state.lag(committed_only=committed_only)
+        if lag is not None:
+            found[topic, str(number)] = lag
+    return found

@@ -265,6 +265,15 @@ class AssignedPartition:
         position = self.cursor.position
         return None if position is None or position in {self.cursor.start, self.answered} else position
 
+    def lag(self, *, committed_only: bool) -> int | None:
+        """Return how many offsets the position is behind the end, as of the last fetch; None before the first.
+
+        With `committed_only` the end is the first record of a transaction that is still open.
+        """
+        end = self.stable_offset if committed_only and self.stable_offset is not None else self.high_watermark
+        position = self.cursor.position
+        return None if end is None or position is None else max(0, end - position)
+
     # Historic names.
 
     @property

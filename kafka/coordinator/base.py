@@ -123,6 +123,7 @@ class BaseCoordinator(CoordinatorFinder):
         self.left_because = ""
         """Why its last membership has ended, in words."""
         self.state = MemberState.UNJOINED
+        self._rebalance_began = 0.0
         self.due = True
         """Whether the application has something to do here. A plain attribute: each poll() reads it."""
         self.on_due: Callable[[], object] = lambda: None
@@ -277,6 +278,14 @@ class BaseCoordinator(CoordinatorFinder):
     def move(self, event: MemberEvent) -> None:
         """Change the state by an event."""
         before, self.state = self.state, next_state(self.state, event)
+        if event is MemberEvent.START:
+            self._rebalance_began = self.loop.time()
+        elif event is MemberEvent.COMPLETED and self.client.series is not None:
+            count, labels = self.client.series.count, (str(self.group_id),)
+            count("kafka_consumer_rebalances_total", labels)
+            count("kafka_consumer_rebalance_seconds_total", labels, self.loop.time() - self._rebalance_began)
+        elif event is MemberEvent.SYNCED and before is MemberState.STABLE:
+            self._rebalance_began = self.loop.time()  # KIP-848: the assignment came with a heartbeat
         log.debug("Group %s: %s -> %s (%s)", self.group_id, before.name, self.state.name, event.value)
         self._changed()
 

@@ -101,6 +101,10 @@ class ConsumerCoordinator(ClassicMember):
     ) -> None:
         super().__init__(client, subscription, metrics, config=config, application=application, **configs)
         self.consumer_sensors = ConsumerCoordinatorMetrics(metrics, self.config["metric_group_prefix"], subscription)
+        if client_series := self.client.series:
+            client_series.gauges(
+                kafka_consumer_last_poll_seconds=lambda: self.loop.time() - self.heartbeat.last_poll,
+            )
         self.auto_commit: AutoCommitTask | None = None
         if self.config["enable_auto_commit"]:
             self.auto_commit = AutoCommitTask(self, self.config.seconds("auto_commit_interval_ms"))

@@ -118,7 +118,7 @@ class OffsetCommitter:
         self._retried.add(ended)
         try:
             await self._wait_for(earlier, deadline)
-            return await self._retry(
+            response = await self._retry(
                 lambda: self.commit_once(offsets, ids, deadline),
                 deadline,
                 lambda error: (
@@ -127,10 +127,19 @@ class OffsetCommitter:
                 ),
                 f"offsets of {self._group_id} could not be committed",
             )
+        except BaseException as error:
+            self._count_end(type(error).__name__)
+            raise
         finally:
             self._under_way.discard(ended)
             self._retried.discard(ended)
             ended.success(None)
+        self._count_end("ok")
+        return response
+
+    def _count_end(self, result: str) -> None:
+        if self._client.series is not None:
+            self._client.series.count("kafka_consumer_commits_total", (self._group_id, result))
 
     async def _retry(
         self, call: Callable[[], Awaitable[T]], deadline: float, may_retry: Callable[[KafkaError], bool], what: str
@@ -152,6 +161,8 @@ class OffsetCommitter:
         task = self._loop.spawn(self._commit_in_turn(tuple(self._retried), offsets, ids, deadline), "commit")
         self._under_way.add(task)
         task.add_both(lambda _: self._under_way.discard(task))
+        task.add_callback(lambda _: self._count_end("ok"))
+        task.add_errback(lambda error: self._count_end(type(error).__name__))
         return task
 
     async def _commit_in_turn(
@@ -192,7 +203,11 @@ class OffsetCommitter:
         except KafkaError as error:
             self._moved(error)
             raise
-        self._on_latency(self._loop.time() - began)
+        seconds = self._loop.time() - began
+        self._on_latency(seconds)
+        if self._client.series is not None:
+            self._client.series.count("kafka_consumer_commit_seconds_count", (self._group_id,))
+            self._client.series.count("kafka_consumer_commit_seconds_sum", (self._group_id,), seconds)
         self._check_committed(response, who)
         self.on_stored(offsets, ids)
         self.on_committed(offsets)

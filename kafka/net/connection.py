@@ -94,6 +94,7 @@ class Connection:
         self.pipeline = Pipeline(context.settings.client_id, context.settings.max_in_flight)
         self.pipeline.on_reply = self._measured
         self.pipeline.on_long_pause = self._throttled
+        self.pipeline.on_pause = self._paused
         self.on_state: Callable[[Connection], object] | None = None
         self.delivered: Callable[[Future[Any], object], object] | None = None
         """Called with each future that a response resolved, and the response."""
@@ -367,6 +368,10 @@ class Connection:
     def _measured(self, name: str, latency: float, size: int) -> None:
         if self.context.on_reply is not None:
             self.context.on_reply(self.node_id, name, latency, size)
+
+    def _paused(self, seconds: float) -> None:
+        if self.context.on_pause is not None:
+            self.context.on_pause(self.node_id, seconds)
 
     def _throttled(self, asked: float, pause: float) -> None:
         cut = "" if pause == asked else f"; the client pauses for {pause:.0f} seconds"

@@ -232,6 +232,8 @@ class Pipeline:
         """Called with a request's name, its latency and the reply's size: for metrics."""
         self.on_long_pause: Callable[[float, float], object] | None = None
         """Called with the throttle time of a broker, and the seconds that the client pauses."""
+        self.on_pause: Callable[[float], object] | None = None
+        """Called with the seconds of each pause that a broker asks for: for metrics."""
         self._client_id = client_id
         self._max_in_flight = max_in_flight
         self._waiting: deque[_Entry] = deque()
@@ -358,6 +360,8 @@ class Pipeline:
         """Pause for the throttle time of the broker, up to a limit."""
         if asked >= _LONG_PAUSE and self.on_long_pause is not None and self.throttled_until <= now:
             self.on_long_pause(asked, min(asked, _LONGEST_PAUSE))
+        if self.on_pause is not None:
+            self.on_pause(min(asked, _LONGEST_PAUSE))
         self.throttled_until = max(self.throttled_until, now + min(asked, _LONGEST_PAUSE))
 
     def _match(self, frame: Buffer) -> _Entry | None:

@@ -101,6 +101,8 @@ class ConnectionContext:
         """Called with the node id, the request's name, its latency in seconds and the response's size."""
         self.on_state: Callable[[int | str, ConnectionStates, ConnectionStates], object] | None = None
         """Called with the node id, the state before and the new state of a connection."""
+        self.on_pause: Callable[[int | str, float], object] | None = None
+        """Called with the node id and the seconds of a pause that the broker asks for, because of a quota."""
         self.on_bytes: Callable[[int | str, int, int], object] | None = None
         """Called with the node id and the bytes sent and received by a system call."""
 

@@ -106,8 +106,10 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
             from kafka._core.metrics import make_metrics
             from kafka.producer.metrics import ProducerMetrics
 
-            self.metrics = make_metrics(config, core.client.context)
-            core.measure(ProducerMetrics(self.metrics, config["metric_group_prefix"], core.accumulator))
+            self.metrics = make_metrics(config, core.client)
+            assert core.client.series is not None
+            prefix = config["metric_group_prefix"]
+            core.measure(ProducerMetrics(self.metrics, core.client.series, prefix, core.accumulator))
         if config["on_delivery"] is not None:
             from kafka.producer.future import reporter
 
@@ -231,6 +233,8 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
             self.core.call_soon(self.core.transactions.must_abort, error)
         batch = ProducerBatch(Partition(Topic(topic), -1, self.core.sender), BatchBuilder(1), 0.0, 0)
         batch.settle(error)
+        if self.core.metrics is not None:
+            self.core.metrics.refused(topic, error)
         if self.core.transactions is None:
             self.core.sender.lost.add(batch)
         return self.record_future(batch, 0, -1, -1, -1, -1)
@@ -421,6 +425,8 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
             print(*lost, sep="\n", file=sys.stderr)  # noqa: T201 - not lost silently
         if self._interception is not None:
             self._interception.close()
+        if self.metrics is not None:
+            self.metrics.close()
         self.plugins.close()
 
 

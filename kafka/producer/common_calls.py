@@ -43,6 +43,8 @@ T = TypeVar("T")
 FOREVER: Final = 10.0**9
 # How long a transaction whose block was interrupted waits for the end of its abort, in seconds.
 _ABORT_PATIENCE: Final = 0.5
+# The result of a transaction, by the call that has ended it.
+_RESULTS: Final = {"txn-commit": "committed", "txn-abort": "aborted"}
 
 
 class ImmediateCalls(ClientStatus):
@@ -301,8 +303,13 @@ class CommonCalls:
             with self._measured(metric):
                 await self.application.run(work, self._deadline(seconds), what)
             self.transactions.received(what)
+            self._count_end(_RESULTS.get(metric))
         except KafkaTimeoutError as error:
             raise KafkaTimeoutError(self._why_late(what, seconds)) from error
+
+    def _count_end(self, result: str | None) -> None:
+        if result is not None and self.core.metrics is not None:
+            self.core.metrics.ended(result)
 
     def _why_late(self, what: str, seconds: float) -> str:
         core = self.core

@@ -10,6 +10,7 @@ from kafka.metrics.stats import Avg, Max, Rate, Total
 
 if TYPE_CHECKING:
     from kafka.metrics import Metrics
+    from kafka.metrics.series import Series
     from kafka.producer.producer_batch import ProducerBatch
     from kafka.producer.record_accumulator import RecordAccumulator
 
@@ -27,13 +28,16 @@ _CALLS: Final = (
     "txn-commit",
     "txn-abort",
 )
+# The reason of a wait, by the call.
+_REASONS: Final = {"bufferpool-wait": "buffer", "flush": "flush", "metadata-wait": "metadata"}
 
 
 class ProducerMetrics(SensorGroup):
     """The sensors of a producer."""
 
-    def __init__(self, metrics: Metrics, prefix: str, accumulator: RecordAccumulator) -> None:
+    def __init__(self, metrics: Metrics, series: Series, prefix: str, accumulator: RecordAccumulator) -> None:
         super().__init__(metrics, f"{prefix}-metrics")
+        self._count = series.count
         self._sizes = self._sensor("batch-size", ("batch-size-avg", Avg()), ("batch-size-max", Max(empty=0.0)))
         self._records = self._sensor(
             "records", ("record-send-rate", Rate()), ("record-send-total", Total()), ("records-per-request-avg", Avg())
@@ -53,31 +57,61 @@ class ProducerMetrics(SensorGroup):
         self._gauge("buffer-total-bytes", lambda: memory.total)
         self._gauge("buffer-available-bytes", lambda: memory.free)
         self._gauge("waiting-threads", lambda: memory.waiting)
+        series.gauges(
+            kafka_producer_buffer_total_bytes=lambda: memory.total,
+            kafka_producer_buffer_available_bytes=lambda: max(0, memory.free),
+        )
 
     def sent(self, batches: Iterable[ProducerBatch], now: float) -> None:
         """Count a request and its batches."""
-        records = 0
+        records = first = sent_first = 0
+        queued = 0.0
         for batch in batches:
             sealed = batch.sealed
             assert sealed is not None
             records += sealed.count
             if batch.attempts == 1:
+                first += 1
+                sent_first += sealed.count
+                queued += now - batch.created
                 self._sizes.record(sealed.size)
                 self._queued.record((now - batch.created) * 1000)
                 self._compression.record(sealed.size / max(1, sealed.uncompressed_size))
         self._records.record(records)
+        if first:
+            count = self._count
+            count("kafka_producer_queue_seconds_count", (), first)
+            count("kafka_producer_queue_seconds_sum", (), queued)
+            count("kafka_producer_batch_records_count", (), first)
+            count("kafka_producer_batch_records_sum", (), sent_first)
+
+    def settled(self, batch: ProducerBatch, outcome: object) -> None:
+        """Count the records of a batch that was acknowledged or given up."""
+        topic = batch.partition.tp.topic
+        if isinstance(outcome, BaseException):
+            self._errors.record(batch.count)
+            self._count("kafka_producer_record_errors_total", (topic, type(outcome).__name__), batch.count)
+        elif batch.sealed is not None:
+            self._count("kafka_producer_records_total", (topic,), batch.sealed.count)
+            self._count("kafka_producer_bytes_total", (topic,), batch.sealed.size)
+
+    def refused(self, topic: str, error: BaseException) -> None:
+        """Count a record that did not get into a batch."""
+        self._count("kafka_producer_record_errors_total", (topic, type(error).__name__))
+
+    def ended(self, result: str) -> None:
+        """Count a transaction."""
+        self._count("kafka_producer_transactions_total", (result,))
 
     def retried(self, batch: ProducerBatch) -> None:
         """Count the records of a batch that must be sent again."""
         self._retries.record(batch.count)
-
-    def failed(self, batch: ProducerBatch) -> None:
-        """Count the records of a batch that was given up."""
-        self._errors.record(batch.count)
+        self._count("kafka_producer_record_retries_total", (batch.partition.tp.topic,), batch.count)
 
     def waited(self, call: str, seconds: float) -> None:
         """Record how long a call, one of `_CALLS`, has delayed the application, whether it failed or not."""
         self._calls[call].record(round(seconds * 1e9))
+        self._count("kafka_producer_blocked_seconds_total", (_REASONS.get(call, "transaction"),), seconds)
         if call == "bufferpool-wait":
             self._buffer_wait.record(seconds)
 

@@ -422,11 +422,10 @@ class Partition:
         sender = self.sender
         transactions, report = sender.transactions, sender.on_settled
         sender.accumulator.settled(batch)
-        if isinstance(outcome, BaseException):
-            if sender.metrics is not None:
-                sender.metrics.failed(batch)
-            if transactions is not None:
-                transactions.lost(batch, outcome)
+        if sender.metrics is not None and not isinstance(outcome, Divided):
+            sender.metrics.settled(batch, outcome)
+        if transactions is not None and isinstance(outcome, BaseException):
+            transactions.lost(batch, outcome)
         if report is not None and not isinstance(outcome, Divided):
             report(batch, outcome)
         batch.settle(outcome)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -86,8 +86,10 @@ class ShareConsumerCore:
             from kafka.share.metrics import ShareFetchMetrics, ShareHeartbeatMetrics
 
             prefix = config["metric_group_prefix"]
-            self.metrics = make_metrics(config, client.context)
-            self.fetcher.metrics = ShareFetchMetrics(self.metrics, prefix)
+            self.metrics = make_metrics(config, client)
+            assert client.series is not None
+            client.series.gauge("kafka_consumer_assigned_partitions", self._assigned)
+            self.fetcher.metrics = ShareFetchMetrics(self.metrics, client.series, prefix)
             heartbeats = ShareHeartbeatMetrics(self.metrics, prefix, lambda: len(self.fetcher.assigned))
             self.member.on_heartbeat = heartbeats.heartbeat
         self.closed_error: type[Exception] = ClientClosedError
@@ -107,6 +109,10 @@ class ShareConsumerCore:
         self._seen_topology: object = None
         self._missed: frozenset[str] = frozenset()
         self.client.cluster.add_listener(lambda _cluster: self.waiting.notify())
+
+    def _assigned(self) -> dict[tuple[str, ...], float]:
+        counts = Counter(partition.topic for partition in tuple(self.fetcher.assigned))
+        return {(topic,): count for topic, count in counts.items()}
 
     def _assignment_changed(self) -> None:
         self.fetcher.look()

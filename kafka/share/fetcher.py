@@ -408,7 +408,7 @@ class ShareFetcher:
             self._loop.time() + (self.lock_timeout or math.inf),
         )
         if self.metrics is not None:
-            self.metrics.acquired(len(found.counts), found.size)
+            self.metrics.acquired(partition.topic, len(found.counts), found.size)
         if partition.topic not in self._topics:  # the subscription has changed
             node.waiting.append(Acknowledgements(found.partition, place[0], node.node_id, found.released()))
         else:
@@ -513,7 +513,7 @@ class ShareFetcher:
         if entry.done.try_success(error):
             self.results.append(AcknowledgementResult(entry.partition, frozenset(entry.types), error))
             if self.metrics is not None:
-                self.metrics.acknowledged(len(entry.types), failed=error is not None)
+                self.metrics.acknowledged(entry.partition.topic, len(entry.types), error)
 
     # Closing…
 

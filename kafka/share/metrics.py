@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kafka.metrics import Metrics
+    from kafka.metrics.series import Series
 
 __all__ = ["ShareFetchMetrics", "ShareHeartbeatMetrics"]
 
@@ -18,8 +19,9 @@ __all__ = ["ShareFetchMetrics", "ShareHeartbeatMetrics"]
 class ShareFetchMetrics(SensorGroup):
     """The sensors of fetching and acknowledging."""
 
-    def __init__(self, metrics: Metrics, prefix: str) -> None:
+    def __init__(self, metrics: Metrics, series: Series, prefix: str) -> None:
         super().__init__(metrics, f"{prefix}-fetch-manager-metrics")
+        self._count = series.count
         self._latency = self._sensor(
             "fetch-latency",
             ("fetch-latency-avg", Avg()),
@@ -55,15 +57,20 @@ class ShareFetchMetrics(SensorGroup):
         self._latency.record(seconds * 1000)
         self._throttle.record(throttle_ms)
 
-    def acquired(self, records: int, size: int) -> None:
+    def acquired(self, topic: str, records: int, size: int) -> None:
         """Record what a response has brought of one partition."""
+        self._count("kafka_consumer_records_total", (topic,), records)
+        self._count("kafka_consumer_bytes_total", (topic,), size)
         self._sizes.record(size)
         self._records.record(records)
 
-    def acknowledged(self, records: int, *, failed: bool) -> None:
+    def acknowledged(self, topic: str, records: int, error: BaseException | None) -> None:
         """Record the answer to acknowledgements."""
+        self._count(
+            "kafka_share_acknowledgements_total", (topic, "ok" if error is None else type(error).__name__), records
+        )
         self._acknowledgements.record(records)
-        if failed:
+        if error is not None:
             self._refusals.record(records)
 
 

@@ -28,6 +28,7 @@ PUBLIC = (
     "kafka.future",
     "kafka.interceptors",
     "kafka.metrics",
+    "kafka.metrics.prometheus",
     "kafka.metrics.stats",
     "kafka.oauth",
     "kafka.options",

@@ -74,7 +74,7 @@ class AIOKafkaAdminClient(AdminStatus, Lifecycle, AdminCalls):
         if self.config["metrics_enabled"]:
             from kafka._core.metrics import make_metrics
 
-            self._metrics = make_metrics(self.config, self._core.client.context)
+            self._metrics = make_metrics(self.config, self._core.client)
         return self._core.loop
 
     async def _begin(self) -> None:

@@ -10,9 +10,11 @@ Lives on the broker's loop and takes no lock.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka.broker.groups.classic_member import (
+    CONSUMER,
     Event,
     JoinAsk,
     JoinResult,
@@ -23,6 +25,7 @@ from kafka.broker.groups.classic_member import (
     SyncResult,
     next_state,
 )
+from kafka.broker.groups.group import Commit, Group
 from kafka.broker.groups.interfaces import Answer, Clock, Timer, Timers
 from kafka.errors import (
     BrokerResponseError,
@@ -30,6 +33,7 @@ from kafka.errors import (
     CoordinatorNotAvailableError,
     IllegalGenerationError,
     InconsistentGroupProtocolError,
+    NonEmptyGroupError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
@@ -37,11 +41,25 @@ from kafka.errors import (
 if TYPE_CHECKING:
     from kafka.broker.groups.settings import GroupSettings
 
-__all__ = ["ClassicGroup"]
+__all__ = ["ClassicGroup", "ClassicGroupSnapshot"]
 
 
-class ClassicGroup:
+@dataclass(frozen=True)
+class ClassicGroupSnapshot:
+    """The state of a classic group that outlives the broker; only a stable group has members in it."""
+
+    generation: int
+    state_since_ms: int
+    protocol_type: str | None
+    protocol_name: str | None
+    leader: str | None
+    members: list[Member]
+
+
+class ClassicGroup(Group):
     """One group of the classic protocol."""
+
+    kind = "classic"
 
     def __init__(
         self,
@@ -78,12 +96,32 @@ class ClassicGroup:
 
     @property
     def protocol_type(self) -> str | None:
-        """What kind of group it is; None for one that only keeps offsets."""
+        """The protocol of the members; None for a group that only keeps offsets."""
         return self.roster.protocol_type
 
     @property
+    def state_name(self) -> str:
+        """Kafka's name of the group's state."""
+        return self.state.value
+
+    @property
+    def members(self) -> Mapping[str, Member]:
+        """The members by their ids."""
+        return self.roster.members
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the group has no members, nor a rebalance for the first."""
+        return self.state is State.EMPTY
+
+    @property
+    def classic_members(self) -> ClassicGroup:
+        """The group itself."""
+        return self
+
+    @property
     def has_pending(self) -> bool:
-        """Whether ids were given out that may still be joined with."""
+        """Whether member ids were given out that may still be joined with."""
         return bool(self._pending)
 
     def __repr__(self) -> str:
@@ -171,8 +209,8 @@ class ClassicGroup:
             self._await_join(member, answer)
             self._maybe_complete_join()
         elif self.state is State.STABLE and self.roster.vote() == self.protocol_name:
-            # KIP-345: the same instance is back, nothing to rebalance. Before KIP-814 it is shown its old id as the
-            # leader's, lest it compute an assignment that a stable group would not hand out.
+            # KIP-345: the same instance is back, nothing to rebalance. Before KIP-814 the response names its
+            # old id as the leader's, so that it does not compute an assignment that a stable group would not hand out.
             self._watch(member)
             leads = member.member_id == self.roster.leader
             if ask.can_skip_assignment:
@@ -201,9 +239,9 @@ class ClassicGroup:
             ask.instance_id,
             ask.client_id,
             ask.client_host,
-            ask.session_timeout,
-            ask.rebalance_timeout,
-            ask.protocols,
+            rebalance_timeout=ask.rebalance_timeout,
+            session_timeout=ask.session_timeout,
+            protocols=ask.protocols,
             is_new=True,
         )
         self.roster.add(member, ask.protocol_type)
@@ -422,14 +460,8 @@ class ClassicGroup:
         if self.state is State.PREPARING:
             raise RebalanceInProgressError
 
-    def committed(self, member_id: str) -> None:
-        """Record that a member has committed, which shows that it is alive."""
-        member = self.roster.members.get(member_id)
-        if member is not None and self.state in (State.PREPARING, State.STABLE):
-            self._watch(member)
-
     def _watch(self, member: Member, timeout: float | None = None) -> None:
-        member.stop_timer()
+        member.stop_timers()
         timeout = member.session_timeout if timeout is None else timeout
         member.session = self._timers.call_later(timeout, self._session_over, member)
 
@@ -438,11 +470,11 @@ class ClassicGroup:
         if self.state is State.DEAD or self.roster.members.get(member.member_id) is not member:
             return
         if not member.is_new and (member.join_answer is not None or member.sync_answer is not None):
-            return  # it is us whom it waits for
+            return  # the member waits for a response of this group
         self.expel(member.member_id)
 
     def expel(self, member_id: str) -> None:
-        """Take a member out as if its session had ended."""
+        """Remove a member as if its session had ended."""
         self._forget(member_id)
         self._left()
 
@@ -488,9 +520,44 @@ class ClassicGroup:
         if self.state in (State.STABLE, State.COMPLETING, State.PREPARING):
             self._rebalance()
 
+    # Offsets
+
+    def check_commit(self, commit: Commit) -> None:
+        """Raise if a member may not commit now; a commit shows that the member is alive."""
+        self._check_commit(commit)
+        member = self.roster.members.get(commit.member_id)
+        if member is not None and self.state in (State.PREPARING, State.STABLE):
+            self._watch(member)
+
+    def _check_commit(self, commit: Commit) -> None:
+        generation = commit.epoch
+        if self.state is State.DEAD:
+            raise CoordinatorNotAvailableError
+        if generation < 0 and self.state is State.EMPTY:
+            return
+        if generation >= 0 or commit.member_id or commit.instance_id is not None:
+            self.roster.expect(commit.member_id, commit.instance_id)
+            if generation != self.generation:
+                raise IllegalGenerationError
+        elif not commit.is_transactional:
+            # Only a client outside the group may leave the member id out, and only while the group has no members.
+            raise UnknownMemberIdError
+        if not commit.is_transactional and self.state is State.COMPLETING:
+            raise RebalanceInProgressError
+
+    def check_deletion_of_offsets(self) -> None:
+        """Raise if no offsets of the group may be deleted: its members are not consumers, so all topics may be read."""
+        if self.protocol_type not in (CONSUMER, None) and len(self.roster):
+            raise NonEmptyGroupError
+
+    def unused_since_ms(self, committed_ms: int) -> int:
+        """Return since when an offset that was committed then has not been in use: while there are members, it is."""
+        was_joined = self.protocol_type is not None and self.is_empty
+        return max(committed_ms, self.state_since_ms) if was_joined else committed_ms
+
     # For the coordinator
 
-    def restore(
+    def become_stable(
         self, members: Iterable[Member], protocol_type: str, protocol_name: str | None, leader: str | None
     ) -> None:
         """Become a stable group of these members, as one that another protocol or process has left."""
@@ -503,6 +570,26 @@ class ClassicGroup:
             self._move(event)
         for member in self.roster:
             self._watch(member)
+
+    def snapshot(self) -> ClassicGroupSnapshot:
+        """Return the state of the group that outlives the broker: as its last assignment was handed out."""
+        return ClassicGroupSnapshot(
+            self.generation,
+            self.state_since_ms,
+            self.protocol_type,
+            self.protocol_name,
+            self.roster.leader,
+            list(self.roster) if self.state is State.STABLE else [],
+        )
+
+    def load(self, snapshot: ClassicGroupSnapshot) -> None:
+        """Take a fresh group to the state of a snapshot."""
+        self.generation = snapshot.generation
+        self.roster.protocol_type = snapshot.protocol_type
+        if snapshot.members:
+            assert snapshot.protocol_type is not None
+            self.become_stable(snapshot.members, snapshot.protocol_type, snapshot.protocol_name, snapshot.leader)
+        self.state_since_ms = snapshot.state_since_ms
 
     def force_rebalance(self) -> None:
         """Have everyone join again."""
@@ -527,7 +614,7 @@ class ClassicGroup:
         self._join_timer = self._sync_timer = None
         self._pending.clear()
         for member in self.roster:
-            member.stop_timer()
+            member.stop_timers()
             self._answer_join(member, JoinResult(error_code, member.member_id))
             self._answer_sync(member, SyncResult(error_code))
 

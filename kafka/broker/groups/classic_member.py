@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from kafka.broker.groups.interfaces import Answer, Timer
+from kafka.broker.groups.group import UNSAVED, GroupMember
+from kafka.broker.groups.interfaces import Answer
 from kafka.errors import FencedInstanceIdError, IllegalStateError, KafkaError, UnknownMemberIdError
 from kafka.protocol.consumer_protocol import ConsumerProtocolSubscription
 
@@ -38,32 +39,20 @@ CONSUMER: Final = "consumer"
 Protocols = Sequence[tuple[str, bytes]]
 
 
-@dataclass(eq=False)
-class Member:
+@dataclass(eq=False, kw_only=True)
+class Member(GroupMember):
     """One member of a classic group."""
 
-    member_id: str
-    instance_id: str | None
-    client_id: str
-    client_host: str
     session_timeout: float
-    rebalance_timeout: float
     protocols: Protocols
     assignment: bytes = b""
-    is_new: bool = False
-    join_answer: Answer[JoinResult] | None = None
-    sync_answer: Answer[SyncResult] | None = None
-    session: Timer | None = None
+    is_new: bool = field(default=False, metadata=UNSAVED)
+    join_answer: Answer[JoinResult] | None = field(default=None, metadata=UNSAVED)
+    sync_answer: Answer[SyncResult] | None = field(default=None, metadata=UNSAVED)
 
     def metadata(self, protocol: str | None) -> bytes:
         """Return the metadata that it sent for a protocol."""
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
-
-    def stop_timer(self) -> None:
-        """Watch its session no more."""
-        if self.session is not None:
-            self.session.cancel()
-            self.session = None
 
 
 class Roster:
@@ -107,7 +96,7 @@ class Roster:
             del self.static[member.instance_id]
         if self.leader == member_id:
             self.leader = next(iter(self.members), None)
-        member.stop_timer()
+        member.stop_timers()
         return member
 
     def rename(self, old_id: str, new_id: str) -> Member:

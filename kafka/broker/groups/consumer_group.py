@@ -10,14 +10,13 @@ Classic members are in ``migration``. Lives on the broker's loop and takes no lo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kafka.broker.groups.assignors import ASSIGNORS, Assignment, Subscriber
 from kafka.broker.groups.consumer_member import (
-    JOIN,
     LEAVE_STATIC,
     ConsumerMember,
     HeartbeatAsk,
@@ -26,12 +25,10 @@ from kafka.broker.groups.consumer_member import (
     MemberState,
     step,
 )
-from kafka.broker.groups.interfaces import Clock, Timers, Topics
+from kafka.broker.groups.epoch_group import JOIN, EpochGroup
 from kafka.broker.groups.pattern import compile_re2
 from kafka.errors import (
     FencedInstanceIdError,
-    FencedMemberEpochError,
-    GroupMaxSizeReachedError,
     IllegalGenerationError,
     StaleMemberEpochError,
     UnknownMemberIdError,
@@ -40,40 +37,37 @@ from kafka.errors import (
 )
 
 if TYPE_CHECKING:
-    from kafka.broker.groups.settings import GroupSettings
+    from kafka.broker.groups.group import ClassicMembers, Commit
     from kafka.structs import TopicPartition
 
-__all__ = ["ConsumerGroup"]
+__all__ = ["ConsumerGroup", "ConsumerGroupSnapshot"]
 
 
-class ConsumerGroup:
-    """One group of the consumer protocol."""
+@dataclass(frozen=True)
+class ConsumerGroupSnapshot:
+    """The state of a consumer group that outlives the broker."""
 
-    protocol_type = "consumer"
+    epoch: int
+    assignment_epoch: int
+    members: list[ConsumerMember]
+    targets: dict[str, Assignment]
+
+
+class ConsumerGroup(EpochGroup[ConsumerMember]):
+    """One group of the consumer protocol.
+
+    ``classic`` makes what its members of the classic protocol see of it; without it there are none.
+    """
+
+    kind = "consumer"
 
     def __init__(
-        self,
-        group_id: str,
-        settings: GroupSettings,
-        clock: Clock,
-        timers: Timers,
-        topics: Topics,
-        *,
-        epoch: int = 1,
-        on_change: Callable[[ConsumerGroup], object] = lambda _group: None,
+        self, *args: Any, classic: Callable[[ConsumerGroup], ClassicMembers] | None = None, **options: Any
     ) -> None:
-        self.group_id = group_id
-        self.settings = settings
-        self.epoch = epoch
-        self.assignment_epoch = 0
-        self._assigned_ms: int | None = None
-        self.members: dict[str, ConsumerMember] = {}
+        super().__init__(*args, **options)
         self.static: dict[str, str] = {}
         self.targets: dict[str, Assignment] = {}
-        self._clock = clock
-        self._timers = timers
-        self._topics = topics
-        self._on_change = on_change
+        self._classic_members = None if classic is None else classic(self)
         self._held: dict[tuple[UUID, int], str] = {}
         self._metadata: dict[UUID, int] = {}
         self._resolved: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
@@ -96,8 +90,24 @@ class ConsumerGroup:
         votes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
         return votes.most_common(1)[0][0] if votes else self.settings.consumer_assignors[0]
 
-    def __repr__(self) -> str:
-        return f"<ConsumerGroup {self.group_id!r} {self.state} epoch {self.epoch}>"
+    @property
+    def max_size(self) -> int:
+        """The most members."""
+        return self.settings.consumer_max_size
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether a classic group takes its place when a classic member joins."""
+        return self.is_empty
+
+    @property
+    def classic_members(self) -> ClassicMembers | None:
+        """The group as its classic members see it."""
+        return self._classic_members
+
+    def session_timeout_of(self, member: ConsumerMember) -> float:
+        """Return after how many seconds without a heartbeat a member is removed."""
+        return self.settings.consumer_session_timeout if member.classic is None else member.classic.session_timeout
 
     # Heartbeats
 
@@ -110,7 +120,7 @@ class ConsumerGroup:
         epoch_before = self.epoch
         changed = self._take_terms(member, ask)
         self.advance(member, ask.owned, changed=changed)
-        self.watch(member, self.settings.consumer_session_timeout)
+        self.watch(member)
         if ask.epoch == JOIN or self.epoch != epoch_before or member.holding != before:
             self._on_change(self)
         wants_all = ask.epoch == JOIN or (
@@ -124,15 +134,10 @@ class ConsumerGroup:
     def _member_for(self, ask: HeartbeatAsk) -> ConsumerMember:
         if ask.instance_id is not None:
             return self._static_member(ask, ask.instance_id)
-        member = self.members.get(ask.member_id)
-        if member is None:
-            if ask.epoch != JOIN:
-                raise UnknownMemberIdError(f"Member {ask.member_id} is not a member of group {self.group_id}.")
-            return self.add(ConsumerMember(ask.member_id))
-        if ask.epoch != JOIN:
+        if ask.epoch == JOIN:
             # A member that joins again has given up everything, as the error demanded; it is still a member.
-            _check_epoch(member, ask.epoch, ask.owned)
-        return member
+            return self.members.get(ask.member_id) or self.add(ConsumerMember(ask.member_id))
+        return self._at_epoch(self.expect(ask.member_id), ask)
 
     def _static_member(self, ask: HeartbeatAsk, instance_id: str) -> ConsumerMember:
         present = self.members.get(self.static.get(instance_id, ""))
@@ -146,8 +151,10 @@ class ConsumerGroup:
                     f" instance id is still owned by member {present.member_id}."
                 )
             return self.replace_static(present, ask.member_id)
-        member = self.expect_static(instance_id, ask.member_id)
-        _check_epoch(member, ask.epoch, ask.owned)
+        return self._at_epoch(self.expect_static(instance_id, ask.member_id), ask)
+
+    def _at_epoch(self, member: ConsumerMember, ask: HeartbeatAsk) -> ConsumerMember:
+        self.check_epoch(member, ask.epoch, is_previous_enough=_within(ask.owned, member.holding.assigned))
         return member
 
     def expect_static(self, instance_id: str, member_id: str) -> ConsumerMember:
@@ -160,13 +167,6 @@ class ConsumerGroup:
                 f"Static member {member_id} with instance id {instance_id} was fenced by member {present.member_id}."
             )
         return present
-
-    def expect(self, member_id: str) -> ConsumerMember:
-        """Return a member, or raise UnknownMemberIdError."""
-        member = self.members.get(member_id)
-        if member is None:
-            raise UnknownMemberIdError(f"Member {member_id} is not a member of group {self.group_id}.")
-        return member
 
     def _take_terms(self, member: ConsumerMember, ask: HeartbeatAsk) -> bool:
         """Take what the heartbeat says; return whether the member's subscription changed."""
@@ -202,12 +202,8 @@ class ConsumerGroup:
     # Members
 
     def add(self, member: ConsumerMember) -> ConsumerMember:
-        """Take a member in."""
-        if len(self.members) >= self.settings.consumer_max_size:
-            raise GroupMaxSizeReachedError(
-                f"The consumer group has reached its maximum capacity of {self.settings.consumer_max_size} members."
-            )
-        self.members[member.member_id] = member
+        """Add a member."""
+        super().add(member)
         if member.instance_id is not None:
             self.static[member.instance_id] = member.member_id
         return member
@@ -225,7 +221,7 @@ class ConsumerGroup:
         return fresh
 
     def remove(self, member_id: str) -> None:
-        """Let a member go; what it had is free for the others from now on."""
+        """Remove a member; what it had is free for the others from now on."""
         member = self.members.pop(member_id)
         member.stop_timers()
         if member.instance_id is not None and self.static.get(member.instance_id) == member_id:
@@ -275,7 +271,8 @@ class ConsumerGroup:
 
         Topics to which the member does not subscribe any more are not for it, also while the target still has them.
         """
-        self._assign()
+        if self.is_assignment_due(self.settings.consumer_assignment_interval):
+            self._assign()
         before = member.holding
         topics = self._topic_ids(member)
         target = {
@@ -287,12 +284,6 @@ class ConsumerGroup:
             self._expect_revocation(member)
 
     def _assign(self) -> None:
-        now = self._clock.now_ms()
-        interval = self.settings.consumer_assignment_interval * 1000
-        waits = self._assigned_ms is not None and now - self._assigned_ms < interval
-        if self.epoch <= self.assignment_epoch or waits:
-            return
-        self._assigned_ms = now
         subscribers = {
             member.member_id: Subscriber(
                 self._topic_ids(member), member.instance_id, self.targets.get(member.member_id, {})
@@ -374,63 +365,37 @@ class ConsumerGroup:
 
     # Timers
 
-    def watch(self, member: ConsumerMember, timeout: float) -> None:
-        """Restart the member's session."""
-        if member.session is not None:
-            member.session.cancel()
-        member.session = self._timers.call_later(timeout, self.expel, member.member_id)
-
     def _expect_revocation(self, member: ConsumerMember) -> None:
         """A member that must give partitions up has its rebalance timeout for it."""
-        if member.rebalance is not None:
-            member.rebalance.cancel()
-            member.rebalance = None
+        member.stop_rebalance()
         if member.holding.state is MemberState.UNREVOKED_PARTITIONS:
             self.expel_after(member, member.rebalance_timeout)
 
-    def expel_after(self, member: ConsumerMember, seconds: float) -> None:
-        """Take the member out unless its rebalance timer is stopped before."""
-        if member.rebalance is not None:
-            member.rebalance.cancel()
-        member.rebalance = self._timers.call_later(seconds, self.expel, member.member_id)
-
-    def expel(self, member_id: str) -> None:
-        """Take a member out as if its session had ended."""
-        if member_id in self.members:
-            self.remove(member_id)
-
     # Commits
 
-    def check_commit(
-        self,
-        member_id: str,
-        instance_id: str | None,
-        epoch: int,
-        partitions: Iterable[TopicPartition],
-        *,
-        transactional: bool,
-        version: int,
-    ) -> None:
+    def check_commit(self, commit: Commit) -> None:
         """Raise if a member may not commit these partitions now.
 
         A commit that was under way while the member's epoch went up counts, for partitions that it has had since that
         epoch (KIP-1251).
         """
+        epoch = commit.epoch
         if epoch < 0 and not self.members:
             return
-        if transactional and epoch == -1 and not member_id and instance_id is None:
+        is_outside = not commit.member_id and commit.instance_id is None
+        if commit.is_transactional and epoch == -1 and is_outside:
             return
-        member = self.expect(member_id)
-        if not transactional and member.classic is None and version < 9:
+        member = self.expect(commit.member_id)
+        if not commit.is_transactional and member.classic is None and commit.version < 9:
             raise UnsupportedVersionError(
                 "OffsetCommit version 9 or above must be used by members using the modern group protocol"
             )
-        if epoch < member.epoch and all(self._had_since(member, partition, epoch) for partition in partitions):
+        if epoch < member.epoch and all(self._had_since(member, partition, epoch) for partition in commit.partitions):
             return
         try:
-            self.check_member_epoch(member, epoch)
+            self._check_commit_epoch(member, epoch)
         except StaleMemberEpochError as error:
-            if not transactional:
+            if not commit.is_transactional:
                 raise
             raise IllegalGenerationError(*error.args) from None
 
@@ -444,46 +409,38 @@ class ConsumerGroup:
         """Raise if a member may not read committed offsets now (v9)."""
         if member_id is None and epoch < 0:
             return
-        self.check_member_epoch(self.expect(member_id or ""), epoch)
+        self._check_commit_epoch(self.expect(member_id or ""), epoch)
 
-    def check_member_epoch(self, member: ConsumerMember, epoch: int) -> None:
+    def _check_commit_epoch(self, member: ConsumerMember, epoch: int) -> None:
         """Raise if a member is not at that epoch."""
-        if epoch == member.epoch:
-            return
-        if member.classic is not None:
+        if epoch != member.epoch and member.classic is not None:
             raise IllegalGenerationError(
                 f"The received generation id {epoch} does not match the expected member epoch {member.epoch}."
             )
-        raise StaleMemberEpochError(
-            f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}."
-        )
-
-    def resign(self) -> None:
-        """Stop all timers: another node coordinates this group from now on."""
-        for member in self.members.values():
-            member.stop_timers()
+        self.check_present_epoch(member, epoch)
 
     def resume(self) -> None:
         """Continue at the new coordinator: sessions start again."""
+        super().resume()
         for member in self.members.values():
-            classic = member.classic
-            self.watch(member, self.settings.consumer_session_timeout if classic is None else classic.session_timeout)
-            if classic is None:
+            if member.classic is None:
                 self._expect_revocation(member)
 
+    # On disk
 
-def _check_epoch(member: ConsumerMember, epoch: int, owned: Mapping[UUID, frozenset[int]] | None) -> None:
-    """Raise unless the member is at that epoch, or missed the answer that took it to the next."""
-    if epoch > member.epoch:
-        raise FencedMemberEpochError(
-            f"The consumer group member has a greater member epoch ({epoch}) than the one known by the group"
-            f" coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
-        )
-    if epoch < member.epoch and (epoch != member.holding.previous_epoch or not _within(owned, member.holding.assigned)):
-        raise FencedMemberEpochError(
-            f"The consumer group member has a smaller member epoch ({epoch}) than the one known by the group"
-            f" coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
-        )
+    def snapshot(self) -> ConsumerGroupSnapshot:
+        """Return the state of the group that outlives the broker."""
+        return ConsumerGroupSnapshot(self.epoch, self.assignment_epoch, list(self.members.values()), self.targets)
+
+    def load(self, snapshot: ConsumerGroupSnapshot) -> None:
+        """Take a fresh group to the state of a snapshot."""
+        self.epoch, self.assignment_epoch = snapshot.epoch, snapshot.assignment_epoch
+        for member in snapshot.members:
+            self.add(member)
+            self._hold(member, member.holding)
+        self.targets.update(snapshot.targets)
+        self.note_topics()
+        self.resume()
 
 
 def _within(owned: Mapping[UUID, frozenset[int]] | None, assigned: Mapping[UUID, frozenset[int]]) -> bool:

@@ -15,11 +15,9 @@ from uuid import UUID
 
 from kafka.broker.groups.assignors import Assignment
 from kafka.broker.groups.classic_member import Protocols
-from kafka.broker.groups.interfaces import Timer
+from kafka.broker.groups.group import GroupMember
 
 __all__ = [
-    "JOIN",
-    "LEAVE",
     "LEAVE_STATIC",
     "ClassicTerms",
     "ConsumerMember",
@@ -161,9 +159,7 @@ def _put(assignment: Assignment, topic: UUID, indexes: frozenset[int]) -> None:
         assignment[topic] = indexes
 
 
-#: Epochs with a special meaning.
-JOIN: Final = 0
-LEAVE: Final = -1
+#: The epoch with which a static member leaves for as long as its session lasts.
 LEAVE_STATIC: Final = -2
 
 
@@ -211,24 +207,18 @@ class ClassicTerms:
         return self.protocols[0][1]
 
 
-@dataclass(eq=False)
-class ConsumerMember:
-    """One member of a consumer group."""
+@dataclass(eq=False, kw_only=True)
+class ConsumerMember(GroupMember):
+    """One member of a consumer group.
 
-    member_id: str
-    instance_id: str | None = None
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
-    rebalance_timeout: float = 300.0
+    In a rebalance it must revoke partitions in time, or, as a classic member, join and synchronise.
+    """
+
     names: frozenset[str] = frozenset()
     regex: str | None = None
     assignor: str | None = None
     holding: Holding = field(default_factory=Holding)
     classic: ClassicTerms | None = None
-    session: Timer | None = None
-    #: Revoking in time, or joining and synchronising in time for classic members.
-    rebalance: Timer | None = None
 
     @property
     def epoch(self) -> int:
@@ -236,13 +226,11 @@ class ConsumerMember:
         return self.holding.epoch
 
     @property
+    def previous_epoch(self) -> int:
+        """The epoch that it had before."""
+        return self.holding.previous_epoch
+
+    @property
     def assigned(self) -> Assignment:
         """What it may read."""
         return dict(self.holding.assigned)
-
-    def stop_timers(self) -> None:
-        """Watch it no more."""
-        for timer in (self.session, self.rebalance):
-            if timer is not None:
-                timer.cancel()
-        self.session = self.rebalance = None

@@ -8,41 +8,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from uuid import uuid4
 
-from kafka.broker.groups.classic_group import ClassicGroup
-from kafka.broker.groups.classic_member import CONSUMER, JoinAsk, JoinResult, State, SyncAsk, SyncResult
-from kafka.broker.groups.consumer_group import ConsumerGroup
-from kafka.broker.groups.consumer_member import JOIN, HeartbeatAsk, HeartbeatResult
-from kafka.broker.groups.epoch_group import EpochGroup
+from kafka.broker.groups.classic_group import ClassicGroup, ClassicGroupSnapshot
+from kafka.broker.groups.classic_member import JoinAsk, JoinResult, SyncAsk, SyncResult
+from kafka.broker.groups.consumer_group import ConsumerGroup, ConsumerGroupSnapshot
+from kafka.broker.groups.consumer_member import HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.epoch_group import JOIN
+from kafka.broker.groups.group import ClassicMembers, Commit, Group
 from kafka.broker.groups.interfaces import Answer, Clock, Timers, Topics
 from kafka.broker.groups.migration import ClassicFace, check_first_join, downgrade, upgrade
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
-from kafka.broker.groups.persistence import restore_group, save_group
+from kafka.broker.groups.persistence import from_json, to_json
 from kafka.broker.groups.settings import GroupSettings
-from kafka.broker.groups.share_group import ShareAsk, ShareGroup, ShareMember
+from kafka.broker.groups.share_group import ShareAsk, ShareGroup, ShareGroupSnapshot, ShareMember
 from kafka.broker.groups.share_offsets import ShareOffsets
-from kafka.broker.groups.streams_group import StreamsAsk, StreamsGroup, StreamsResult
+from kafka.broker.groups.streams_group import StreamsAsk, StreamsGroup, StreamsGroupSnapshot, StreamsResult
 from kafka.errors import (
     Code,
-    CoordinatorNotAvailableError,
     GroupIdNotFoundError,
     IllegalGenerationError,
     InvalidGroupIdError,
     NonEmptyGroupError,
-    RebalanceInProgressError,
     UnknownMemberIdError,
 )
 from kafka.structs import TopicPartition
 
-__all__ = ["Group", "GroupCoordinator"]
+__all__ = ["GroupCoordinator"]
 
 #: The version of OffsetCommit from which GROUP_ID_NOT_FOUND may be answered.
 _NO_SUCH_GROUP_FROM: Final = 9
 
-Group = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
-T = TypeVar("T")
+GroupT = TypeVar("GroupT", bound=Group)
+
+
+class _Kind(NamedTuple):
+    """How groups of a kind are made, and the state that is kept of them."""
+
+    make: Callable[[str], Group]
+    snapshot: type[Any]
+
 
 Tables = Callable[[str], MutableMapping[str, Any]]
 
@@ -77,11 +83,11 @@ class GroupCoordinator:
         self._timers = timers
         self._topics = topics
         self._new_id = new_id
-        self._makers: dict[str, Callable[[str], Group]] = {
-            "classic": self._new_classic,
-            "consumer": self._new_consumer,
-            "share": self._new_share,
-            "streams": self._new_streams,
+        self._kinds: dict[str, _Kind] = {
+            ClassicGroup.kind: _Kind(self._new_classic, ClassicGroupSnapshot),
+            ConsumerGroup.kind: _Kind(self._new_consumer, ConsumerGroupSnapshot),
+            ShareGroup.kind: _Kind(self._new_share, ShareGroupSnapshot),
+            StreamsGroup.kind: _Kind(self._new_streams, StreamsGroupSnapshot),
         }
         self._saved_groups = tables("groups")
         self._saved_share_offsets = tables("share_group_offsets")
@@ -104,8 +110,9 @@ class GroupCoordinator:
             offsets = self.offsets_of(group_id)
             offsets.commit_pending(int(producer_id), TopicPartition(topic, int(index)), CommittedOffset(*saved))
         for group_id, saved in self._saved_groups.items():
-            group = self.groups[group_id] = self._makers[saved["kind"]](group_id)
-            restore_group(group, saved)
+            kind = self._kinds[saved["kind"]]
+            group = self.groups[group_id] = kind.make(group_id)
+            group.load(from_json(kind.snapshot, saved["state"]))
 
     def close(self) -> None:
         """Stop all timers."""
@@ -133,6 +140,7 @@ class GroupCoordinator:
             self._timers,
             self._topics,
             on_change=self._consumer_changed,
+            classic=lambda group: ClassicFace(group, self._topics, self._new_id, self._consumer_changed),
         )
 
     def _new_share(self, group_id: str) -> ShareGroup:
@@ -144,12 +152,12 @@ class GroupCoordinator:
         settings = self.settings_of(group_id)
         return StreamsGroup(group_id, settings, self._clock, self._timers, self._topics, self._changed)
 
-    def _changed(self, group: ShareGroup | StreamsGroup) -> None:
+    def _changed(self, group: Group) -> None:
         if self.groups.get(group.group_id) is group:
             self._save(group)
 
     def _save(self, group: Group) -> None:
-        self._saved_groups[group.group_id] = save_group(group)
+        self._saved_groups[group.group_id] = {"kind": group.kind, "state": to_json(group.snapshot())}
 
     def _consumer_changed(self, group: ConsumerGroup) -> None:
         if self.groups.get(group.group_id) is not group:
@@ -192,66 +200,49 @@ class GroupCoordinator:
         self.offsets.pop(group_id, None)
         self._saved_groups.pop(group_id, None)
 
-    def _face(self, group: ConsumerGroup) -> ClassicFace:
-        return ClassicFace(group, self._topics, self._new_id)
-
     # The classic protocol
 
     def join(self, group_id: str, ask: JoinAsk) -> Answer[JoinResult]:
         """Serve JoinGroup."""
         if not group_id:
-            return _at_once(JoinResult(Code.INVALID_GROUP_ID, ask.member_id))
+            return Answer.of(JoinResult(Code.INVALID_GROUP_ID, ask.member_id))
         if not self.settings.min_session_timeout <= ask.session_timeout <= self.settings.max_session_timeout:
-            return _at_once(JoinResult(Code.INVALID_SESSION_TIMEOUT, ask.member_id))
+            return Answer.of(JoinResult(Code.INVALID_SESSION_TIMEOUT, ask.member_id))
         group = self.groups.get(group_id)
-        if isinstance(group, (ConsumerGroup, StreamsGroup)) and not group.members:
-            # An empty group of these protocols gives way.
-            group = None
-        if isinstance(group, EpochGroup):
-            return _at_once(JoinResult(Code.INCONSISTENT_GROUP_PROTOCOL, ask.member_id))
-        if isinstance(group, ConsumerGroup):
-            result = self._face(group).join(ask)
-            self._consumer_changed(group)
-            return _at_once(result)
-        if group is None:
+        if group is None or group.gives_way:
             if ask.member_id:
-                return _at_once(JoinResult(Code.UNKNOWN_MEMBER_ID, ask.member_id))
+                return Answer.of(JoinResult(Code.UNKNOWN_MEMBER_ID, ask.member_id))
             group = self.groups[group_id] = self._new_classic(group_id)
-        return group.join(ask)
+        if group.classic_members is None:
+            return Answer.of(JoinResult(Code.INCONSISTENT_GROUP_PROTOCOL, ask.member_id))
+        return group.classic_members.join(ask)
 
     def sync(self, group_id: str, ask: SyncAsk) -> Answer[SyncResult]:
         """Serve SyncGroup."""
         if not group_id:
-            return _at_once(SyncResult(Code.INVALID_GROUP_ID))
-        group = self.groups.get(group_id)
-        if group is None or isinstance(group, EpochGroup):
-            return _at_once(SyncResult(Code.UNKNOWN_MEMBER_ID))
-        return _at_once(self._face(group).sync(ask)) if isinstance(group, ConsumerGroup) else group.sync(ask)
+            return Answer.of(SyncResult(Code.INVALID_GROUP_ID))
+        members = self._classic_members(group_id)
+        return Answer.of(SyncResult(Code.UNKNOWN_MEMBER_ID)) if members is None else members.sync(ask)
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
         """Serve Heartbeat."""
-        group = self._of_member(group_id)
-        if isinstance(group, ConsumerGroup):
-            self._face(group).heartbeat(member_id, instance_id, generation)
-        else:
-            group.heartbeat(member_id, instance_id, generation)
+        if not group_id:
+            raise InvalidGroupIdError
+        members = self._classic_members(group_id)
+        if members is None:
+            raise UnknownMemberIdError
+        members.heartbeat(member_id, instance_id, generation)
 
-    def leave(self, group_id: str, members: Iterable[tuple[str, str | None]]) -> list[int]:
+    def leave(self, group_id: str, leaving: Iterable[tuple[str, str | None]]) -> list[int]:
         """Serve LeaveGroup: an error code for each member."""
         if not group_id:
             raise InvalidGroupIdError
-        group = self.groups.get(group_id)
-        if group is None or isinstance(group, EpochGroup):
-            return [Code.UNKNOWN_MEMBER_ID for _ in members]
-        return self._face(group).leave(members) if isinstance(group, ConsumerGroup) else group.leave(members)
+        members = self._classic_members(group_id)
+        return [Code.UNKNOWN_MEMBER_ID for _ in leaving] if members is None else members.leave(leaving)
 
-    def _of_member(self, group_id: str) -> ClassicGroup | ConsumerGroup:
-        if not group_id:
-            raise InvalidGroupIdError
+    def _classic_members(self, group_id: str) -> ClassicMembers | None:
         group = self.groups.get(group_id)
-        if group is None or isinstance(group, EpochGroup):
-            raise UnknownMemberIdError
-        return group
+        return None if group is None else group.classic_members
 
     # The consumer protocol
 
@@ -267,16 +258,15 @@ class GroupCoordinator:
         group = self.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group
-        if isinstance(group, EpochGroup):
-            raise GroupIdNotFoundError(f"Group {group_id} is not a consumer group.")
-        if ask.epoch != JOIN or (group is not None and group.protocol_type is None and group.roster.members):
+        classic = group if isinstance(group, ClassicGroup) else None
+        if ask.epoch != JOIN or group is not classic:
             raise GroupIdNotFoundError(
                 f"Group {group_id} is not a consumer group." if group else f"Consumer group {group_id} not found."
             )
-        check_first_join(group, ask, self.settings.consumer_max_size)
+        check_first_join(classic, ask, self.settings.consumer_max_size)
         consumer = self._new_consumer(group_id)
-        if group is not None and len(group.roster):
-            upgrade(group, consumer, self._topics)
+        if classic is not None and len(classic.roster):
+            upgrade(classic, consumer, self._topics)
         self.groups[group_id] = consumer
         return consumer
 
@@ -284,16 +274,15 @@ class GroupCoordinator:
 
     def share_heartbeat(self, group_id: str, ask: ShareAsk) -> tuple[ShareMember, bool]:
         """Serve ShareGroupHeartbeat: the member, and whether the response has its assignment."""
-        group = self.groups.get(group_id)
-        if group is None:
+        if group_id not in self.groups:
             if ask.epoch != JOIN:
                 raise GroupIdNotFoundError(f"Share group {group_id} not found.")
-            group = self.groups[group_id] = self._new_share(group_id)
-        return _expect_share(group_id, group).heartbeat(ask)
+            self.groups[group_id] = self._new_share(group_id)
+        return self.find(ShareGroup, group_id).heartbeat(ask)
 
     def share_leave(self, group_id: str, member_id: str) -> None:
         """Serve the ShareGroupHeartbeat of a member that leaves."""
-        self.share(group_id).leave(member_id)
+        self.find(ShareGroup, group_id).leave(member_id)
 
     def streams_heartbeat(self, group_id: str, ask: StreamsAsk) -> StreamsResult:
         """Serve StreamsGroupHeartbeat."""
@@ -301,15 +290,13 @@ class GroupCoordinator:
         joins = ask.epoch == JOIN
         if group is None and not joins:
             raise GroupIdNotFoundError(f"Streams group {group_id} not found.")
-        if group is None or (joins and isinstance(group, ClassicGroup) and _is_empty(group)):
-            group = self.groups[group_id] = self._new_streams(group_id)
-        if not isinstance(group, StreamsGroup):
-            raise GroupIdNotFoundError(f"Group {group_id} is not a streams group.")
-        return group.heartbeat(ask)
+        if group is None or (joins and group.kind == ClassicGroup.kind and group.is_empty):
+            self.groups[group_id] = self._new_streams(group_id)
+        return self.find(StreamsGroup, group_id).heartbeat(ask)
 
     def streams_leave(self, group_id: str, member_id: str) -> None:
         """Serve the StreamsGroupHeartbeat of a member that leaves."""
-        self.streams(group_id).leave(member_id)
+        self.find(StreamsGroup, group_id).leave(member_id)
 
     def share_offsets(self, group_id: str) -> ShareOffsets:
         """Return the offsets of a share group; Kafka lets members read that have not joined, and so make a group."""
@@ -322,11 +309,10 @@ class GroupCoordinator:
         """Return a share group whose offsets may be changed, with ``creates`` a new one if there is none."""
         if not group_id:
             raise InvalidGroupIdError("The group id is invalid.")
-        group = self.groups.get(group_id)
-        if group is None and creates:
+        if group_id not in self.groups and creates:
             group = self.groups[group_id] = self._new_share(group_id)
             group.make_empty()
-        found = self.share(group_id)
+        found = self.find(ShareGroup, group_id)
         found.check_empty()
         return found
 
@@ -380,25 +366,13 @@ class GroupCoordinator:
             # A group that only keeps offsets: no member has ever joined it.
             self.groups[group_id] = group = self._new_classic(group_id)
             self._save(group)
-        if isinstance(group, ShareGroup):
-            raise GroupIdNotFoundError
-        if isinstance(group, StreamsGroup):
-            group.check_commit(member_id, epoch)
-            return
-        if isinstance(group, ConsumerGroup):
-            group.check_commit(member_id, instance_id, epoch, partitions, transactional=transactional, version=version)
-            return
-        _check_classic_commit(group, member_id, instance_id, epoch, transactional=transactional)
-        if member_id:
-            group.committed(member_id)
+        group.check_commit(Commit(member_id, instance_id, epoch, list(partitions), transactional, version))
 
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> None:
         """Raise if a member may not read committed offsets now (v9)."""
         group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
+        if group is not None:
             group.check_fetch(member_id, epoch)
-        if isinstance(group, StreamsGroup) and (member_id is not None or epoch >= 0):
-            group.check_commit(member_id or "", epoch)
 
     def end_transaction(self, producer_id: int, group_ids: Iterable[str], *, committed: bool) -> None:
         """A producer's transaction has ended: its offsets count, or are forgotten."""
@@ -411,10 +385,9 @@ class GroupCoordinator:
         if not group_id:
             raise InvalidGroupIdError
         group = self.groups.get(group_id)
-        if group is None or isinstance(group, ShareGroup):
+        if group is None:
             raise GroupIdNotFoundError
-        if isinstance(group, ClassicGroup) and group.protocol_type not in (CONSUMER, None) and len(group.roster):
-            raise NonEmptyGroupError
+        group.check_deletion_of_offsets()
         return lambda topic: not group.expects(topic)
 
     # Expiry
@@ -427,29 +400,20 @@ class GroupCoordinator:
         """Forget the offsets whose time is up, and empty groups that have none left."""
         now = self._clock.now_ms()
         for group_id, group in list(self.groups.items()):
-            if isinstance(group, ShareGroup):
-                continue  # it stays until it is deleted
+            if group.stays:
+                continue
             offsets = self.offsets.get(group_id)
             if offsets:
                 offsets.expire(partial(self._is_expired, group, now))
-            if not offsets and _is_empty(group) and not (isinstance(group, ClassicGroup) and group.has_pending):
+            if not offsets and group.is_empty and not group.has_pending:
                 self._drop(group_id)
 
-    def _is_expired(
-        self,
-        group: ClassicGroup | ConsumerGroup | StreamsGroup,
-        now: int,
-        partition: TopicPartition,
-        offset: CommittedOffset,
-    ) -> bool:
-        if not _is_empty(group) and group.expects(partition.topic):
+    def _is_expired(self, group: Group, now: int, partition: TopicPartition, offset: CommittedOffset) -> bool:
+        if not group.is_empty and group.expects(partition.topic):
             return False
         if offset.expire_ms != NO_EXPIRY:
             return now >= offset.expire_ms
-        since = offset.commit_ms
-        if isinstance(group, ClassicGroup) and group.protocol_type is not None and _is_empty(group):
-            since = max(since, group.state_since_ms)
-        return now - since >= self.settings.offsets_retention * 1000
+        return now - group.unused_since_ms(offset.commit_ms) >= self.settings.offsets_retention * 1000
 
     def forget_topic(self, topic: str) -> None:
         """A topic was deleted: so are its offsets."""
@@ -462,45 +426,15 @@ class GroupCoordinator:
     def listed(self) -> Iterator[tuple[str, str, str, str]]:
         """Return id, protocol type, state and type of each group."""
         for group_id, group in self.groups.items():
-            if isinstance(group, ConsumerGroup):
-                yield group_id, CONSUMER, group.state, "consumer"
-            elif isinstance(group, EpochGroup):
-                yield group_id, group.protocol_type, group.state, group.protocol_type
-            else:
-                yield group_id, group.protocol_type or "", group.state.value, "classic"
+            yield group_id, group.protocol_type or "", group.state_name, group.kind
 
-    def classic(self, group_id: str) -> ClassicGroup:
-        """Return a classic group, or raise GroupIdNotFoundError."""
+    def find(self, kind: type[GroupT], group_id: str) -> GroupT:
+        """Return a group of that kind, or raise GroupIdNotFoundError."""
         group = self.groups.get(group_id)
         if group is None:
             raise GroupIdNotFoundError(f"Group {group_id} not found.")
-        if not isinstance(group, ClassicGroup):
-            raise GroupIdNotFoundError(f"Group {group_id} is not a classic group.")
-        return group
-
-    def consumer(self, group_id: str) -> ConsumerGroup:
-        """Return a consumer group, or raise GroupIdNotFoundError."""
-        group = self.groups.get(group_id)
-        if group is None:
-            raise GroupIdNotFoundError(f"Group {group_id} not found.")
-        if not isinstance(group, ConsumerGroup):
-            raise GroupIdNotFoundError(f"Group {group_id} is not a consumer group.")
-        return group
-
-    def share(self, group_id: str) -> ShareGroup:
-        """Return a share group, or raise GroupIdNotFoundError."""
-        group = self.groups.get(group_id)
-        if group is None:
-            raise GroupIdNotFoundError(f"Group {group_id} not found.")
-        return _expect_share(group_id, group)
-
-    def streams(self, group_id: str) -> StreamsGroup:
-        """Return a streams group, or raise GroupIdNotFoundError."""
-        group = self.groups.get(group_id)
-        if group is None:
-            raise GroupIdNotFoundError(f"Group {group_id} not found.")
-        if not isinstance(group, StreamsGroup):
-            raise GroupIdNotFoundError(f"Group {group_id} is not a streams group.")
+        if not isinstance(group, kind):
+            raise GroupIdNotFoundError(f"Group {group_id} is not a {kind.kind} group.")
         return group
 
     def delete(self, group_id: str) -> None:
@@ -508,15 +442,12 @@ class GroupCoordinator:
         group = self.groups.get(group_id)
         if group is None:
             raise GroupIdNotFoundError
-        if not _is_empty(group):
+        if not group.is_empty:
             raise NonEmptyGroupError
         for partition in list(self.offsets_of(group_id).committed):
             self.offsets_of(group_id).delete(partition)
-        if isinstance(group, ClassicGroup):
-            group.delete()
-        if isinstance(group, ShareGroup):
-            group.offsets.clear()
-            self._share_offsets.pop(group_id, None)
+        group.delete()
+        self._share_offsets.pop(group_id, None)
         self._drop(group_id)
 
     def expel(self, group_id: str, member_id: str) -> None:
@@ -532,37 +463,3 @@ class GroupCoordinator:
         if group is not None:
             group.resign()
             group.resume()
-
-
-def _at_once(value: T) -> Answer[T]:
-    answer: Answer[T] = Answer()
-    answer.set(value)
-    return answer
-
-
-def _is_empty(group: Group) -> bool:
-    return group.state is State.EMPTY if isinstance(group, ClassicGroup) else not group.members
-
-
-def _expect_share(group_id: str, group: Group) -> ShareGroup:
-    if not isinstance(group, ShareGroup):
-        raise GroupIdNotFoundError(f"Group {group_id} is not a share group.")
-    return group
-
-
-def _check_classic_commit(
-    group: ClassicGroup, member_id: str, instance_id: str | None, generation: int, *, transactional: bool
-) -> None:
-    if group.state is State.DEAD:
-        raise CoordinatorNotAvailableError
-    if generation < 0 and group.state is State.EMPTY:
-        return
-    if generation >= 0 or member_id or instance_id is not None:
-        group.roster.expect(member_id, instance_id)
-        if generation != group.generation:
-            raise IllegalGenerationError
-    elif not transactional:
-        # Only a client outside the group may leave the member id out, and only while the group has no members.
-        raise UnknownMemberIdError
-    if not transactional and group.state is State.COMPLETING:
-        raise RebalanceInProgressError

@@ -1,17 +1,19 @@
-"""What share groups and streams groups have in common: members with epochs, sessions, and an empty group that stays.
+"""What consumer, share and streams groups have in common: members with epochs, sessions, and an empty group that stays.
 
-A member joins with epoch 0, has the epoch of the assignment that it last received, and leaves with epoch -1. Lives on
-the broker's loop and takes no lock.
+A member joins with epoch 0, has the epoch of the assignment that it last received, and leaves with epoch -1. The *group
+epoch* counts changes of what is wanted, the *assignment epoch* says for which of them the assignment was computed.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
-from kafka.broker.groups.interfaces import Clock, Timer, Timers, Topics
-from kafka.errors import FencedMemberEpochError, GroupMaxSizeReachedError, UnknownMemberIdError
+from kafka.broker.groups.group import Group, GroupMember
+from kafka.broker.groups.interfaces import Clock, Timers, Topics
+from kafka.errors import FencedMemberEpochError, GroupMaxSizeReachedError, StaleMemberEpochError, UnknownMemberIdError
 
 if TYPE_CHECKING:
     from kafka.broker.groups.settings import GroupSettings
@@ -24,22 +26,11 @@ LEAVE: Final = -1
 
 
 @dataclass(eq=False)
-class EpochMember:
-    """One member."""
+class EpochMember(GroupMember):
+    """A member that knows its epoch, and the one before."""
 
-    member_id: str
-    client_id: str = ""
-    client_host: str = ""
-    rack_id: str | None = None
     epoch: int = 0
     previous_epoch: int = 0
-    session: Timer | None = None
-
-    def stop_timers(self) -> None:
-        """Stop watching it."""
-        if self.session is not None:
-            self.session.cancel()
-            self.session = None
 
     def at_epoch(self, epoch: int) -> None:
         """Take it to an epoch."""
@@ -47,14 +38,23 @@ class EpochMember:
             self.previous_epoch, self.epoch = self.epoch, epoch
 
 
-M = TypeVar("M", bound=EpochMember)
+class _HasEpochs(Protocol):
+    """A member of such a group, however it keeps its epochs."""
+
+    member_id: str
+
+    @property
+    def epoch(self) -> int: ...
+
+    @property
+    def previous_epoch(self) -> int: ...
 
 
-class EpochGroup(Generic[M]):
+M = TypeVar("M", bound=GroupMember)
+
+
+class EpochGroup(Group, Generic[M]):
     """One group; subclasses know what its members subscribe to and are assigned."""
-
-    #: Kafka's name of the type of the group, which is its protocol type as well.
-    protocol_type: ClassVar[str]
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class EpochGroup(Generic[M]):
         self.settings = settings
         self.epoch = 1
         self.assignment_epoch = 0
-        self.members: dict[str, M] = {}
+        self._members: dict[str, M] = {}
         self._clock = clock
         self._timers = timers
         self._topics = topics
@@ -77,26 +77,36 @@ class EpochGroup(Generic[M]):
         self._assigned_ms: int | None = None
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.group_id!r} {self.state} epoch {self.epoch}>"
+        return f"<{type(self).__name__} {self.group_id!r} {self.state_name} epoch {self.epoch}>"
 
     @property
+    def state_name(self) -> str:
+        """Kafka's name of the group's state."""
+        return self.state
+
+    @property
+    def protocol_type(self) -> str:
+        """The group's type is its protocol's name as well."""
+        return self.kind
+
+    @property
+    def members(self) -> dict[str, M]:
+        """The members by their ids."""
+        return self._members
+
+    @property
+    @abstractmethod
     def state(self) -> str:
         """Kafka's name of the group's state."""
-        raise NotImplementedError
 
     @property
-    def session_timeout(self) -> float:
-        """After how many seconds without a heartbeat a member is removed."""
-        raise NotImplementedError
-
-    @property
+    @abstractmethod
     def max_size(self) -> int:
         """The most members."""
-        raise NotImplementedError
 
-    def expects(self, topic: str) -> bool:
-        """Whether a member reads the topic."""
-        raise NotImplementedError
+    @abstractmethod
+    def session_timeout_of(self, member: M) -> float:
+        """Return after how many seconds without a heartbeat a member is removed."""
 
     # Members
 
@@ -111,7 +121,7 @@ class EpochGroup(Generic[M]):
         """Add a member."""
         if len(self.members) >= self.max_size:
             raise GroupMaxSizeReachedError(
-                f"The {self.protocol_type} group has reached its maximum capacity of {self.max_size} members."
+                f"The {self.kind} group has reached its maximum capacity of {self.max_size} members."
             )
         self.members[member.member_id] = member
         return member
@@ -122,10 +132,6 @@ class EpochGroup(Generic[M]):
         self.epoch += 1
         self._on_change(self)
 
-    def leave(self, member_id: str) -> None:
-        """Serve a member that leaves."""
-        self.remove(self.expect(member_id).member_id)
-
     def expel(self, member_id: str) -> None:
         """Remove a member as if its session had ended."""
         if member_id in self.members:
@@ -133,9 +139,13 @@ class EpochGroup(Generic[M]):
 
     def watch(self, member: M) -> None:
         """Restart the member's session."""
-        if member.session is not None:
-            member.session.cancel()
-        member.session = self._timers.call_later(self.session_timeout, self.expel, member.member_id)
+        member.stop_session()
+        member.session = self._timers.call_later(self.session_timeout_of(member), self.expel, member.member_id)
+
+    def expel_after(self, member: M, seconds: float) -> None:
+        """Remove the member unless its rebalance timer is stopped before."""
+        member.stop_rebalance()
+        member.rebalance = self._timers.call_later(seconds, self.expel, member.member_id)
 
     def resign(self) -> None:
         """Stop all timers: another node coordinates this group from now on."""
@@ -149,16 +159,23 @@ class EpochGroup(Generic[M]):
 
     # Epochs
 
-    def check_epoch(self, member: M, epoch: int, *, is_previous_enough: bool, note: str = "") -> None:
+    def check_epoch(self, member: _HasEpochs, epoch: int, *, is_previous_enough: bool, note: str = "") -> None:
         """Raise unless the member is at that epoch, or has missed the response that took it to the next."""
         if epoch == member.epoch or (epoch == member.previous_epoch and is_previous_enough):
             return
         relation, note = ("greater", "") if epoch > member.epoch else ("smaller", note)
         raise FencedMemberEpochError(
-            f"The {self.protocol_type} group member has a {relation} member epoch ({epoch}) than the one known by the"
+            f"The {self.kind} group member has a {relation} member epoch ({epoch}) than the one known by the"
             f" group coordinator ({member.epoch}){note}. The member must abandon all its"
             " partitions and rejoin."
         )
+
+    def check_present_epoch(self, member: _HasEpochs, epoch: int) -> None:
+        """Raise unless the member is at that epoch."""
+        if epoch != member.epoch:
+            raise StaleMemberEpochError(
+                f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}."
+            )
 
     def is_assignment_due(self, interval: float) -> bool:
         """Whether the group has changed since its last assignment, which is as long ago as it must be."""

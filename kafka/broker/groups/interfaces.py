@@ -79,6 +79,13 @@ class Answer(Generic[T]):
         self._value: T | None = None
         self._callbacks: list[Callable[[T], object]] = []
 
+    @classmethod
+    def of(cls, value: T) -> Answer[T]:
+        """Return an answer that is there at once."""
+        answer = cls()
+        answer.set(value)
+        return answer
+
     @property
     def value(self) -> T:
         """The value; asking before it is there is an error of the caller."""

@@ -25,7 +25,7 @@ from kafka.broker.groups.classic_member import (
 )
 from kafka.broker.groups.consumer_group import ConsumerGroup
 from kafka.broker.groups.consumer_member import ClassicTerms, ConsumerMember, Holding, MemberState
-from kafka.broker.groups.interfaces import Topics
+from kafka.broker.groups.interfaces import Answer, Topics
 from kafka.broker.groups.pattern import compile_re2
 from kafka.errors import (
     BrokerResponseError,
@@ -65,19 +65,28 @@ _NEWEST: Final = 3
 class ClassicFace:
     """What classic members see of a consumer group."""
 
-    def __init__(self, group: ConsumerGroup, topics: Topics, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        group: ConsumerGroup,
+        topics: Topics,
+        new_id: Callable[[], str],
+        on_join: Callable[[ConsumerGroup], object],
+    ) -> None:
         self._group = group
         self._topics = topics
         self._new_id = new_id
+        self._on_join = on_join
 
     # Joining
 
-    def join(self, ask: JoinAsk) -> JoinResult:
+    def join(self, ask: JoinAsk) -> Answer[JoinResult]:
         """Join, or take the next step; answered at once."""
         try:
-            return self._join(ask)
+            result = self._join(ask)
         except BrokerResponseError as error:
-            return JoinResult(error.code, ask.member_id)
+            result = JoinResult(error.code, ask.member_id)
+        self._on_join(self._group)
+        return Answer.of(result)
 
     def _join(self, ask: JoinAsk) -> JoinResult:
         group = self._group
@@ -94,7 +103,7 @@ class ClassicFace:
         member.classic = ClassicTerms(ask.session_timeout, ask.protocols)
         changed = group.subscription_changed(member, names_before, regex_before)
         group.advance(member, owned, changed=changed)
-        group.watch(member, ask.session_timeout)
+        group.watch(member)
         group.expel_after(member, ask.rebalance_timeout)
         return JoinResult(0, member.member_id, member.epoch, CONSUMER, member.classic.protocol_name)
 
@@ -144,25 +153,26 @@ class ClassicFace:
 
     # Synchronising, staying, leaving
 
-    def sync(self, ask: SyncAsk) -> SyncResult:
-        """Tell a member what it has."""
+    def sync(self, ask: SyncAsk) -> Answer[SyncResult]:
+        """Tell a member what it has; answered at once."""
         try:
-            member = self._expect(ask.member_id, ask.instance_id)
-            classic = self._at_generation(member, ask.generation)
-            if (ask.protocol_type or CONSUMER) != CONSUMER or (
-                ask.protocol_name is not None and ask.protocol_name != classic.protocol_name
-            ):
-                raise InconsistentGroupProtocolError
-            behind = self._group.epoch > member.epoch
-            if behind and member.holding.state is not MemberState.UNREVOKED_PARTITIONS:
-                self._expect_join(member)
-                raise RebalanceInProgressError
+            return Answer.of(self._sync(ask))
         except BrokerResponseError as error:
-            return SyncResult(error.code)
-        if member.rebalance is not None:
-            member.rebalance.cancel()
-            member.rebalance = None
-        self._group.watch(member, classic.session_timeout)
+            return Answer.of(SyncResult(error.code))
+
+    def _sync(self, ask: SyncAsk) -> SyncResult:
+        member = self._expect(ask.member_id, ask.instance_id)
+        classic = self._at_generation(member, ask.generation)
+        if (ask.protocol_type or CONSUMER) != CONSUMER or (
+            ask.protocol_name is not None and ask.protocol_name != classic.protocol_name
+        ):
+            raise InconsistentGroupProtocolError
+        behind = self._group.epoch > member.epoch
+        if behind and member.holding.state is not MemberState.UNREVOKED_PARTITIONS:
+            self._expect_join(member)
+            raise RebalanceInProgressError
+        member.stop_rebalance()
+        self._group.watch(member)
         version = int.from_bytes(classic.metadata[:2], "big")
         assignment = write_assignment(member.assigned, self._topics, version)
         return SyncResult(0, assignment, CONSUMER, classic.protocol_name)
@@ -170,8 +180,8 @@ class ClassicFace:
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int) -> None:
         """Record that a member is alive; raise the error for its reply."""
         member = self._expect(member_id, instance_id)
-        classic = self._at_generation(member, generation)
-        self._group.watch(member, classic.session_timeout)
+        self._at_generation(member, generation)
+        self._group.watch(member)
         state = member.holding.state
         if (
             member.epoch < self._group.epoch
@@ -289,17 +299,17 @@ def upgrade(group: ClassicGroup, into: ConsumerGroup, topics: Topics) -> None:
             ConsumerMember(
                 old.member_id,
                 old.instance_id,
-                subscription.rack_id,
                 old.client_id,
                 old.client_host,
+                subscription.rack_id,
                 old.rebalance_timeout,
-                frozenset(subscription.topics),
+                names=frozenset(subscription.topics),
                 classic=ClassicTerms(old.session_timeout, old.protocols),
             )
         )
         assigned = read_assignment(old.assignment, topics) if knows_assignments else {}
         into.adopt(member, Holding(group.generation, group.generation, assigned=assigned))
-        into.watch(member, old.session_timeout)
+        into.watch(member)
     into.note_topics()
 
 
@@ -314,13 +324,13 @@ def downgrade(group: ConsumerGroup, into: ClassicGroup, topics: Topics) -> None:
                 old.instance_id,
                 old.client_id,
                 old.client_host,
-                old.classic.session_timeout,
-                old.rebalance_timeout,
-                old.classic.protocols,
-                write_assignment(old.assigned, topics, int.from_bytes(old.classic.metadata[:2], "big")),
+                rebalance_timeout=old.rebalance_timeout,
+                session_timeout=old.classic.session_timeout,
+                protocols=old.classic.protocols,
+                assignment=write_assignment(old.assigned, topics, int.from_bytes(old.classic.metadata[:2], "big")),
             )
         )
     group.resign()
     into.generation = group.epoch
-    into.restore(members, CONSUMER, None, None)
+    into.become_stable(members, CONSUMER, None, None)
     into.force_rebalance()

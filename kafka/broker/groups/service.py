@@ -10,8 +10,8 @@ from uuid import UUID
 from kafka.broker.cluster.coordinators import GROUP
 from kafka.broker.configs.definitions import BROKER_OPTIONS
 from kafka.broker.configs.resource_kinds import GROUP_TABLE
-from kafka.broker.groups.classic_group import ClassicGroup
 from kafka.broker.groups.coordinator import GroupCoordinator
+from kafka.broker.groups.group import Group
 from kafka.broker.groups.interfaces import Answer
 from kafka.broker.groups.settings import PROPERTIES, GroupSettings
 from kafka.broker.security.acls import Operation, Resource
@@ -42,7 +42,7 @@ __all__ = [
 SHARE_SESSIONS: Final = "share sessions"
 
 T = TypeVar("T")
-G = TypeVar("G")
+GroupT = TypeVar("GroupT", bound=Group)
 R = TypeVar("R")
 #: The description of a group, in the response of its kind.
 DescribedT = TypeVar(
@@ -153,8 +153,16 @@ class GroupService:
         group = self.coordinator.groups.get(group_id)
         if group is None:
             raise GroupIdNotFoundError(f"the group {group_id!r} does not exist")
-        members = group.roster if isinstance(group, ClassicGroup) else group.members.values()
-        return {member.member_id: member.client_id for member in members}
+        return {member_id: member.client_id for member_id, member in group.members.items()}
+
+    async def when_stable(self, group_id: str, members: int | None) -> dict[str, str]:
+        """Wait until a group is stable, with that many members or any; return the client id of each member."""
+        while True:
+            group = self.coordinator.groups.get(group_id)
+            if group is not None and group.state_name == "Stable" and members in (None, len(group.members)):
+                return self.client_ids(group_id)
+            # Real time: a group changes with requests, and the clock of the broker may stand still.
+            await asyncio.sleep(0.005)
 
     def committed_offset(self, group_id: str, partition: TopicPartition) -> int | None:
         """Return the offset that a group has committed; None if it has not."""
@@ -199,9 +207,9 @@ def refusal(call: Call, group_id: str, operation: Operation = Operation.READ) ->
 def describe_group(
     call: Call,
     group_id: str,
-    find: Callable[[str], G],
-    topics_of: Callable[[G], Iterable[str]],
-    describe: Callable[[G], DescribedT],
+    kind: type[GroupT],
+    topics_of: Callable[[GroupT], Iterable[str]],
+    describe: Callable[[GroupT], DescribedT],
     *,
     hidden: str,
     with_operations: bool,
@@ -217,7 +225,7 @@ def describe_group(
     if refused:
         return make(group_id=group_id, error_code=refused)
     try:
-        group = find(group_id)
+        group = coordinator(call).find(kind, group_id)
     except BrokerResponseError as error:
         return make(group_id=group_id, error_code=error.code, error_message=message_of(error))
     if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in topics_of(group)):

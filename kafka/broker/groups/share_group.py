@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kafka.broker.groups.assignors import Assignment
 from kafka.broker.groups.epoch_group import JOIN, EpochGroup, EpochMember
 from kafka.broker.groups.share_offsets import ShareOffsets
-from kafka.errors import NonEmptyGroupError
+from kafka.errors import GroupIdNotFoundError, NonEmptyGroupError
 
-__all__ = ["ShareAsk", "ShareGroup", "ShareMember", "assign"]
+if TYPE_CHECKING:
+    from kafka.broker.groups.group import Commit
+
+__all__ = ["ShareAsk", "ShareGroup", "ShareGroupSnapshot", "ShareMember", "assign"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class ShareAsk:
     client_host: str = ""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class ShareMember(EpochMember):
     """One member of a share group."""
 
@@ -39,10 +42,20 @@ class ShareMember(EpochMember):
     assigned: Assignment = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class ShareGroupSnapshot:
+    """The state of a share group that outlives the broker, besides its offsets."""
+
+    epoch: int
+    assignment_epoch: int
+    members: list[ShareMember]
+
+
 class ShareGroup(EpochGroup[ShareMember]):
     """One share group."""
 
-    protocol_type = "share"
+    kind = "share"
+    stays = True
     assignor = "simple"
 
     def __init__(self, *args: Any, offsets: ShareOffsets, **options: Any) -> None:
@@ -57,9 +70,8 @@ class ShareGroup(EpochGroup[ShareMember]):
         """Kafka's name of the group's state."""
         return "Stable" if self.members else "Empty"
 
-    @property
-    def session_timeout(self) -> float:
-        """After how many seconds without a heartbeat a member is removed."""
+    def session_timeout_of(self, _member: ShareMember) -> float:
+        """Return after how many seconds without a heartbeat a member is removed."""
         return self.settings.share_session_timeout
 
     @property
@@ -130,10 +142,9 @@ class ShareGroup(EpochGroup[ShareMember]):
         self._targets = assign(readers, self._subscribed_topics())
         self.assignment_epoch = self.epoch
 
-    def note_topics(self) -> None:
-        """Record the present topics as the ones of the last assignment."""
-        self._subscribed = self._subscribed_topics()
-        self._targets = {member.member_id: member.assigned for member in self.members.values()}
+    def leave(self, member_id: str) -> None:
+        """Serve a member that leaves."""
+        self.remove(self.expect(member_id).member_id)
 
     def remove(self, member_id: str) -> None:
         """Remove a member; the others are assigned its share at their next heartbeats."""
@@ -151,6 +162,34 @@ class ShareGroup(EpochGroup[ShareMember]):
         """Raise unless administrators may change its offsets now."""
         if self.members:
             raise NonEmptyGroupError("The group is not empty.")
+
+    def check_commit(self, _commit: Commit) -> None:
+        """Raise GroupIdNotFoundError: members acknowledge records and do not commit."""
+        raise GroupIdNotFoundError
+
+    def check_deletion_of_offsets(self) -> None:
+        """Raise GroupIdNotFoundError: there are none."""
+        raise GroupIdNotFoundError
+
+    def delete(self) -> None:
+        """End, with all start offsets."""
+        super().delete()
+        self.offsets.clear()
+
+    # On disk
+
+    def snapshot(self) -> ShareGroupSnapshot:
+        """Return the state of the group that outlives the broker."""
+        return ShareGroupSnapshot(self.epoch, self.assignment_epoch, list(self.members.values()))
+
+    def load(self, snapshot: ShareGroupSnapshot) -> None:
+        """Take a fresh group to the state of a snapshot."""
+        self.epoch, self.assignment_epoch = snapshot.epoch, snapshot.assignment_epoch
+        for member in snapshot.members:
+            self.add(member)
+        self._subscribed = self._subscribed_topics()
+        self._targets = {member.member_id: member.assigned for member in self.members.values()}
+        self.resume()
 
 
 def assign(readers: Mapping[str, Iterable[UUID]], partitions: Mapping[UUID, int]) -> dict[str, Assignment]:

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.broker.groups.epoch_group import JOIN, EpochGroup, EpochMember
-from kafka.broker.groups.interfaces import Timer
 from kafka.broker.groups.streams_topology import PartitionCount, Task, Topology
-from kafka.errors import InvalidRequestError, StaleMemberEpochError
+from kafka.errors import InvalidRequestError
 
-__all__ = ["Status", "StreamsAsk", "StreamsGroup", "StreamsMember", "StreamsResult", "assign_tasks"]
+if TYPE_CHECKING:
+    from kafka.broker.groups.group import Commit
+
+__all__ = [
+    "Status",
+    "StreamsAsk",
+    "StreamsGroup",
+    "StreamsGroupSnapshot",
+    "StreamsMember",
+    "StreamsResult",
+    "assign_tasks",
+]
 
 
 MISSING_SOURCE_TOPICS: Final = 1
@@ -52,11 +62,10 @@ class StreamsAsk:
     client_host: str = ""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class StreamsMember(EpochMember):
     """One member of a streams group."""
 
-    rebalance_timeout: float = 300.0
     topology_epoch: int = 0
     process_id: str = ""
     endpoint: tuple[str, int] | None = None
@@ -65,19 +74,11 @@ class StreamsMember(EpochMember):
     standby: Tasks = _NO_TASKS
     #: Active tasks that it must give up before it reaches the next epoch.
     revoking: Tasks = _NO_TASKS
-    rebalance: Timer | None = None
 
     @property
     def owned(self) -> Tasks:
         """The active tasks that no other member may have yet."""
         return self.active | self.revoking
-
-    def stop_timers(self) -> None:
-        """Stop watching it."""
-        super().stop_timers()
-        if self.rebalance is not None:
-            self.rebalance.cancel()
-            self.rebalance = None
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,21 @@ class Target:
     standby: Tasks = _NO_TASKS
 
 
+@dataclass(frozen=True)
+class StreamsGroupSnapshot:
+    """The state of a streams group that outlives the broker."""
+
+    epoch: int
+    assignment_epoch: int
+    topology: Topology | None
+    members: list[StreamsMember]
+    targets: dict[str, Target]
+
+
 class StreamsGroup(EpochGroup[StreamsMember]):
     """One streams group."""
 
-    protocol_type = "streams"
+    kind = "streams"
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -131,8 +143,12 @@ class StreamsGroup(EpochGroup[StreamsMember]):
         return member.epoch == self.assignment_epoch and (member.active, member.revoking) == (target.active, _NO_TASKS)
 
     @property
-    def session_timeout(self) -> float:
-        """After how many seconds without a heartbeat a member is removed."""
+    def gives_way(self) -> bool:
+        """Whether a classic group takes its place when a classic member joins."""
+        return self.is_empty
+
+    def session_timeout_of(self, _member: StreamsMember) -> float:
+        """Return after how many seconds without a heartbeat a member is removed."""
         return self.settings.streams_session_timeout
 
     @property
@@ -144,15 +160,15 @@ class StreamsGroup(EpochGroup[StreamsMember]):
         """Whether the members read the topic."""
         return bool(self.members) and self.topology is not None and topic in self.topology.source_topics()
 
-    def check_commit(self, member_id: str, epoch: int) -> None:
+    def check_commit(self, commit: Commit) -> None:
         """Raise if a member may not commit now."""
-        if epoch < 0 and not self.members:
-            return
-        member = self.expect(member_id)
-        if epoch != member.epoch:
-            raise StaleMemberEpochError(
-                f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}."
-            )
+        if commit.epoch >= 0 or self.members:
+            self.check_present_epoch(self.expect(commit.member_id), commit.epoch)
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Raise if a member may not read committed offsets now (OffsetFetch v9)."""
+        if epoch >= 0 or (member_id is not None and self.members):
+            self.check_present_epoch(self.expect(member_id or ""), epoch)
 
     # Heartbeats
 
@@ -231,6 +247,10 @@ class StreamsGroup(EpochGroup[StreamsMember]):
     def _with_endpoints(self) -> list[StreamsMember] | None:
         return [member for member in self.members.values() if member.endpoint is not None] or None
 
+    def leave(self, member_id: str) -> None:
+        """Serve a member that leaves."""
+        self.remove(self.expect(member_id).member_id)
+
     def remove(self, member_id: str) -> None:
         """Remove a member; its tasks are free for the others."""
         self.targets.pop(member_id, None)
@@ -287,19 +307,29 @@ class StreamsGroup(EpochGroup[StreamsMember]):
         if revoked and (owned is None or owned & revoked):
             member.active -= revoked
             member.revoking = revoked
-            self._expect_revocation(member)
+            self.expel_after(member, member.rebalance_timeout)
             return
         held = {task for other in self.members.values() if other is not member for task in other.owned}
         member.active = (member.active & target.active) | (target.active - held)
         member.at_epoch(self.assignment_epoch)
-        if member.rebalance is not None:
-            member.rebalance.cancel()
-            member.rebalance = None
+        member.stop_rebalance()
 
-    def _expect_revocation(self, member: StreamsMember) -> None:
-        if member.rebalance is not None:
-            member.rebalance.cancel()
-        member.rebalance = self._timers.call_later(member.rebalance_timeout, self.expel, member.member_id)
+    # On disk
+
+    def snapshot(self) -> StreamsGroupSnapshot:
+        """Return the state of the group that outlives the broker."""
+        return StreamsGroupSnapshot(
+            self.epoch, self.assignment_epoch, self.topology, list(self.members.values()), self.targets
+        )
+
+    def load(self, snapshot: StreamsGroupSnapshot) -> None:
+        """Take a fresh group to the state of a snapshot."""
+        self.epoch, self.assignment_epoch = snapshot.epoch, snapshot.assignment_epoch
+        self.topology = snapshot.topology
+        for member in snapshot.members:
+            self.add(member)
+        self.targets.update(snapshot.targets)
+        self.resume()
 
 
 def _problems(topology: Topology, count: PartitionCount) -> list[Status]:

@@ -36,10 +36,7 @@ from kafka.errors import AbortableTransactionError
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-@pytest.fixture
-def broker():
-    with Broker(topics={"t": 2, "one": 1}) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics={"t": 2, "one": 1})
 
 
 def fill(broker, count, partition=0, topic="t", begin=0):

@@ -24,10 +24,7 @@ from test.embedded.holding import held_up
 TP = TopicPartition("events", 0)
 
 
-@pytest.fixture
-def broker():
-    with Broker(topics={"events": 1, "wide": 4}) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics={"events": 1, "wide": 4})
 
 
 def values(broker, topic="events", **options):

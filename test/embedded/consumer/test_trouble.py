@@ -132,6 +132,7 @@ def test_the_new_leader_is_asked_once_the_old_one_has_answered_a_fetch_from_befo
         broker.forget_requests()
         deadline = time.monotonic() + TIMEOUT
         while not broker.requests:
+            assert not consumer.poll(timeout_ms=0)
             assert time.monotonic() < deadline
             time.sleep(0.005)
         broker.move_leader(tp(), 3 - old)

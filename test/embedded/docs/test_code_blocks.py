@@ -24,6 +24,7 @@ from test.embedded.broker.test_pytest_plugin import pytest_in
 from test.embedded.cli.test_examples import examples
 
 # They enter their blocks into PREPARED.
+from test.embedded.share import test_guide as _of_share_groups  # noqa: F401
 from test.embedded.spark import test_documentation as _on_spark  # noqa: F401
 from test.real.docs import test_blocks as _with_kafka  # noqa: F401
 

@@ -16,7 +16,7 @@ from kafka.errors import NotLeaderForPartitionError, TopicAuthorizationFailedErr
 from kafka.protocol.offset import OffsetForLeaderEpochResponse
 from kafka.protocol.registry import ApiKey
 from kafka.structs import TopicPartition
-from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
+from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read
 
 EPOCHS = OffsetForLeaderEpochResponse
 
@@ -94,7 +94,7 @@ def test_partitions_without_records_take_turns_at_brokers_that_know_no_limit(
     consumer.assign(TEN)
     consumer.poll(timeout_ms=1000)
     before = len(old_cluster.asked("Fetch"))
-    rest(consumer, 10)
+    consumer.poll(timeout_ms=10_000)
     turns = old_cluster.asked("Fetch")[before:]
     assert 45 <= len(turns) <= 55  # the wait is divided, too: 200 ms each
     assert Counter(number for request in turns for number in asked_partitions(request)).total() == 4 * len(turns)

@@ -72,6 +72,7 @@ def test_a_reply_that_is_drained_while_memory_is_counted_frees_its_memory_once(
     class Reply:
         count = 1
         counted = False
+        reader = None
 
         @property
         def size(self) -> int:
@@ -85,3 +86,51 @@ def test_a_reply_that_is_drained_while_memory_is_counted_frees_its_memory_once(
     fetcher._received += 2 * memory
     core.collector._drained(cursor, reply)
     assert fetcher._room() == memory
+
+
+def test_a_consumer_whose_application_does_not_poll_asks_for_nothing(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make(fetch_max_wait_ms=500)
+    consumer.assign([T0])
+    consumer.seek(T0, 0)
+    assert consumer.poll(timeout_ms=2000) == {}
+    assert 4 <= len(cluster.asked("Fetch")) <= 5  # a call that waits asks twice a second
+    rest(consumer, 1)  # the last one is answered
+    core = consumer._core
+    assert core is not None
+    asked, turns = len(cluster.asked("Fetch")), core.loop.turns
+    rest(consumer, 3600)
+    assert len(cluster.asked("Fetch")) == asked
+    assert core.loop.turns - turns <= 8 * 3600 / 300, "metadata each five minutes, and nothing else"
+    cluster.fill(3)
+    assert len(read(consumer, 3)) == 3
+
+
+def test_records_are_fetched_ahead_until_there_are_as_many_as_a_poll_returns(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    consumer = make(fetch_max_wait_ms=20, max_poll_records=20)
+    consumer.assign([T0])
+    consumer.seek(T0, 0)
+    cluster.fill(1)
+    assert len(read(consumer, 1)) == 1
+    for _ in range(50):  # one record after the other, while the application is busy
+        cluster.fill(1)
+        rest(consumer, 0.02)
+    buffered = len(consumer.poll(timeout_ms=0)[T0])
+    assert 19 <= buffered <= 20
+    asked = len(cluster.asked("Fetch"))
+    assert 20 <= asked <= 23
+    assert len(read(consumer, 50 - buffered)) == 50 - buffered  # the rest comes in one piece
+    assert len(cluster.asked("Fetch")) - asked <= 3
+
+
+def test_each_poll_after_a_rest_asks_again(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make(fetch_max_wait_ms=500)
+    consumer.assign([T0])
+    consumer.seek(T0, 0)
+    for number in range(10):
+        rest(consumer, 5)
+        cluster.fill(1)
+        assert consumer.poll(timeout_ms=0) == {}
+        rest(consumer, 1)
+        assert [record.offset for record in consumer.poll(timeout_ms=0)[T0]] == [number]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Final
 
+from kafka.broker.groups.classic_group import ClassicGroup
 from kafka.broker.groups.classic_member import JoinAsk, JoinResult, Member, State, SyncAsk, SyncResult
 from kafka.broker.groups.service import coordinator, message_of, refusal, when_answered
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation
@@ -201,7 +202,7 @@ def _describe(
     if request.include_authorized_operations:
         described.authorized_operations = group_operations(call, group_id)
     try:
-        group = coordinator(call).classic(group_id)
+        group = coordinator(call).find(ClassicGroup, group_id)
     except GroupIdNotFoundError as error:
         described.group_state = State.DEAD.value
         if call.version >= _NOT_FOUND_FROM:

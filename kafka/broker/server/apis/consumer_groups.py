@@ -9,7 +9,8 @@ from uuid import UUID
 
 from kafka.broker.groups.assignors import ASSIGNORS
 from kafka.broker.groups.consumer_group import ConsumerGroup
-from kafka.broker.groups.consumer_member import JOIN, LEAVE_STATIC, ConsumerMember, HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.consumer_member import LEAVE_STATIC, ConsumerMember, HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.epoch_group import JOIN
 from kafka.broker.groups.service import TopicsView, coordinator, message_of, refusal
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.server.call import group_operations
@@ -142,7 +143,7 @@ def _describe(
     if described.error_code:
         return described
     try:
-        group = coordinator(call).consumer(group_id)
+        group = coordinator(call).find(ConsumerGroup, group_id)
     except GroupIdNotFoundError as error:
         described.error_code = error.code
         described.error_message = message_of(error)

@@ -103,7 +103,7 @@ def share_group_describe(
             describe_group(
                 call,
                 group_id,
-                coordinator(call).share,
+                ShareGroup,
                 lambda group: {name for member in group.members.values() for name in member.names},
                 lambda group: _describe(call, group),
                 hidden=_HIDDEN,

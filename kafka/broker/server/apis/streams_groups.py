@@ -58,7 +58,7 @@ def streams_group_heartbeat(
         reply.standby_tasks = [make(*task) for task in tasks(member.standby)]
         reply.warmup_tasks = []
     if result.endpoints is not None:
-        topology = groups.streams(request.group_id).topology
+        topology = groups.find(StreamsGroup, request.group_id).topology
         reply.partitions_by_user_endpoint = [_endpoint(call, topology, one) for one in result.endpoints]
     return reply
 
@@ -197,7 +197,7 @@ def streams_group_describe(
             describe_group(
                 call,
                 group_id,
-                coordinator(call).streams,
+                StreamsGroup,
                 lambda group: group.topology.source_topics() if group.topology is not None else [],
                 lambda group: _describe(call, group),
                 hidden=_HIDDEN,

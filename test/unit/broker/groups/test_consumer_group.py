@@ -10,9 +10,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from kafka.broker.groups.consumer_group import ConsumerGroup
+from kafka.broker.groups.consumer_group import ConsumerGroup, ConsumerGroupSnapshot
 from kafka.broker.groups.consumer_member import HeartbeatAsk, HeartbeatResult
-from kafka.broker.groups.persistence import restore_group, save_group
+from kafka.broker.groups.group import Commit
+from kafka.broker.groups.persistence import from_json, to_json
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     BrokerResponseError,
@@ -283,20 +284,20 @@ def test_commits_need_the_member_s_epoch_and_a_version_that_knows_epochs() -> No
     client = Client(group, "a")
     client.join()
     part = [TopicPartition("t", 0)]
-    group.check_commit("a", None, client.epoch, part, transactional=False, version=9)
+    group.check_commit(Commit("a", None, client.epoch, part, is_transactional=False, version=9))
     with pytest.raises(StaleMemberEpochError):
-        group.check_commit("a", None, client.epoch - 1, part, transactional=False, version=9)
+        group.check_commit(Commit("a", None, client.epoch - 1, part, is_transactional=False, version=9))
     with pytest.raises(IllegalGenerationError):
-        group.check_commit("a", None, client.epoch - 1, part, transactional=True, version=5)
+        group.check_commit(Commit("a", None, client.epoch - 1, part, is_transactional=True, version=5))
     with pytest.raises(StaleMemberEpochError):
-        group.check_commit("a", None, client.epoch + 1, part, transactional=False, version=9)
+        group.check_commit(Commit("a", None, client.epoch + 1, part, is_transactional=False, version=9))
     with pytest.raises(UnknownMemberIdError):
-        group.check_commit("b", None, client.epoch, part, transactional=False, version=9)
+        group.check_commit(Commit("b", None, client.epoch, part, is_transactional=False, version=9))
     with pytest.raises(UnsupportedVersionError):
-        group.check_commit("a", None, client.epoch, part, transactional=False, version=8)
+        group.check_commit(Commit("a", None, client.epoch, part, is_transactional=False, version=8))
     with pytest.raises(UnknownMemberIdError):
-        group.check_commit("", None, -1, part, transactional=False, version=9)
-    group.check_commit("", None, -1, part, transactional=True, version=5)
+        group.check_commit(Commit("", None, -1, part, is_transactional=False, version=9))
+    group.check_commit(Commit("", None, -1, part, is_transactional=True, version=5))
 
 
 def test_a_commit_with_an_earlier_epoch_counts_for_partitions_that_the_member_has_had_since() -> None:
@@ -311,27 +312,27 @@ def test_a_commit_with_an_earlier_epoch_counts_for_partitions_that_the_member_ha
     first.beat()
     assert first.epoch > before
     mine = [TopicPartition("t", index) for _, index in sorted(first.partitions)]
-    group.check_commit("a", None, before, mine, transactional=False, version=9)
-    group.check_commit("a", None, before, mine, transactional=True, version=5)
+    group.check_commit(Commit("a", None, before, mine, is_transactional=False, version=9))
+    group.check_commit(Commit("a", None, before, mine, is_transactional=True, version=5))
     theirs = [
         TopicPartition("t", index) for index in range(4) if ("t", index) not in {(p.topic, p.partition) for p in mine}
     ]
     for refused in (theirs, [*mine, *theirs], [TopicPartition("none", 0)]):
         with pytest.raises(StaleMemberEpochError):
-            group.check_commit("a", None, before, refused, transactional=False, version=9)
+            group.check_commit(Commit("a", None, before, refused, is_transactional=False, version=9))
     second.beat()
     group.leave("a", None, -1)
     joined = second.epoch
     second.beat()
     assert second.epoch > joined
-    group.check_commit("b", None, joined, theirs, transactional=False, version=9)
+    group.check_commit(Commit("b", None, joined, theirs, is_transactional=False, version=9))
     with pytest.raises(StaleMemberEpochError):  # they came with the later epoch
-        group.check_commit("b", None, joined, mine, transactional=False, version=9)
+        group.check_commit(Commit("b", None, joined, mine, is_transactional=False, version=9))
     restored = ConsumerGroup("g", GroupSettings(), world, world, world)
-    restore_group(restored, json.loads(json.dumps(save_group(group))))
-    restored.check_commit("b", None, joined, theirs, transactional=False, version=9)
+    restored.load(from_json(ConsumerGroupSnapshot, json.loads(json.dumps(to_json(group.snapshot())))))
+    restored.check_commit(Commit("b", None, joined, theirs, is_transactional=False, version=9))
     with pytest.raises(StaleMemberEpochError):
-        restored.check_commit("b", None, joined, mine, transactional=False, version=9)
+        restored.check_commit(Commit("b", None, joined, mine, is_transactional=False, version=9))
 
 
 def test_a_member_stays_at_its_epoch_while_it_has_more_to_revoke() -> None:

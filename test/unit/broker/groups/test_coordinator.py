@@ -121,7 +121,7 @@ def test_a_commit_keeps_its_member_alive() -> None:
     for _ in range(3):
         world.advance(8)
         groups.commit("g", member, None, generation, [(T0, offset(world, 5))], version=9)
-    assert groups.classic("g").state is State.STABLE
+    assert groups.find(ClassicGroup, "g").state is State.STABLE
 
 
 def test_transactions_move_offsets_when_they_are_committed_and_only_forward_in_time() -> None:
@@ -184,7 +184,7 @@ def test_a_classic_group_becomes_a_consumer_group_and_keeps_what_it_reads() -> N
     _, groups = make()
     member, generation = classic_member(groups)
     result = enter(groups, "new")
-    group = groups.consumer("g")
+    group = groups.find(ConsumerGroup, "g")
     assert result.assignment == {}
     assert group.members[member].holding.assigned == {_id(groups): frozenset(range(4))}
     with pytest.raises(RebalanceInProgressError):
@@ -210,9 +210,9 @@ def test_the_last_consumer_leaves_a_classic_group_behind() -> None:
     _, groups = make()
     member, _ = classic_member(groups)
     enter(groups, "new")
-    epoch = groups.consumer("g").epoch
+    epoch = groups.find(ConsumerGroup, "g").epoch
     groups.consumer_heartbeat("g", HeartbeatAsk("new", -1))
-    group = groups.classic("g")
+    group = groups.find(ClassicGroup, "g")
     assert (group.state, group.generation) == (State.PREPARING, epoch)
     back = groups.join("g", join_ask(member, protocols=[("range", subscription("t"))])).value
     assert (back.generation, back.leader) == (epoch + 1, member)
@@ -233,12 +233,12 @@ def test_a_classic_member_that_does_not_rejoin_in_time_is_out() -> None:
     member, generation = classic_member(groups)
     new = enter(groups, "new")
     for _ in range(9):
-        if member in groups.consumer("g").members:
+        if member in groups.find(ConsumerGroup, "g").members:
             with pytest.raises(RebalanceInProgressError):
                 groups.heartbeat("g", member, None, generation)
         world.advance(8)
         new = groups.consumer_heartbeat("g", HeartbeatAsk("new", new.epoch, owned={}))
-    assert set(groups.consumer("g").members) == {"new"}
+    assert set(groups.find(ConsumerGroup, "g").members) == {"new"}
 
 
 def test_groups_that_may_not_or_cannot_change_stay_what_they_are() -> None:
@@ -267,7 +267,7 @@ def test_a_join_that_is_refused_leaves_no_group_behind_and_none_changed() -> Non
     ):
         with pytest.raises(error):
             groups.consumer_heartbeat("g", ask)
-        assert groups.classic("g").state is State.STABLE
+        assert groups.find(ClassicGroup, "g").state is State.STABLE
 
 
 def test_an_empty_group_gives_way_to_the_other_protocol_and_keeps_its_offsets() -> None:
@@ -304,7 +304,7 @@ def test_who_waits_is_told_when_the_coordinator_moves_and_can_join_again() -> No
     assert waiting.value.error_code == NotCoordinatorError.errno
     again = groups.join("g", join_ask(first, protocols=[("range", subscription("t"))]))
     assert again.value.error_code == 0
-    assert list(groups.classic("g").roster.members) == [first]
+    assert list(groups.find(ClassicGroup, "g").roster.members) == [first]
 
 
 # What outlives the process
@@ -317,7 +317,7 @@ def test_groups_and_offsets_are_there_again_after_a_restart() -> None:
     groups.commit("g", member, None, generation, [(T0, offset(world, 5))], version=9)
     groups.commit_pending("g/with/slashes", 7, [(T0, offset(world, 8))])
     enter(groups, "a", "h")
-    state = groups.consumer("h")
+    state = groups.find(ConsumerGroup, "h")
     groups.close()
 
     _, later = make(World(t=4), tables)
@@ -325,7 +325,7 @@ def test_groups_and_offsets_are_there_again_after_a_restart() -> None:
     assert later.offsets["g"].committed[T0].offset == 5
     later.end_transaction(7, ["g/with/slashes"], committed=True)
     assert later.offsets["g/with/slashes"].committed[T0].offset == 8
-    loaded = later.consumer("h")
+    loaded = later.find(ConsumerGroup, "h")
     assert (loaded.epoch, loaded.assignment_epoch, loaded.targets) == (
         state.epoch,
         state.assignment_epoch,

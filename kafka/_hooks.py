@@ -1,0 +1,130 @@
+"""What observes the clients of this process: the series of their metrics, and a tracer if a program has set one.
+
+A client looks here when it is made, and never again: without a tracer nothing is slower. The module is at the bottom of
+the layers and imports nothing of the library. In the child of a fork both are forgotten: the clients are the parent's.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from kafka.metrics.series import Series
+
+__all__ = ["ConsumerTracer", "ProducerTracer", "SendSpan", "Tracer", "add", "discard", "living", "tracer"]
+
+
+class SendSpan(Protocol):
+    """The span of one call that sends records, until they are settled. No method raises."""
+
+    def succeeded(self, partition: int | None, offset: int | None) -> None:
+        """End it: the broker has the records."""
+
+    def failed(self, error: BaseException) -> None:
+        """End it: records were refused, or given up."""
+
+
+class ProducerTracer(Protocol):
+    """What traces the records of one producer. No method raises."""
+
+    def send(
+        self, topic: str, key: object, value: object, headers: Any, partition: int | None, with_headers: bool
+    ) -> tuple[SendSpan | None, Any]:
+        """Begin the span of a record; return it, and the headers to send. Without `with_headers` none may be added."""
+
+    def send_many(self, topic: str, count: int) -> tuple[SendSpan | None, list[tuple[str, bytes]]]:
+        """Begin the span of many records; return it, and the headers that each of them gets."""
+
+    def settled(self, topic: str, seconds: float, error: BaseException | None) -> None:
+        """A batch was acknowledged, or given up, this long after it was opened. Called on the network thread."""
+
+    def settling(self, operation: str) -> Callable[[BaseException | None], None]:
+        """Begin the span of a commit; the result ends it."""
+
+
+class ConsumerTracer(Protocol):
+    """What traces the calls of one consumer. No method raises."""
+
+    def now(self) -> int:
+        """Return the time, for `received` and `failed`."""
+
+    def received(self, began: int, taken: Mapping[Any, Any]) -> None:
+        """A call has taken records or columns, by partition."""
+
+    def failed(self, began: int, error: BaseException) -> None:
+        """A call that takes records has raised an error of Kafka."""
+
+    def processing(self, record: Any) -> Any:
+        """Return a context manager for the block that processes a record."""
+
+    def settling(self, operation: str) -> Callable[[BaseException | None], None]:
+        """Begin the span of a commit; the result ends it."""
+
+
+class Tracer(Protocol):
+    """The tracer of a program, as it sets `tracer`. Its methods return None for a client that something else traces."""
+
+    def producer(self, facts: ClientFacts) -> ProducerTracer | None:
+        """Return the tracer of a producer that is being made."""
+
+    def consumer(self, facts: ClientFacts) -> ConsumerTracer | None:
+        """Return the tracer of a consumer that is being made."""
+
+
+class ClientFacts(Protocol):
+    """The facts about a client, for its tracer."""
+
+    client_id: str
+    group_id: str | None
+    face: str
+    """The name of the class that the application has made."""
+
+    def cluster_id(self) -> str | None:
+        """Return the id of the cluster; None before it is known."""
+
+    def address(self, topic: str, partition: int | None) -> tuple[str, int] | None:
+        """Return host and port of a partition's leader, or of any broker; None before one is known."""
+
+
+tracer: Tracer | None = None
+"""What traces the clients that are made from now on."""
+
+_series: WeakSet[Series] = WeakSet()
+# Re-entrant: a client may be closed by the cycle collector, within any of these.
+_lock = threading.RLock()
+
+
+def add(series: Series) -> None:
+    """Show the series of a client that was made."""
+    with _lock:
+        taken = {other.client_id for other in _series}
+        name, number = series.client_id, 2
+        while series.client_id in taken:  # two series with the same labels would be an invalid scrape
+            series.client_id = f"{name}#{number}"
+            number += 1
+        _series.add(series)
+
+
+def discard(series: Series) -> None:
+    """Show the series of a client no more: it is closed."""
+    with _lock:
+        _series.discard(series)
+
+
+def living() -> list[Series]:
+    """Return the series of all clients that are open, in the order of their names."""
+    with _lock:
+        return sorted(_series, key=lambda series: series.client_id)
+
+
+def _forget() -> None:
+    global _series, _lock, tracer
+    _series, _lock, tracer = WeakSet(), threading.RLock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
