@@ -37,13 +37,15 @@ def test_metadata_of_a_record_say_where_its_partition_begins_as_in_aiokafka(run,
     broker.create_topic("long", partitions)
 
     async def main():
-        async with AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
-            async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=20) as producer:
-                assert (await producer.send_and_wait("long", b"0", partition=0)).log_start_offset == 0
-                await producer.send_and_wait("long", b"1", partition=0)
-                await admin.delete_records({tps[0]: 2})
-                futures = [await producer.send("long", b"2", partition=tp.partition) for tp in tps]
-                assert [(await future).log_start_offset for future in futures] == [2, 0][:partitions]
+        async with (
+            AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin,
+            AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=20) as producer,
+        ):
+            assert (await producer.send_and_wait("long", b"0", partition=0)).log_start_offset == 0
+            await producer.send_and_wait("long", b"1", partition=0)
+            await admin.delete_records({tps[0]: 2})
+            futures = [await producer.send("long", b"2", partition=tp.partition) for tp in tps]
+            assert [(await future).log_start_offset for future in futures] == [2, 0][:partitions]
 
     run(main())
 
