@@ -50,7 +50,7 @@ def memory(pid: int) -> int:
 
 
 def client(python: Path, package: str, servers: str, count: int, pid: int) -> dict[str, float]:
-    """Have a client write and read in its own environment; return seconds of the clock and of the broker's processor."""
+    """Have a client write and read in its own environment; return seconds, also of the broker's processor."""
     words = [str(python), __file__, "--client", package, servers, str(count), str(pid)]
     root = str(Path(__file__).resolve().parent.parent)
     env = {**os.environ, "PYTHONPATH": root if package == "purekafka" else ""}
@@ -82,9 +82,8 @@ def main() -> None:
         rows.setdefault("librdkafka's mock, confluent-kafka", []).append(
             client(pythons["confluent-kafka"], "confluent-kafka", MOCK, options.records, 0)
         )
-    print(
-        f"{options.records:,} records of {len(VALUE)} bytes, {PARTITIONS} partitions, medians of {options.rounds} rounds"
-    )
+    shape = f"{options.records:,} records of {len(VALUE)} bytes, {PARTITIONS} partitions"
+    print(f"{shape}, medians of {options.rounds} rounds")
     for name, found in rows.items():
         told = []
         for way in ("in", "out"):
