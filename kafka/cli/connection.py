@@ -141,6 +141,10 @@ class Connection:
             }
             if self._registry_url is not None:
                 given["url"] = self._registry_url
+            if "url" not in given and self.sandbox is not None:
+                from kafka.schema_registry import SchemaRegistryServer
+
+                given["url"] = self._stack.enter_context(SchemaRegistryServer()).url
             if "url" not in given:
                 raise UsageError(
                     f"the type {type_name} needs a schema registry: give --registry URL or -X schema.registry.url=URL"

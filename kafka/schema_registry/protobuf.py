@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from kafka.schema_registry.proto_text import parse_proto
 from kafka.schema_registry.registry import Schema, SchemaRegistry, SchemaRegistryError
 from kafka.schema_registry.serializers import SchemaMismatchError, missing_extra, used_by
 
-__all__ = ["protobuf_codec"]
+__all__ = ["file_descriptor", "protobuf_codec", "protobuf_pool"]
 
 #: Messages are nested a few levels deep; bytes that are no schema's may announce any number of indexes.
 _DEEPEST: Final = 100
@@ -22,41 +22,52 @@ _STANDARD: Final = ("any", "duration", "empty", "field_mask", "struct", "timesta
 
 def protobuf_codec(registry: SchemaRegistry, schema: Schema, message: str | None) -> ProtobufCodec:
     """Return the codec of a schema; `message` names the type of messages that are written."""
+    used = list(used_by(registry, schema))
+    name = ""
+    try:
+        files = []
+        for name, text in (*((one.name, one.schema.text) for one in used), ("", schema.text)):
+            files.append((name or f"schema-{schema.id}.proto", file_descriptor(text)))
+        pool = protobuf_pool(files)
+    except SchemaRegistryError:
+        raise
+    except Exception as error:  # of the package, which has several classes without a common one
+        where = f", which uses {name}" if name else ""
+        raise SchemaRegistryError(
+            f"the Protobuf schema id {schema.id}{where} cannot be used: {type(error).__name__}: {error}"
+        ) from None
+    return ProtobufCodec(pool.FindFileByName(files[-1][0]), message, pool)
+
+
+def protobuf_pool(files: Sequence[tuple[str, Any]]) -> Any:
+    """Return a pool with files under the names by which later files import them, and the standard files of Google."""
     try:
         from google.protobuf import descriptor_pool
     except ImportError:
         raise missing_extra("Protobuf needs the package protobuf") from None
     pool = descriptor_pool.DescriptorPool()
     known: set[str] = set()
-
-    def add(one: Schema, name: str) -> Any:
-        """Add a file to the pool; files that use it know it under a name."""
-        try:
-            file = _descriptor(one.text)
-            file.name = name
-            for needed in file.dependency:
-                _add_standard(pool, needed, known)
-            _forget_missing(file, known)
-            known.add(name)
-            return pool.Add(file) or pool.FindFileByName(name)
-        except Exception as error:  # of the package, which has several classes without a common one
-            where = "" if one is schema else f", which uses {name}"
-            raise SchemaRegistryError(
-                f"the Protobuf schema id {schema.id}{where} cannot be used: {type(error).__name__}: {error}"
-            ) from None
-
-    for used in used_by(registry, schema):
-        add(used.schema, used.name)
-    file = add(schema, f"schema-{schema.id}.proto")
+    for name, file in files:
+        named = type(file).FromString(file.SerializeToString())
+        named.name = name
+        for needed in named.dependency:
+            _add_standard(pool, needed, known)
+        _forget_missing(named, known)
+        known.add(name)
+        pool.Add(named)
+        pool.FindFileByName(name)  # which finds types that are missing
     for standard in _STANDARD:
         _add_standard(pool, f"google/protobuf/{standard}.proto", known)
-    return ProtobufCodec(file, message, pool)
+    return pool
 
 
-def _descriptor(text: str) -> Any:
+def file_descriptor(text: str) -> Any:
     """Return the descriptor of a schema, which registries have as a .proto file or as a descriptor in base64."""
-    from google.protobuf import descriptor_pb2
-    from google.protobuf.message import DecodeError
+    try:
+        from google.protobuf import descriptor_pb2
+        from google.protobuf.message import DecodeError
+    except ImportError:
+        raise missing_extra("Protobuf needs the package protobuf") from None
 
     try:
         return descriptor_pb2.FileDescriptorProto.FromString(b64decode(text, validate=True))

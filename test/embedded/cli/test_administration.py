@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,10 +18,7 @@ from .shell import run
 SECURED = {"authorizer.class.name": "StandardAuthorizer", "super.users": "User:ANONYMOUS"}
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"events": 3, "orders": 1}, configs=SECURED) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics={"events": 3, "orders": 1}, configs=SECURED)
 
 
 def test_acls_are_added_listed_and_deleted(shell: Shell) -> None:
