@@ -159,9 +159,7 @@ class BaseCoordinator:
 
     ask = _of("_membership.coordinator.ask")
     back_off = _of("_membership.coordinator.back_off")
-    coordinator_dead = _of("_membership.coordinator.forget")
     coordinator_id = _of("_membership.coordinator.node_id")
-    coordinator_unknown = _of("_membership.coordinator.is_unknown")
     find_coordinator = _of("_membership.coordinator.find")
     request_timeout = _of("_membership.coordinator.request_timeout")
     retry_backoff = _of("_membership.coordinator.retry_backoff")
@@ -195,6 +193,14 @@ class BaseCoordinator:
     member_id = _of("_membership.generation.member_id")
 
     # Calls…
+
+    def coordinator_unknown(self) -> bool:
+        """Whether the coordinator must be looked up, or has no working connection."""
+        return self._membership.coordinator.is_unknown()
+
+    def coordinator_dead(self, error: object) -> None:
+        """Look the coordinator up again before the next request."""
+        self._membership.coordinator.forget(error)
 
     def ensure_coordinator_known(self, timeout_ms: float | None = None) -> bool:
         """Wait until the coordinator is known and connected; False after the timeout."""
