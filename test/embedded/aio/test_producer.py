@@ -496,12 +496,12 @@ def test_ten_thousand_tasks_that_wait_for_room_are_all_served(run_once, broker):
         ) as producer:
             await producer.partitions_for("events")
             tasks = [asyncio.ensure_future(producer.send("events", b"%d" % number * 20)) for number in range(10_000)]
-            most = 0
-            while not all(task.done() for task in tasks):
+            sent, most = asyncio.gather(*tasks), 0
+            while not sent.done():
                 most = max(most, producer._calls.accumulator.memory.waiting)
                 await asyncio.sleep(0)
             assert most > 1000
-            await asyncio.gather(*tasks)
+            await sent
             await producer.flush()
             assert producer._calls.accumulator.memory.waiting == 0
 
@@ -510,7 +510,7 @@ def test_ten_thousand_tasks_that_wait_for_room_are_all_served(run_once, broker):
 
 
 @pytest.mark.slow
-def test_a_record_of_ten_thousand_tasks_that_wait_costs_at_most_twice_that_of_one_task_that_waits(run_once, broker):
+def test_a_record_of_three_thousand_tasks_that_wait_costs_at_most_twice_that_of_one_task_that_waits(run_once, broker):
     """The buffer has room for one record: each send() waits for the one before it."""
     costs = {}
 
@@ -525,7 +525,7 @@ def test_a_record_of_ten_thousand_tasks_that_wait_costs_at_most_twice_that_of_on
                     await producer.send("events", b"x" * 100)
 
             await some(300)
-            for tasks, each in ((1, 1000), (10_000, 1)):
+            for tasks, each in ((1, 1000), (3_000, 1)):
                 sending = [asyncio.ensure_future(some(each)) for _ in range(tasks)]
                 began = time.thread_time()  # the broker has threads of its own
                 await asyncio.sleep(0)
@@ -536,4 +536,4 @@ def test_a_record_of_ten_thousand_tasks_that_wait_costs_at_most_twice_that_of_on
 
     run_once(main())
     print({tasks: f"{seconds * 1e6:.0f} us" for tasks, seconds in costs.items()})
-    assert costs[10_000] < 2 * costs[1]
+    assert costs[3_000] < 2 * costs[1]
