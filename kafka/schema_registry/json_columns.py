@@ -1,4 +1,4 @@
-"""JSON Schema to Arrow columns: the properties of objects are columns; a part without a type for columns is JSON as text."""
+"""JSON Schema to Arrow columns: properties of objects are columns; parts without a type for columns are JSON as text."""
 
 from __future__ import annotations
 

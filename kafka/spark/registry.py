@@ -81,7 +81,7 @@ def from_registry(
     `offset` and `reason`. ``place`` names the columns of these; None if the frame does not have them.
 
     `kafka.schema_registry.SchemaRegistry` has the further arguments: ``user_info``, ``token``, ``ssl_cafile``, and
-    so on. Needs Spark 4.1 or later; the option ``schemaRegistry`` of the source needs only 4.0.
+    so on. Needs Spark 4.1 or later.
     """
     from pyspark.sql import functions
     from pyspark.sql.pandas.types import from_arrow_type
@@ -219,9 +219,7 @@ def _arrow_udf(function: Callable[..., Any], kind: Any) -> Callable[..., Column]
     try:
         from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
     except ImportError:
-        raise KafkaSparkOptionError(
-            "from_registry and to_registry need Spark 4.1 or later; the source's option schemaRegistry needs 4.0"
-        ) from None
+        raise KafkaSparkOptionError("from_registry and to_registry need Spark 4.1 or later") from None
     with warnings.catch_warnings():  # it would rather have type hints, which do not say how many columns come
         warnings.simplefilter("ignore", UserWarning)
         made: Callable[..., Column] = arrow_udf(function, kind, ArrowUDFType.SCALAR)
