@@ -14,6 +14,11 @@ from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, TypeVar, cast, overload
 
+# Loaded here, as in kafka.aio.lifecycle.
+import kafka.consumer.metrics
+import kafka.coordinator.consumer
+import kafka.protocol.fetch
+import kafka.protocol.offset  # noqa: F401
 from kafka._core.client import Client, make_client
 from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
 from kafka.aio.consumer_core import AIOConsumerCore, ListenerTask

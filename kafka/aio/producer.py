@@ -16,6 +16,9 @@ from functools import update_wrapper
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Concatenate, Final, NoReturn, ParamSpec, TypeVar, cast
 
+# Loaded here, as in kafka.aio.lifecycle.
+import kafka.producer.metrics
+import kafka.protocol.transaction  # noqa: F401
 from kafka._runtime.asyncio_driver import call_on
 from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
 from kafka.aio.batch import BatchBuilder

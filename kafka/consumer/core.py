@@ -285,7 +285,7 @@ class ConsumerCore:
         self._commit_scheduled = False
         self._notify_application()
 
-    async def _poll(
+    async def _poll(  # noqa: C901 - hot
         self, take: Callable[[int, Only], T | None], limit: int, deadline: float, nothing: T, only: Only = None
     ) -> T:
         # Records are taken right before the return: nothing is awaited after that, so no cancellation can lose them.

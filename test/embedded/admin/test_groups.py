@@ -25,12 +25,6 @@ FIRST, SECOND = TopicPartition("events", 0), TopicPartition("events", 1)
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(nodes=3, topics={"events": 2}) as broker:
-        yield broker
-
-
-@pytest.fixture
 def admin(broker: Broker) -> Iterator[KafkaAdminClient]:
     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
         yield admin

@@ -23,11 +23,11 @@ FACES = "both"
 GROUP: dict[str, Any] = {"group_id": "readers", "heartbeat_interval_ms": 100}
 
 
-@pytest.fixture
-def broker() -> Any:
-    configs = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 100}
-    with Broker(nodes=2, topics={"events": 4}, configs=configs) as running:
-        yield running
+pytestmark = pytest.mark.kafka_broker(
+    nodes=2,
+    topics={"events": 4},
+    configs={"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 100},
+)
 
 
 def settle(*consumers: KafkaConsumer) -> list[Any]:
