@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, NoReturn, TypeVar, cast, overload
 
 from kafka._core.status import ClientStatus
+from kafka.config import refuse_arguments
 from kafka.consumer.arguments import (
     checked_callback,
     checked_limit,
@@ -69,7 +70,9 @@ class ImmediateCalls(ClientStatus):
 
     # Subscription and assignment…
 
-    def subscribe(self, topics: Iterable[str] = (), pattern: object = None, listener: object = None) -> None:
+    def subscribe(
+        self, topics: Iterable[str] = (), pattern: object = None, listener: object = None, **unknown: NoReturn
+    ) -> None:
         """Read these topics, or the topics whose names match a pattern, in place of the subscription before.
 
         Without a group_id this consumer reads all of their partitions, also partitions that are added later. A pattern
@@ -78,6 +81,8 @@ class ImmediateCalls(ClientStatus):
         `ConsumerRebalanceListener`; in asyncio its methods may be coroutine functions, which run in the context of this
         call, and a consumer that was not started yet may subscribe.
         """
+        if unknown:
+            refuse_arguments("subscribe", unknown)
         self._check_may_choose()
         topics = self._checked_topics(topics, pattern)
         if isinstance(pattern, SubscriptionPattern) and (
@@ -344,8 +349,10 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
 
     async def commit(
         self,
+        /,
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int | tuple[int, str]] | None = None,
         timeout_ms: float | None = None,
+        **unknown: NoReturn,
     ) -> None:
         """Commit offsets, by default behind all returned records, and wait until the broker has stored them.
 
@@ -354,6 +361,8 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         come again, here or to another member. The error names the partitions and the cause. If the wait is cancelled
         the commit continues.
         """
+        if unknown:
+            refuse_arguments("commit", unknown)
         self._member()
         await self._usable().commit(self._to_commit(offsets), self._until(timeout_ms))
 
