@@ -9,6 +9,10 @@ Installed with the package (entry point ``pytest11``), so a test asks for them b
     @pytest.mark.kafka_broker(nodes=3, topics={"orders": 6}, configs={"num.partitions": 6})
     def test_with_options(kafka_broker): ...
 
+    @pytest.fixture
+    def kafka_broker_options():  # in a module or a conftest.py: options for the tests without a marker
+        return {"topics": {"orders": 6}}
+
     def test_on_the_shared_cluster(kafka_cluster):  # whatever it does there, the next test finds the cluster as it was
         kafka_cluster.stop_node(2)
 
@@ -32,7 +36,14 @@ if TYPE_CHECKING:
     from kafka.broker import Broker
     from kafka.schema_registry import SchemaRegistryServer
 
-__all__ = ["kafka_broker", "kafka_cluster", "kafka_cluster_options", "pytest_configure", "schema_registry"]
+__all__ = [
+    "kafka_broker",
+    "kafka_broker_options",
+    "kafka_cluster",
+    "kafka_cluster_options",
+    "pytest_configure",
+    "schema_registry",
+]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,13 +59,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """A running broker, fresh for this test; options come from the marker ``kafka_broker``."""
+def kafka_broker_options() -> dict[str, Any]:
+    """How the fixture kafka_broker is made without a marker; a module or a conftest.py may have one of this name."""
+    return {}
+
+
+@pytest.fixture
+def kafka_broker(request: pytest.FixtureRequest, kafka_broker_options: dict[str, Any]) -> Iterator[Broker]:
+    """A running broker, fresh for this test; its options come from the marker, or from kafka_broker_options."""
     # Imported here: the plugin is loaded in every test run of an environment that has the package.
     from kafka.broker import Broker
 
     marker = request.node.get_closest_marker("kafka_broker")
-    with Broker(*(marker.args if marker else ()), **(marker.kwargs if marker else {})) as broker:
+    with Broker(*marker.args, **marker.kwargs) if marker else Broker(**kafka_broker_options) as broker:
         yield broker
 
 
