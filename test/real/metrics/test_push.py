@@ -1,0 +1,144 @@
+"""KIP-714 against Apache Kafka with a plugin that takes metrics, beside what Java's own consumer pushes there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka.admin import ConfigResource
+from test.real import jvm, kafka_jars
+from test.real.java_client import JavaClient
+from test.real.kafka_process import KafkaCluster
+
+official = pytest.importorskip("opentelemetry.proto.metrics.v1.metrics_pb2", reason="pip install opentelemetry-proto")
+
+FACES = "both"
+SOURCE = Path(__file__).parents[1] / "java" / "MetricsToFiles.java"
+PREFIX = "org.apache.kafka."
+TIMEOUT = 60.0
+CONSUMER = {
+    "consumer.connection.creation.rate", "consumer.connection.creation.total", "consumer.node.request.latency.avg",
+    "consumer.node.request.latency.max", "consumer.poll.idle.ratio.avg", "consumer.coordinator.commit.latency.avg",
+    "consumer.coordinator.commit.latency.max", "consumer.coordinator.assigned.partitions",
+    "consumer.coordinator.rebalance.latency.avg", "consumer.coordinator.rebalance.latency.max",
+    "consumer.coordinator.rebalance.latency.total", "consumer.fetch.manager.fetch.latency.avg",
+    "consumer.fetch.manager.fetch.latency.max",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pushes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the plugin writes."""
+    return tmp_path_factory.mktemp("pushes")
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka_version: str, pushes: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A broker with the plugin, and a subscription to all metrics each 200 ms."""
+    compiler = shutil.which("javac")
+    if compiler is None:
+        pytest.skip("the plugin needs javac: install a JDK")
+    classes, path = tmp_path_factory.mktemp("classes"), kafka_jars.classpath(kafka_version)
+    subprocess.run([compiler, "-cp", path, "-d", str(classes), str(SOURCE)], check=True, timeout=TIMEOUT)
+    with KafkaCluster(
+        kafka_version,
+        properties={"metric.reporters": "MetricsToFiles"},
+        java_args=(*jvm.QUICK_START, f"-Dpurekafka.pushes={pushes}", "-cp", os.pathsep.join((str(classes), path))),
+        archive=False,
+    ) as running:
+        running.create_topic("events")
+        with KafkaAdminClient(bootstrap_servers=running.bootstrap_servers, enable_metrics_push=False) as admin:
+            admin.alter_configs([ConfigResource("client_metrics", "all", {"metrics": "*", "interval.ms": 200})])
+        with KafkaProducer(bootstrap_servers=running.bootstrap_servers, enable_metrics_push=False) as producer:
+            for _ in range(20):
+                producer.send("events", b"x", partition=0)
+        yield running
+
+
+class Pushed:
+    """What one client has pushed so far."""
+
+    def __init__(self, directory: Path, client_id: str) -> None:
+        self.files = sorted(path for path in directory.glob(f"[0-9]*-{client_id}-*"))
+        self.values: dict[str, list[float]] = {}
+        self.labels: dict[str, dict[str, str]] = {}
+        self.resource: dict[str, str] = {}
+        for path in self.files:
+            parsed: Any = official.MetricsData.FromString(path.read_bytes())
+            for resource in parsed.resource_metrics:
+                self.resource |= {one.key: one.value.string_value for one in resource.resource.attributes}
+                for metric in (one for scope in resource.scope_metrics for one in scope.metrics):
+                    name = metric.name.removeprefix(PREFIX)
+                    assert name != metric.name
+                    for point in getattr(metric, metric.WhichOneof("data")).data_points:
+                        self.values.setdefault(name, []).append(point.as_double or point.as_int)
+                        self.labels.setdefault(name, {}).update(
+                            {one.key: one.value.string_value for one in point.attributes}
+                        )
+
+
+def wait_for(condition: Callable[[], Any], what: str) -> Any:
+    deadline = time.monotonic() + TIMEOUT
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"no {what} in {TIMEOUT:g} s"
+        time.sleep(0.05)
+    return found
+
+
+def test_a_consumer_pushes_what_java_s_does(cluster: KafkaCluster, pushes: Path, kafka_version: str, face: str) -> None:
+    ours = f"ours-{face}"
+    consumer = KafkaConsumer(
+        "events",
+        bootstrap_servers=cluster.bootstrap_servers,
+        group_id=ours,
+        client_id=ours,
+        auto_offset_reset="earliest",
+    )
+    try:
+        wait_for(lambda: consumer.poll(500), "records")
+        consumer.commit()
+
+        def complete() -> bool:
+            consumer.poll(100)
+            return Pushed(pushes, ours).values.keys() >= CONSUMER
+
+        wait_for(complete, f"push with all of {CONSUMER - Pushed(pushes, ours).values.keys()}")
+        assert consumer.client_instance_id()
+    finally:
+        consumer.close()
+    found = Pushed(pushes, ours)
+    assert found.files[-1].name.endswith("-true"), "close() pushes for the last time"
+    assert found.labels["consumer.node.request.latency.avg"].keys() == {"node_id"}
+    assert found.resource.keys() == {"group_id", "group_member_id"}
+    assert sum(found.values["consumer.fetch.manager.records.consumed.total"]) == 20, "sums are since the last push"
+
+    with JavaClient(kafka_version) as java:
+        java.consume(
+            cluster.bootstrap_servers, "events", count=30, timeout=5, group_id=f"java-{face}", client_id=f"java-{face}",
+            auto_offset_reset="earliest",
+        )  # fmt: skip
+    theirs = Pushed(pushes, f"java-{face}")
+    common = found.values.keys() & theirs.values.keys()
+    print(f"{len(found.values)} metrics of ours, {len(theirs.values)} of Java's, {len(common)} in both")
+    assert len(CONSUMER & common) > 8, CONSUMER - theirs.values.keys()
+    assert theirs.labels["consumer.node.request.latency.avg"].keys() == {"node_id"}
+    assert found.resource.keys() <= theirs.resource.keys() | {"group_member_id"}
+
+
+def test_a_producer_pushes(cluster: KafkaCluster, pushes: Path, face: str) -> None:
+    name = f"writer-{face}"
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, client_id=name) as producer:
+        for _ in range(5):
+            producer.send("events", b"x").get(TIMEOUT)
+        wait_for(lambda: Pushed(pushes, name).files, "push")
+    found = Pushed(pushes, name)
+    assert sum(found.values["producer.record.send.total"]) == 5
+    assert found.files[-1].name.endswith("-true")
