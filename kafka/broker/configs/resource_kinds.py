@@ -105,7 +105,7 @@ class ResourceKind:
             check_value(self.option(key), value)
 
     def check_exists(self, name: str) -> None:
-        """Raise if there is no such resource; what is not valid is an error before that."""
+        """Raise if there is no such resource, once its changes are known to be valid."""
 
     def keep(self, name: str, values: dict[str, str]) -> None:
         """Replace the values that are set."""
