@@ -19,7 +19,7 @@ with KafkaShareConsumer(
     for count, record in enumerate(consumer, 1):
         with consumer.processing(record, max_deliveries=1):
             if record.value == b"petrol":
-                raise ValueError("petrol is no drink")
+                raise ValueError("it cannot be drunk")
         if count == 2:
             break
     consumer.commit()

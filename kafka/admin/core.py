@@ -28,6 +28,7 @@ from kafka.errors import (
     RequestTimedOutError,
     RetriableError,
     ThrottlingQuotaExceededError,
+    UnknownBrokerIdError,
     UnknownError,
     UnknownTopicOrPartitionError,
     UnsupportedEndpointTypeError,
@@ -90,6 +91,18 @@ def _never(_error: KafkaError) -> bool:
     return False
 
 
+def _until_it_left() -> Callable[[KafkaError], bool]:
+    """Return what tries again, unless fresh metadata say that the broker is not in the cluster any more."""
+    unknown = 0
+
+    def may_retry(error: KafkaError) -> bool:
+        nonlocal unknown
+        unknown += isinstance(error, UnknownBrokerIdError)
+        return unknown < 2 and is_retriable(error)
+
+    return may_retry
+
+
 def _once(deadline: float) -> bool:
     """Return whether each request of the call is sent once."""
     return getattr(deadline, "once", False)
@@ -124,9 +137,9 @@ class AdminCore:
             return 0
         return max(0, min(_LONGEST_WAIT, int((deadline - self.loop.time()) * 1000)))
 
-    def attempts(self, deadline: float, what: str) -> Attempts:
+    def attempts(self, deadline: float, what: str, may_retry: Callable[[KafkaError], bool] = is_retriable) -> Attempts:
         """Return the attempts of a call."""
-        return self.client.attempts(deadline, what, _never if _once(deadline) else is_retriable)
+        return self.client.attempts(deadline, what, _never if _once(deadline) else may_retry)
 
     # The cluster, and what brokers speak…
 
@@ -222,6 +235,7 @@ class AdminCore:
         *,
         node_id: NodeId | None = None,
         checked: bool = False,
+        may_retry: Callable[[KafkaError], bool] = is_retriable,
     ) -> ResponseT:
         """Send a request to the broker that it is for, and return the response; a lost connection is tried again.
 
@@ -229,7 +243,7 @@ class AdminCore:
         """
         await self.versions(deadline)
         response: ResponseT | None = None
-        async for attempt in self.attempts(deadline, what):
+        async for attempt in self.attempts(deadline, what, may_retry):
             with attempt:
                 response = await self.client.request(request, node_id=node_id, deadline=attempt.deadline)
                 if checked and response.error_code:
@@ -253,11 +267,17 @@ class AdminCore:
         *,
         checked: bool = False,
     ) -> dict[int, ResponseT | KafkaError]:
-        """Ask brokers at the same time; return the response of each, or its `KafkaError`."""
+        """Ask brokers at the same time; return the response of each, or its `KafkaError`.
+
+        A broker that has left the cluster is not waited for.
+        """
 
         async def ask(node_id: int) -> tuple[int, ResponseT | KafkaError]:
+            request, may_retry = make(node_id), _until_it_left()
             try:
-                return node_id, await self.ask(make(node_id), deadline, what, node_id=node_id, checked=checked)
+                return node_id, await self.ask(
+                    request, deadline, what, node_id=node_id, checked=checked, may_retry=may_retry
+                )
             except KafkaError as error:
                 return node_id, error
 

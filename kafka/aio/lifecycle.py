@@ -22,6 +22,13 @@ from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
+# The modules of a first connection are loaded here: loaded in a pass they would hold the event loop for 40 ms.
+import kafka._core.metrics
+import kafka.net.connection_setup
+import kafka.protocol.admin
+import kafka.protocol.codec.compiler
+import kafka.protocol.commit
+import kafka.protocol.metadata  # noqa: F401
 from kafka._runtime.application import ApplicationTask
 from kafka._runtime.asyncio_driver import AsyncioDriver, ThreadedAsyncioDriver, asyncio_driver
 from kafka.aio.environment import AioEnvironment

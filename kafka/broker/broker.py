@@ -19,8 +19,9 @@ from kafka.broker.cluster.creation import MOST_PARTITIONS, create_on_demand
 from kafka.broker.cluster.thread import ClusterOptions, ClusterThread, Snapshot
 from kafka.broker.cluster.topics import Partition, Topic, is_valid_topic_name, move_leader
 from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_codes
+from kafka.broker.security.acls import Permission, bindings_of
 from kafka.broker.server.node import ListenerOptions, Node, format_address
-from kafka.broker.server.versions import ApiKeyLike
+from kafka.broker.server.versions import ApiKeyLike, api_key_of
 from kafka.broker.storage.cleaner import LogCleaner
 from kafka.errors import IllegalArgumentError, KafkaTimeoutError, UnknownTopicOrPartitionError
 from kafka.partitioner.murmur2_hash import murmur2
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.groups.service import GroupService
+    from kafka.broker.security.service import Security
     from kafka.broker.sharing.share_partition import SharePartition, ShareRecord
     from kafka.record.consumer_record import ConsumerRecord
     from kafka.record.header import Buffer
@@ -258,6 +260,19 @@ class Broker:
         """The requests that have come, oldest first (the latest, up to 16 MiB of them)."""
         return self._thread.call(self.cluster.faults.seen)
 
+    def asked(self, api: ApiKeyLike, client_id: str | None = None) -> list[Any]:
+        """Return the requests of one API that have come, of one client or of all, oldest first.
+
+        >>> from kafka import KafkaProducer
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks=1) as producer:
+        ...         _ = producer.send("events", b"hello")
+        ...     [request.acks for request in broker.asked("Produce")]
+        [1]
+        """
+        key = api_key_of(api)
+        return [seen.request for seen in self.requests if seen.api_key == key and client_id in (None, seen.client_id)]
+
     def forget_requests(self) -> None:
         """Empty :attr:`requests`."""
         self._thread.call(self.cluster.faults.forget)
@@ -326,6 +341,28 @@ class Broker:
         """The members of a group: the client's name by the member's id."""
         return self._thread.call(lambda: self._groups().client_ids(group))
 
+    def wait_for_group(self, group: str, members: int | None = None, timeout: float = 10.0) -> dict[str, str]:
+        """Wait until a group is stable, with that many members or any; return what :meth:`group_members` returns.
+
+        Raises :class:`~kafka.errors.KafkaTimeoutError`, which has the group's state, after ``timeout`` seconds of real
+        time. Members take part in a rebalance while they poll, so another thread must do that meanwhile.
+        """
+
+        async def wait() -> dict[str, str]:
+            try:
+                return await asyncio.wait_for(self._groups().when_stable(group, members), timeout)
+            except asyncio.TimeoutError:
+                found = self._groups().coordinator.groups.get(group)
+                state = (
+                    "does not exist" if found is None else f"is {found.state_name} with {len(found.members)} members"
+                )
+                wanted = "" if members is None else f" with {members} members"
+                raise KafkaTimeoutError(
+                    f"waited {timeout} s for the group {group!r} to be stable{wanted}: it {state}"
+                ) from None
+
+        return self._thread.wait(wait(), timeout + 60)
+
     def expire_member(self, group: str, member: str | None = None) -> None:
         """End a member's session as if it had been silent for too long.
 
@@ -365,6 +402,60 @@ class Broker:
         partition = self._partition(topic, index)
         sessions = self._groups().share_sessions_at(partition.leader)
         return None if sessions is None else sessions.partition(group, (partition.topic.id, index))
+
+    # Users and their rights
+
+    def add_user(self, user: str, password: str, mechanism: str = "SCRAM-SHA-256") -> None:
+        """Let a user log in, or change the password of one; the broker must have a user of that mechanism (``sasl``).
+
+        >>> with Broker(sasl=[("SCRAM-SHA-256", "admin", "secret")]) as broker:
+        ...     broker.add_user("alice", "wonderland")
+        """
+
+        def add() -> None:
+            security = self._security()
+            if mechanism not in security.mechanisms:
+                offered = ", ".join(security.mechanisms) or "none"
+                raise IllegalArgumentError(
+                    f"clients cannot use {mechanism} at this broker (mechanisms: {offered}): start it with a user of"
+                    f" it, as sasl=[({mechanism!r}, 'admin', 'secret')]"
+                )
+            security.add_user(mechanism, user, password)
+
+        self._thread.call(add)
+
+    def allow(self, user: str, *operations: str, **resource: str) -> None:
+        """Allow a user operations on a topic, a group or another resource, by ACLs as an administrator creates them.
+
+        The resource is ``topic``, ``group``, ``transactional_id`` or ``cluster="kafka-cluster"``; a name that ends with
+        ``*`` stands for all names that begin so. A user is a name, or a principal with its type; ``User:ANONYMOUS`` is
+        a client that has not logged in. From the first call on, what no ACL allows is refused to all but the principals
+        in the option ``super.users``.
+
+        >>> with Broker(topics=["orders"], configs={"super.users": "User:admin"}) as broker:
+        ...     broker.allow("alice", "read", "describe", topic="orders")
+        ...     broker.allow("alice", "read", group="billing-*")
+        """
+        self._bind(user, operations, resource, Permission.ALLOW)
+
+    def deny(self, user: str, *operations: str, **resource: str) -> None:
+        """Deny a user operations, whatever else allows them; see :meth:`allow`."""
+        self._bind(user, operations, resource, Permission.DENY)
+
+    def _bind(self, user: str, operations: Sequence[str], resource: Mapping[str, str], permission: Permission) -> None:
+        bindings = bindings_of(user, operations, resource, permission)
+
+        def bind() -> None:
+            access = self._security().control_access()
+            for binding in bindings:
+                access.create(binding)
+
+        self._thread.call(bind)
+
+    def _security(self) -> Security:
+        from kafka.broker.security.service import Security
+
+        return self.cluster.service(Security)
 
     def _groups(self) -> GroupService:
         # Imported here: a broker that no group uses starts without the group coordinator.
@@ -563,7 +654,7 @@ class Broker:
 
     def apply_retention(self) -> None:
         """Remove now what is older or more than the topics' configuration allows."""
-        self._thread.call(lambda: self.cluster.service(LogCleaner).apply_retention())
+        self._thread.wait(self.cluster.service(LogCleaner).apply_retention())
 
     def compact(self) -> int:
         """Compact all compacted topics now, but for the segment at each end; return how many bytes that saved."""

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -37,23 +38,28 @@ def run(arguments: argparse.Namespace) -> int:
     if not command:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
-    broker = _make(arguments).start()
-    files = {arguments.ready_file: broker.bootstrap_servers, arguments.port_file: str(broker.port())}
-    written: list[Path] = []
-    try:
+    with ExitStack() as stack:
+        broker = stack.enter_context(_make(arguments))
+        addresses = {"KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
+        registry = None
+        if arguments.registry is not None:
+            from kafka.schema_registry import SchemaRegistryServer
+
+            registry = stack.enter_context(SchemaRegistryServer(host=arguments.host, port=arguments.registry)).url
+            addresses["PUREKAFKA_SCHEMA_REGISTRY_URL"] = registry
+        files = {arguments.ready_file: broker.bootstrap_servers, arguments.port_file: str(broker.port())}
         for name, text in files.items():
             if name is not None:
                 with whole_file(name) as file:
                     file.write(f"{text}\n".encode())
-                written.append(Path(name))
-        _say_where(broker, arguments, sys.stderr if command else sys.stdout)
+                stack.callback(Path(name).unlink, missing_ok=True)
+        out = sys.stderr if command else sys.stdout
+        _say_where(broker, arguments, out)
+        if registry is not None:
+            print(f"schema registry on {registry}", file=out, flush=True)
         if command:
-            return _run_command(command, broker.bootstrap_servers)
+            return _run_command(command, addresses)
         stop.wait()
-    finally:
-        for path in written:
-            path.unlink(missing_ok=True)
-        broker.close()
     return 0
 
 
@@ -65,10 +71,10 @@ def _say_where(broker: Broker, arguments: argparse.Namespace, out: TextIO) -> No
         print("clients on other machines or in other containers need --advertise HOST", file=sys.stderr, flush=True)
 
 
-def _run_command(command: list[str], servers: str) -> int:
+def _run_command(command: list[str], addresses: dict[str, str]) -> int:
     """Run a command to its end and return its exit code, as a shell does: 127 if there is none, 128 + a signal."""
     try:
-        child = subprocess.Popen(command, env={**os.environ, "KAFKA_BOOTSTRAP_SERVERS": servers})  # noqa: S603 - the user's
+        child = subprocess.Popen(command, env={**os.environ, **addresses})  # noqa: S603 - the user's
     except OSError as error:
         print(f"purekafka broker: cannot run {command[0]}: {error.strerror or error}", file=sys.stderr)
         return _NOT_FOUND
@@ -180,6 +186,11 @@ COMMAND = Verb(
         arg("--port-file FILE", "the same for the port that the first node listens on"),
         arg("--nodes NODES", "how many nodes (%(default)s)", int, default=1),
         arg("--topic NAME[:PARTITIONS]...", "create a topic; may be repeated"),
+        arg(
+            "--registry PORT",
+            "run a schema registry as well, on this port, with its schemas in memory; 0: any free port",
+            int,
+        ),
         arg("--data DIR", "keep topics, records and offsets in this directory, not in memory"),
         arg("--fsync", "have each append on the disk before it is acknowledged"),
         arg("--as-version RELEASE", "offer what this release of Kafka does, such as 2.8"),
@@ -195,9 +206,13 @@ COMMAND = Verb(
         ),
         arg("--verbose", "log what happens on connections"),
     ],
-    ["purekafka broker --topic events:3", "purekafka broker --port 0 -- purekafka topics list"],
+    [
+        "purekafka broker --topic events:3",
+        "purekafka broker --topic orders --registry 8081",
+        "purekafka broker --port 0 -- purekafka topics list",
+    ],
     connects=False,
     runs_command=True,
-    epilog="With a COMMAND, run it with the address in KAFKA_BOOTSTRAP_SERVERS, stop the broker when it has ended, and "
-    "return its exit code. " + VALUES,
+    epilog="With a COMMAND, run it with the address in KAFKA_BOOTSTRAP_SERVERS, and that of a schema registry in "
+    "PUREKAFKA_SCHEMA_REGISTRY_URL, stop the broker when it has ended, and return its exit code. " + VALUES,
 )

@@ -97,7 +97,7 @@ class Connection:
             configs["partitioner"] = partitioner_named(partitioner)
         if "bootstrap_controllers" not in configs:
             configs.setdefault("bootstrap_servers", DEFAULT_SERVERS)
-        limits = {"bootstrap_timeout_ms": _BOOTSTRAP_MS}
+        limits = {"bootstrap_timeout_ms": _READ_MS if self._reads else _BOOTSTRAP_MS}
         if self._reads and kind == "admin" and not {"request_timeout_ms", "default_api_timeout_ms"} & set(configs):
             limits |= {"request_timeout_ms": _READ_MS, "default_api_timeout_ms": _READ_MS}
         if self._deadline is not None:
@@ -141,6 +141,10 @@ class Connection:
             }
             if self._registry_url is not None:
                 given["url"] = self._registry_url
+            if "url" not in given and self.sandbox is not None:
+                from kafka.schema_registry import SchemaRegistryServer
+
+                given["url"] = self._stack.enter_context(SchemaRegistryServer()).url
             if "url" not in given:
                 raise UsageError(
                     f"the type {type_name} needs a schema registry: give --registry URL or -X schema.registry.url=URL"

@@ -18,6 +18,7 @@ __all__ = [
     "CONSENT",
     "EXIT_CODES",
     "LISTING",
+    "OUTCOME",
     "TABLE",
     "Argument",
     "Command",
@@ -65,6 +66,8 @@ COMMANDS: Final[dict[str, Command]] = {
     "transactions": Command("transactions", "list and describe transactions, and end the ones that hang", _ADMIN),
     "metrics": Command("client_metrics", "choose the metrics that clients push to the brokers", _ADMIN),
     "top": Command("top", "watch brokers, topics and groups with their rates and lag", _ADMIN),
+    "health": Command("health", "tell by the exit code whether the cluster is healthy", _ADMIN),
+    "exporter": Command("exporter.command", "serve lag, offsets, groups, topics and brokers to Prometheus", _ADMIN),
     "perf": Command("perf", "measure producing, consuming and latency", _LOAD),
     "verifiable": Command("perf", "clients for Kafka's system tests, which print each event as JSON", _LOAD),
     "logs": Command("logs", "read segment files of a broker, without a broker", _LOCAL),
@@ -84,7 +87,7 @@ EXIT_CODES: Final = {
     "cannot be written, offsets of printed records cannot be committed",
     2: "the arguments are wrong: an unknown word or option, or a value that is malformed or out of range",
     3: "nothing was found, with --fail-if-empty; or the reply of purekafka request has an error code in it",
-    4: "a lag is larger than --fail-above",
+    4: "a lag is larger than --fail-above, or the cluster is not healthy",
     124: "the time of --timeout was over",
     130: "Ctrl-C ended it (143: SIGTERM); records that were printed are committed, records that were sent are counted",
 }
@@ -175,7 +178,7 @@ def arg(
 class Verb:
     """One thing that the program does: its arguments, examples that run as they are printed, and its function."""
 
-    __slots__ = ("arguments", "epilog", "examples", "name", "own", "reads", "run", "runs_command", "summary")
+    __slots__ = ("arguments", "changes", "epilog", "examples", "name", "own", "reads", "run", "runs_command", "summary")
 
     def __init__(
         self,
@@ -188,6 +191,7 @@ class Verb:
         connects: bool = True,
         lists: bool = False,
         asks: bool = False,
+        changes: bool = False,
         reads: bool = False,
         runs_command: bool = False,
         epilog: str = "",
@@ -196,7 +200,10 @@ class Verb:
         self.summary = summary
         self.run = run
         self.own = tuple(arguments)
-        shared = (CONSENT if asks else ()) + (LISTING if lists else ()) + (CONNECTION if connects else ())
+        self.changes = (asks or changes) and not lists
+        """Whether it changes something, and prints an outcome for each item that it was to change."""
+        shared = (CONSENT if asks else ()) + (OUTCOME if self.changes else ()) + (LISTING if lists else ())
+        shared += CONNECTION if connects else ()
         taken = {name for argument in self.own for name in argument.names}
         self.arguments = self.own + tuple(one for one in shared if not taken.intersection(one.names))
         self.examples = tuple(examples)
@@ -277,6 +284,10 @@ LISTING: Final = (
     arg("-q, --quiet", "print names alone, one per line", section="Output"),
     arg("--fail-if-empty", "end with exit code 3 if there is nothing to print", section="Output"),
     TABLE[1],
+)
+#: How a command that changes something says what it did.
+OUTCOME: Final = (
+    arg("-f, --format FORMAT", "print what was done as text, json or jsonl (text)", default="text", section="Output"),
 )
 #: How a command that destroys or moves something gets consent.
 CONSENT: Final = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import UsageError, reason
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from kafka.admin import KafkaAdminClient
+    from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["LAG", "NOT_FOUND", "TOPIC", "chosen_groups", "lag_rows"]
+__all__ = ["LAG", "NOT_FOUND", "TOPIC", "chosen_groups", "is_marker_group", "lag_rows"]
 
 #: The states of a group that does not exist.
 NOT_FOUND: Final = {"", "Dead"}
@@ -52,23 +53,25 @@ def chosen_groups(admin: KafkaAdminClient, words: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _markers(admin: KafkaAdminClient, names: Iterable[str]) -> set[str]:
-    """Return the groups that are no readers: tasks of Spark's queries mark there what they wrote exactly once."""
+def is_marker_group(name: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
+    """Whether a group is not a reader: tasks of Spark's queries mark there what they wrote exactly once."""
     import json
     import re
 
+    if not offsets or not re.search(_TASK, name):
+        return False
+    try:
+        return all(set(json.loads(at.metadata or "")) == {"rows", "run"} for at in offsets.values())
+    except (TypeError, ValueError):
+        return False
+
+
+def _markers(admin: KafkaAdminClient, names: Iterable[str]) -> set[str]:
+    import re
+
     likely = [name for name in names if re.search(_TASK, name)]
-    if not likely:
-        return set()
-
-    def is_marker(metadata: str | None) -> bool:
-        try:
-            return set(json.loads(metadata or "")) == {"rows", "run"}
-        except (TypeError, ValueError):
-            return False
-
-    offsets = admin.list_group_offsets(likely)
-    return {name for name, some in offsets.items() if some and all(is_marker(at.metadata) for at in some.values())}
+    found = admin.list_group_offsets(likely) if likely else {}
+    return {name for name, offsets in found.items() if is_marker_group(name, offsets)}
 
 
 def lag_rows(
@@ -125,6 +128,10 @@ def _lag(arguments: Namespace) -> int:
     for line in trouble:
         complain(arguments, line)
     rows, columns = _summed(rows, arguments.by)
+    if arguments.min_lag is not None:
+        rows = [row for row in rows if row["lag"] is None or row["lag"] >= arguments.min_lag]
+    if arguments.sort:
+        rows.sort(key=lambda row: -1 if row["lag"] is None else row["lag"], reverse=True)
     code = emit(arguments, rows, columns) or (1 if trouble else 0)
     limit = arguments.fail_above
     return 4 if limit is not None and any((row["lag"] or 0) > limit for row in rows) else code
@@ -177,6 +184,8 @@ LAG: Final = Verb(
         TOPIC,
         arg("--by partition|topic|group", "a row for each (partition)", default="partition"),
         arg("--fail-above N", "end with exit code 4 if a row has a larger lag", int),
+        arg("--min-lag N", "only rows with at least this lag, or with an unknown one", int),
+        arg("--sort", "the largest lag first"),
         arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
         arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
     ],

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka._core.client import FETCH
+from kafka._runtime.tasks import checkpoint
 from kafka.consumer.fetch_response import FetchTarget
 from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Outgoing, Wanted
 from kafka.errors import (
@@ -30,7 +31,7 @@ from kafka.errors import (
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from uuid import UUID
 
     from kafka._core.client import Client
@@ -47,6 +48,7 @@ __all__ = ["FetchSettings", "FetchConnection", "EpochCheck", "InFlight", "check_
 log = logging.getLogger(__name__)
 
 SIDE: Final = "fetch-side"
+_SLICE: Final = 0.001  # how long a response may hold the loop, in seconds
 _POLL_RECORDS: Final = 500  # where max_poll_records has no limit
 _TOPIC_IDS_SINCE: Final = 13
 _MAX_BYTES_SINCE: Final = 3
@@ -104,7 +106,10 @@ class FetchConnection:
         client: Client,
         node_id: int,
         settings: FetchSettings,
-        done: Callable[[FetchConnection, Mapping[TopicPartition, FetchTarget], FetchResponse | None, int], None],
+        take: Callable[
+            [FetchConnection, Mapping[TopicPartition, FetchTarget], FetchResponse, int], Coroutine[Any, Any, bool]
+        ],
+        done: Callable[[FetchConnection, FetchResponse | None, bool], None],
         failed: Callable[[FetchConnection, KafkaError], None],
         doubted: Callable[[FetchTarget, EpochCheck], None],
         in_flight: InFlight,
@@ -128,6 +133,7 @@ class FetchConnection:
         self._settings = settings
         self.main = main
         self._use = FETCH if main else SIDE
+        self._take = take
         self._done = done
         self._failed = failed
         self._log_checked = doubted
@@ -137,6 +143,7 @@ class FetchConnection:
         self._wanted: Mapping[TopicPartition, Wanted] | None = None
         self._targets: dict[TopicPartition, FetchTarget] = {}
         self._max_bytes = 0
+        self._slice_ends = 0.0
         self._request_type = FetchRequest
         self._task: Task[object] | None = None
 
@@ -156,7 +163,11 @@ class FetchConnection:
     def ask(
         self, wanted: Mapping[TopicPartition, Wanted], targets: dict[TopicPartition, FetchTarget], max_bytes: int
     ) -> None:
-        """Send a request for these partitions; `done` is called with the response, `failed` with an error."""
+        """Send a request for these partitions; `failed` is called with an error.
+
+        A response is given to `take`, which returns whether data came. Then, as the next request may be sent, `done` is
+        called.
+        """
         self._wanted, self._targets, self._max_bytes = wanted, targets, max_bytes
         self._reserved = min(max_bytes, len(wanted) * self._settings.max_partition_bytes)
         self._in_flight.size += self._reserved
@@ -179,8 +190,8 @@ class FetchConnection:
             self._task = None
             self._release()
 
-    def _release(self) -> dict[TopicPartition, FetchTarget]:
-        """Record that no request is under way, and return the partitions of the last one."""
+    def _release(self) -> None:
+        """Record that no request is under way."""
         asked, self._targets = self._targets, {}
         if self._wanted is not None:
             self._wanted = None
@@ -189,14 +200,24 @@ class FetchConnection:
         for entry in asked.values():
             if entry.cursor.connection is self:
                 entry.cursor.connection = None
-        return asked
 
     async def _fetch(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> None:
+        came = False
         try:
             try:
                 response, version = await self._exchange(wanted, max_bytes)
+                if response is None:
+                    self.failures = 0
+                else:
+                    if response.error_code:
+                        self.session.refused(response.error_code)
+                    else:
+                        self.failures = 0
+                        self.session.answered(response.session_id)
+                    self._slice_ends = self._client.loop.time() + _SLICE
+                    came = await self._take(self, self._targets, response, version)
             finally:
-                asked = self._release()
+                self._release()
         except KafkaError as error:
             self.session.failed()
             self._failed(self, error)
@@ -207,14 +228,13 @@ class FetchConnection:
             self.session.failed()
             self._failed(self, UnknownError(f"fetching failed: {error!r}"))
             return
-        if response is None:
-            self.failures = 0
-        elif response.error_code:
-            self.session.refused(response.error_code)
-        else:
-            self.failures = 0
-            self.session.answered(response.session_id)
-        self._done(self, asked, response, version)
+        self._done(self, response, came)
+
+    async def pause(self) -> None:
+        """Let the loop do everything else that is ready, once a response has taken a slice of time."""
+        if self._client.loop.time() >= self._slice_ends:
+            await checkpoint()
+            self._slice_ends = self._client.loop.time() + _SLICE
 
     async def _exchange(
         self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int

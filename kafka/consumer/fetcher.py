@@ -224,8 +224,8 @@ class Fetcher:
 
     # On the loop: choosing partitions…
 
-    def _pump(self, node_id: int) -> None:
-        """Fetch from a broker, if one of its connections is free."""
+    def _free_connection(self, node_id: int, now: float) -> FetchConnection | None:
+        """Return the connection to ask a broker on, if one is free and the application wants records."""
         connections = self._connections.get(node_id)
         if connections is None:
             connections = self._connections[node_id] = (
@@ -233,15 +233,23 @@ class Fetcher:
                 self._connection(node_id, main=False),
             )
             connections[0].connect()
-        now = self._loop.time()
-        connection = next((connection for connection in connections if connection.idle), None)
-        if connection is None or connection.retry_at > now or connections[0].retry_at > now:
-            return
+        main, side = connections
+        connection = main if main.idle else side if side.idle else None
+        if connection is None or connection.retry_at > now or main.retry_at > now:
+            return None
         if connection.enough and connection.polls == self.polls and not self.callers:
             # Set the flag first and look again: poll() counts first and looks at the flag then.
             self.resting = True
             if connection.polls == self.polls and not self.callers:
-                return
+                return None
+        return connection
+
+    def _pump(self, node_id: int) -> None:
+        """Fetch from a broker, if one of its connections is free."""
+        now = self._loop.time()
+        connection = self._free_connection(node_id, now)
+        if connection is None:
+            return
         # From here on cursors are held: the application's thread may replace a partition's cursor at any time, and
         # facts about the old one do not hold for the new one.
         places = [
@@ -275,6 +283,7 @@ class Fetcher:
             self._client,
             node_id,
             self._settings,
+            self._partitions_answered,
             self._answered,
             self._connection_failed,
             self._log_checked,
@@ -370,25 +379,17 @@ class Fetcher:
 
     # On the loop: responses…
 
-    def _answered(
-        self,
-        connection: FetchConnection,
-        targets: Mapping[TopicPartition, FetchTarget],
-        response: FetchResponse | None,
-        version: int,
-    ) -> None:
+    def _answered(self, connection: FetchConnection, response: FetchResponse | None, came: bool) -> None:
+        """Send the next request, and let the application look if data came."""
         if self._closed:
             return
         if response is None:  # no partition was left to ask for
             self.kick()
             return
-        if self.metrics is not None:
-            self.metrics.answered(self._loop.time() - connection.asked_at, response.throttle_time_ms)
         if response.error_code:
             self._refused(connection, for_code(response.error_code)(node_id=connection.node_id))
         else:
             self.errors.pop(connection.node_id, None)
-        came = self._partitions_answered(connection, targets, response, version)
         connection.enough = not response.error_code and (not came or self._ahead >= self._settings.poll_records)
         if (
             self._short
@@ -401,7 +402,7 @@ class Fetcher:
         if came:
             self._on_data()
 
-    def _partitions_answered(
+    async def _partitions_answered(
         self,
         connection: FetchConnection,
         targets: Mapping[TopicPartition, FetchTarget],
@@ -410,13 +411,18 @@ class Fetcher:
     ) -> bool:
         """Take each partition's part of a response; return whether the application must look."""
         came = False
+        if self._closed:
+            return False
+        if self.metrics is not None:
+            self.metrics.answered(self._loop.time() - connection.asked_at, response.throttle_time_ms)
         if not connection.main:
             for entry in targets.values():  # also if the response leaves it out
                 entry.cursor.side_empty = True  # until data comes
         for entry, data in self._match(targets, response):
             if connection.main:
                 entry.cursor.side_empty = False
-            came = self._partition_answered(entry, data, response, version) or came
+            came = await self._partition_answered(connection, entry, data, response, version) or came
+            await connection.pause()
         return came
 
     def _match(
@@ -443,8 +449,13 @@ class Fetcher:
         if isinstance(error, FixNeededError):
             self._report(connection, error)
 
-    def _partition_answered(
-        self, target: FetchTarget, data: FetchResponse.PartitionData, response: FetchResponse, version: int
+    async def _partition_answered(
+        self,
+        connection: FetchConnection,
+        target: FetchTarget,
+        data: FetchResponse.PartitionData,
+        response: FetchResponse,
+        version: int,
     ) -> bool:
         """Take one partition's part of a response; return whether the application must look."""
         state = target.state
@@ -458,7 +469,7 @@ class Fetcher:
             state.stable_offset = data.last_stable_offset
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != state.replica:
             self._move_to_replica(state, data.preferred_read_replica)
-        fetched = open_reply(target, data, self._reading, version)
+        fetched = await open_reply(target, data, self._reading, version, connection.pause)
         return fetched is not None and self._deliver(target, fetched)
 
     def _deliver(self, target: FetchTarget, fetched: CompletedFetch) -> bool:

@@ -275,13 +275,12 @@ async def _ask_or_probe(attempt: Attempt, exchange: Exchange) -> tuple[ApiVersio
     timeout = min(settings.request_timeout, attempt.setup_timeout()) if attempt.has_other_addresses else None
     # The brokers of a cluster have about the same release. And before authentication other requests are errors.
     may_be_old = not context.api_versions_seen and settings.sasl_mechanism is None
-    release, request = _probe_requests()[0]
     try:
         answered = partial(_answered, context)
-        probe = request if may_be_old else None
+        probe = _probe_of_0_9 if may_be_old else None
         return await ask_versions(exchange, settings.software, answered, timeout=timeout, probe=probe), False
     except AnsweredProbeError:
-        return ApiVersions.of_release(release), True
+        return ApiVersions.of_release((0, 9)), True
     except (RequestTimedOutError, KafkaTimeoutError) as error:
         raise KafkaConnectionError(
             f"it accepted the connection and did not answer within {context.loop.time() - began:.1f} seconds: "
@@ -367,7 +366,7 @@ async def ask_versions(
     answered: Callable[[], object] = lambda: None,
     *,
     timeout: float | None = None,
-    probe: Request[Response] | None = None,
+    probe: Callable[[], Request[Response]] | None = None,
 ) -> ApiVersions:
     """Ask a broker for its API versions. A broker that does not know our version of the request names those it knows.
 
@@ -398,14 +397,19 @@ async def ask_versions(
     return ApiVersions.from_response(response)
 
 
+def _probe_of_0_9() -> Request[Response]:
+    from kafka.protocol.admin import ListGroupsRequest
+
+    return ListGroupsRequest()
+
+
 def _probe_requests() -> list[tuple[tuple[int, ...], Request[Response]]]:
     """Return the requests for brokers that do not know ApiVersions: the first with an answer shows the release."""
-    from kafka.protocol.admin import ListGroupsRequest
     from kafka.protocol.commit import FindCoordinatorRequest, OffsetFetchRequest
     from kafka.protocol.metadata import MetadataRequest
 
     return [
-        ((0, 9), ListGroupsRequest()),
+        ((0, 9), _probe_of_0_9()),
         ((0, 8, 2), FindCoordinatorRequest(key="purekafka-probe")),
         ((0, 8, 1), OffsetFetchRequest(group_id="purekafka-probe", topics=[])),
         ((0, 8, 0), MetadataRequest(topics=[])),

@@ -59,18 +59,18 @@ class Exchange:
         decode: Callable[[Buffer], ResponseT] | None = None,
         *,
         timeout: float | None = None,
-        probe: Request[Response] | None = None,
+        probe: Callable[[], Request[Response]] | None = None,
     ) -> ResponseT:
         """Send a request and wait for the response, for request_timeout_ms unless a `timeout` is given.
 
-        A `probe` is sent when nothing has arrived for a second; AnsweredProbeError if its response comes first.
+        `probe()` is sent when nothing has arrived for a second; AnsweredProbeError if that is answered first.
         """
         name, began = type(request).__name__, self._loop.time()
         deadline = began + (self._endpoint.context.settings.request_timeout if timeout is None else timeout)
         asked = await self._send(request, version, deadline)
         probed = None
         if probe is not None and not await self._arrives(began + _PROBE_AFTER):
-            probed = await self._send(probe, 0, deadline)
+            probed = await self._send(probe(), 0, deadline)
             self.ignored.append(probed)
         while True:
             frame = await self._frame(name, began, deadline)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from math import inf
 from typing import Final, NamedTuple
 
 from kafka.codec import DEFAULT_LIMIT, compressor, decompressor
@@ -113,20 +114,34 @@ class ScanResult(NamedTuple):
     """The last wanted batch's, -1 without one."""
     verified_to: int
     """The position up to which no checksum is wrong."""
+    position: int
+    """Behind the last batch that was looked at."""
+    at_end: bool
+    """Whether no whole batch follows."""
 
 
-def verify_batches(buffer: Buffer, position: int, offset: int, verified_to: int, *, check_crcs: bool) -> ScanResult:
-    """Go through the batches from ``position`` on; batches that end before ``offset`` are not wanted.
+def verify_batches(
+    buffer: Buffer,
+    position: int,
+    offset: int,
+    verified_to: int,
+    *,
+    check_crcs: bool,
+    epoch: int = -1,
+    room: float = inf,
+) -> ScanResult:
+    """Go through about ``room`` bytes of batches from ``position`` on; batches that end before ``offset`` are not wanted.
 
-    Raises :class:`~kafka.errors.CorruptRecordError` where it cannot be seen how far a batch goes.
+    ``epoch`` is the leader epoch of the last wanted batch before ``position``. Raises
+    :class:`~kafka.errors.CorruptRecordError` where it cannot be seen how far a batch goes.
 
     >>> verify_batches(b"", 0, 7, 0, check_crcs=True)
-    ScanResult(offset=7, leader_epoch=-1, verified_to=0)
+    ScanResult(offset=7, leader_epoch=-1, verified_to=0, position=0, at_end=True)
     """
-    epoch = -1
     view, checksum = memoryview(buffer), fastest()
+    stop = position + room
     # Small batches feel what is done for each: locals, not the properties of the header and `check_batch`.
-    while (header := read_header(buffer, position)) is not None:
+    while position < stop and (header := read_header(buffer, position)) is not None:
         _, base_offset, length, leader_epoch, magic, crc, _, last_delta, _, _, _, _, _, _ = header
         end = position + length + LOG_OVERHEAD
         if check_crcs and position >= verified_to:
@@ -137,7 +152,7 @@ def verify_batches(buffer: Buffer, position: int, offset: int, verified_to: int,
         if last >= offset:
             offset, epoch = last + 1, leader_epoch
         position = end
-    return ScanResult(offset, epoch, verified_to)
+    return ScanResult(offset, epoch, verified_to, position, position < stop)
 
 
 def crc_matches(buffer: Buffer, header: BatchHeader) -> bool:

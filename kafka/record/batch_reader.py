@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
-from kafka.record.batch import RecordsPayload, check_batch, control_type, open_batch, verify_batches
+from kafka.record.batch import RecordsPayload, ScanResult, check_batch, control_type, open_batch, verify_batches
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import CONTROL, LOG_OVERHEAD, BatchHeader, Buffer, corrupt, is_cut_off, read_header
 from kafka.record.message_v0_v1 import Nested, read_messages, to_rows
@@ -354,20 +355,31 @@ class RecordReader:
             except KafkaError as err:
                 self._fail(err)
 
-    def verify(self) -> tuple[int, int]:
-        """Check the checksums of all batches now, so that ``take`` need not; a wrong one is left for ``take`` to raise.
+    def verify(self, room: float = inf, after: ScanResult | None = None) -> ScanResult:
+        """Check the checksums of batches now, so that ``take`` need not; a wrong one is left for ``take`` to raise.
 
-        Returns the offset behind the last batch, and its leader epoch: -1 if nothing there is wanted. Raises
-        :class:`~kafka.errors.CorruptRecordError` where it cannot be seen how far a batch goes.
+        It stops after about ``room`` bytes, and continues ``after`` that result until it is ``at_end``: that has the
+        offset behind the last batch, and its leader epoch, -1 if nothing there is wanted. Nothing may be taken before.
+        Raises :class:`~kafka.errors.CorruptRecordError` where it cannot be seen how far a batch goes.
 
-        >>> RecordReader(b"", "events", 0, 7).verify()
-        (7, -1)
+        >>> RecordReader(b"", "events", 0, 7).verify().offset
+        7
         """
+        if after is None:
+            after = ScanResult(
+                self.next_offset, -1, max(self._verified_to, self._position), self._position, at_end=False
+            )
         ahead = verify_batches(
-            self._buffer, self._position, self.next_offset, self._verified_to, check_crcs=self._check_crcs
+            self._buffer,
+            after.position,
+            after.offset,
+            after.verified_to,
+            check_crcs=self._check_crcs and after.verified_to >= after.position,
+            epoch=after.leader_epoch,
+            room=room,
         )
         self._verified_to = ahead.verified_to
-        return ahead.offset, ahead.leader_epoch
+        return ahead
 
     def _find_next(self) -> BatchHeader | None:
         """Move to the next batch that has records to deliver and return its header; None at the end."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         SchemaSerializer,
         schema_id,
     )
+    from kafka.schema_registry.server.http_server import SchemaRegistryServer
 
 __all__ = [
     "Reference",
@@ -27,6 +28,7 @@ __all__ = [
     "SchemaMismatchError",
     "SchemaRegistry",
     "SchemaRegistryError",
+    "SchemaRegistryServer",
     "SchemaSerializer",
     "schema_id",
 ]
@@ -38,6 +40,7 @@ _HOMES = {
     "SchemaMismatchError": "serializers",
     "SchemaRegistry": "registry",
     "SchemaRegistryError": "registry",
+    "SchemaRegistryServer": "server.http_server",
     "SchemaSerializer": "serializers",
     "schema_id": "serializers",
 }

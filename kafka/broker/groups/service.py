@@ -155,6 +155,15 @@ class GroupService:
             raise GroupIdNotFoundError(f"the group {group_id!r} does not exist")
         return {member_id: member.client_id for member_id, member in group.members.items()}
 
+    async def when_stable(self, group_id: str, members: int | None) -> dict[str, str]:
+        """Wait until a group is stable, with that many members or any; return the client id of each member."""
+        while True:
+            group = self.coordinator.groups.get(group_id)
+            if group is not None and group.state_name == "Stable" and members in (None, len(group.members)):
+                return self.client_ids(group_id)
+            # Real time: a group changes with requests, and the clock of the broker may stand still.
+            await asyncio.sleep(0.005)
+
     def committed_offset(self, group_id: str, partition: TopicPartition) -> int | None:
         """Return the offset that a group has committed; None if it has not."""
         offsets = self.coordinator.offsets.get(group_id)

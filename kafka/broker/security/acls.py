@@ -13,9 +13,19 @@ from kafka.acl import ACLOperation as Operation
 from kafka.acl import ACLPermissionType as Permission
 from kafka.acl import ACLResourcePatternType as Pattern
 from kafka.acl import ResourceType as Resource
-from kafka.errors import InvalidRequestError
+from kafka.errors import IllegalArgumentError, InvalidRequestError
 
-__all__ = ["CLUSTER_NAME", "AccessControl", "Binding", "Filter", "Operation", "Pattern", "Permission", "Resource"]
+__all__ = [
+    "CLUSTER_NAME",
+    "AccessControl",
+    "Binding",
+    "Filter",
+    "Operation",
+    "Pattern",
+    "Permission",
+    "Resource",
+    "bindings_of",
+]
 
 ANY: Final = 1
 ALL_OPERATIONS: Final = 2
@@ -32,6 +42,13 @@ _RESOURCE_TYPES: Final = range(2, 8)
 _OPERATIONS: Final = range(2, 16)
 
 
+#: The resources by the names that tests give them.
+_BY_NAME: Final = {
+    "topic": Resource.TOPIC,
+    "group": Resource.GROUP,
+    "cluster": Resource.CLUSTER,
+    "transactional_id": Resource.TRANSACTIONAL_ID,
+}
 #: What else allows an operation.
 _IMPLIED_BY: Final[Mapping[int, frozenset[Operation]]] = {
     Operation.DESCRIBE: frozenset({Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}),
@@ -84,6 +101,39 @@ class Binding(NamedTuple):
         if self.operation in (operation, ALL_OPERATIONS):
             return True
         return self.permission == Permission.ALLOW and self.operation in _IMPLIED_BY.get(operation, ())
+
+
+def bindings_of(
+    user: str, operations: Iterable[str], resource: Mapping[str, str], permission: Permission
+) -> list[Binding]:
+    """Return the bindings that a test means by names.
+
+    >>> [(each.principal, each.resource_name) for each in bindings_of("a", ["read"], {"topic": "t"}, Permission.ALLOW)]
+    [('User:a', 't')]
+    """
+    if len(resource) != 1 or not resource.keys() <= _BY_NAME.keys():
+        raise IllegalArgumentError(f"name one resource, as topic='orders'; the kinds are {', '.join(_BY_NAME)}")
+    if not operations:
+        raise IllegalArgumentError("name the operations, as 'read' or 'write'")
+    known = [each.name.lower() for each in Operation if each in _OPERATIONS]
+    unknown = [each for each in operations if each.lower() not in known]
+    if unknown:
+        raise IllegalArgumentError(f"{unknown[0]!r} is not an operation; they are {', '.join(known)}")
+    ((kind, name),) = resource.items()
+    is_prefix = name.endswith(WILDCARD) and name != WILDCARD
+    principal = user if ":" in user else f"User:{user}"
+    return [
+        Binding(
+            _BY_NAME[kind],
+            name.removesuffix(WILDCARD) if is_prefix else name,
+            Pattern.PREFIXED if is_prefix else Pattern.LITERAL,
+            principal,
+            WILDCARD,
+            Operation[each.upper()],
+            permission,
+        )
+        for each in operations
+    ]
 
 
 class Filter(NamedTuple):

@@ -41,7 +41,7 @@ class Security:
         self.passwords: dict[str, str] = {}
         self.mechanisms = [name for name in _KNOWN if any(name == user[0] for user in cluster.sasl_users)]
         for mechanism, user, password in cluster.sasl_users:
-            self._add_user(mechanism, user, password)
+            self.add_user(mechanism, user, password)
         self.access: AccessControl | None = None
         self.tokens: Tokens | None = None
         configs = cluster.configs
@@ -56,16 +56,24 @@ class Security:
                 max_lifetime_ms=configs.broker_int("delegation.token.max.lifetime.ms"),
             )
         if configs.broker_value("authorizer.class.name"):
+            self.control_access()
+
+    def control_access(self) -> AccessControl:
+        """Return the ACLs, which the requests of all clients are checked against from now on."""
+        if self.access is None:
+            configs = self._cluster.configs
             # Principals may contain commas, so semicolons part them.
             super_users = (configs.broker_value("super.users") or "").split(";")
             self.access = AccessControl(
-                cluster.store.table("acls"),
+                self._cluster.store.table("acls"),
                 super_users=[each.strip() for each in super_users if each.strip()],
                 allow_if_none=configs.broker_bool("allow.everyone.if.no.acl.found"),
             )
-            cluster.authorizer = self.access
+            self._cluster.authorizer = self.access
+        return self.access
 
-    def _add_user(self, mechanism: str, user: str, password: str) -> None:
+    def add_user(self, mechanism: str, user: str, password: str) -> None:
+        """Let a user log in; with another password from now on if the user is known."""
         if mechanism not in _KNOWN:
             raise KafkaConfigurationError(f"the broker has no SASL mechanism {mechanism}, only {', '.join(_KNOWN)}")
         if mechanism == "PLAIN":

@@ -1,6 +1,6 @@
 """Records and tables in a directory, found again by the next broker, also after a crash.
 
-Layout, version 1::
+Layout, version 2::
 
     DIR/layout          one line that says what this is
     DIR/lock            held (flock) while a broker uses the directory
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DiskStorage", "write_index"]
 
-_LAYOUT: Final = "purekafka broker data, layout 1\n"
+_LAYOUT: Final = "purekafka broker data, layout 2\n"
 _CRC_SIZE: Final = 4
 _NO_OFFSET: Final = 2**63 - 1
 

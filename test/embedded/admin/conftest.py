@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,8 @@ from kafka.broker import Broker
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(nodes=3, topics={"events": 2}) as broker:
-        yield broker
+def kafka_broker_options() -> dict[str, Any]:
+    return {"nodes": 3, "topics": {"events": 2}}
 
 
 @pytest.fixture

@@ -45,10 +45,7 @@ def administrator(broker: Broker, user: str = "admin", password: str = "a", **op
     )
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics=["events", "logs"], sasl=USERS, configs=ENFORCED) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics=["events", "logs"], sasl=USERS, configs=ENFORCED)
 
 
 @pytest.fixture

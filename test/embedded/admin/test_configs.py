@@ -20,10 +20,7 @@ from kafka.errors import (
 EVENTS = ("topic", "events")
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(nodes=3, topics=["events"]) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(nodes=3, topics=["events"])
 
 
 @pytest.fixture

@@ -27,12 +27,6 @@ from kafka.errors import (
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(nodes=3, topics={"events": 2}) as broker:
-        yield broker
-
-
-@pytest.fixture
 def admin(broker: Broker) -> Iterator[KafkaAdminClient]:
     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
         yield admin

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from kafka.aio import AIOKafkaAdminClient, AIOKafkaClient, AIOKafkaConsumer, AIOKafkaProducer, Cluster
-from kafka.broker import Broker
 from kafka.errors import GroupAuthorizationFailedError
 from kafka.protocol.metadata import MetadataRequest
 
@@ -15,12 +14,14 @@ from kafka.protocol.metadata import MetadataRequest
 PATIENCE = 30.0
 
 
+pytestmark = pytest.mark.kafka_broker(topics={"events": 2})
+
+
 @pytest.fixture
-def broker():
-    with Broker(topics={"events": 2}) as broker:
-        for api in ("Metadata", "OffsetCommit", "Produce"):
-            broker.delay(api, 0.02)
-        yield broker
+def broker(kafka_broker):
+    for api in ("Metadata", "OffsetCommit", "Produce"):
+        kafka_broker.delay(api, 0.02)
+    return kafka_broker
 
 
 def test_a_producer(run, broker):

@@ -10,8 +10,6 @@ import time
 
 import pytest
 
-from kafka.broker import Broker
-
 HEAD = """
 import asyncio, os, sys, time
 from kafka.aio import AIOKafkaConsumer, AIOKafkaProducer
@@ -39,10 +37,7 @@ def run(program, broker, *, interrupt=False):
     return child.returncode, out, err, took
 
 
-@pytest.fixture
-def broker():
-    with Broker(topics=["events"]) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics=["events"])
 
 
 def test_ctrl_c_ends_a_program_that_waits_for_records(broker):

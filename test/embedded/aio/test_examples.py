@@ -281,10 +281,7 @@ def run(broker, program):
     return found
 
 
-@pytest.fixture
-def broker():
-    with Broker(topics=["my_topic", "my_other_topic"]) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics=["my_topic", "my_other_topic"])
 
 
 def test_producing_and_consuming(broker):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
+import sys
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 
@@ -39,32 +42,47 @@ class Ticker:
             self.late.append(max(0.0, min(loop.time() - due, time.thread_time() - cpu - PERIOD)))
 
 
-async def ticking(make_work):
-    """Run work that ends when it is done and the timer has been watched for long enough."""
+@contextmanager
+def passes_timed():
+    """Collect what CPU each callback of asyncio's own event loop takes in this thread; uvloop's do not show."""
+    took, me, run = [], threading.get_ident(), asyncio.events.Handle._run
+
+    def timed(handle):
+        began = time.thread_time()
+        run(handle)
+        if threading.get_ident() == me:  # else it is of a broker
+            took.append(time.thread_time() - began)
+
+    asyncio.events.Handle._run = timed
+    try:
+        yield took
+    finally:
+        asyncio.events.Handle._run = run
+
+
+async def punctual(make_work):
+    """Run work that ends when it is done and the timer was watched for long enough; other tasks have their turn."""
     ticker = Ticker()
     # A full collection takes time by all that the process has; here that is mostly the test's.
     gc.collect()
     gc.freeze()
-    with_timer = asyncio.ensure_future(ticker.run())
-    await asyncio.sleep(0)
-    await make_work(lambda: len(ticker.late) >= ENOUGH)
-    with_timer.cancel()
-    await asyncio.gather(with_timer, return_exceptions=True)
+    with passes_timed() as passes:
+        with_timer = asyncio.ensure_future(ticker.run())
+        await asyncio.sleep(0)
+        await make_work(lambda: len(ticker.late) >= ENOUGH)
+        with_timer.cancel()
+        await asyncio.gather(with_timer, return_exceptions=True)
     late = sorted(ticker.late)
+    passes = sorted(passes) or [0.0]
     print(
-        f"a 10 ms timer, {len(late)} times: p99 {late[len(late) * 99 // 100] * 1e3:.1f} ms, most {late[-1] * 1e3:.1f}"
+        f"a 10 ms timer, {len(late)} times: p99 {late[len(late) * 99 // 100] * 1e3:.1f} ms, most {late[-1] * 1e3:.1f}; "
+        f"{len(passes)} passes: p99 {passes[len(passes) * 99 // 100] * 1e3:.1f} ms, most {passes[-1] * 1e3:.1f}"
     )
-    return late
-
-
-def punctual(late):
     assert len(late) >= ENOUGH
-    # The first use of modules and codecs takes up to 15 ms in one piece; later passes stay under 5.
-    assert late[-1] < 0.020
-    # 5 ms are promised and 3.6 were seen; the same work takes up to 1.6 times the CPU while other processes use the
-    # caches of the core.
-    assert late[len(late) * 99 // 100] < 0.008
+    # 5 ms are promised. The same work takes up to twice the CPU while other processes use the caches of the core.
+    assert max(late[-1], passes[-1]) < 0.010
     assert late[len(late) * 95 // 100] < 0.005
+    assert passes[len(passes) * 99 // 100] < 0.005
 
 
 @pytest.fixture(params=["selector", "uvloop"])
@@ -121,7 +139,78 @@ def test_a_timer_is_on_time_while_a_consumer_reads(run_once, filled, way):
                 if seen % FILLED_WITH == 0:
                     await reader.seek_to_beginning()
 
-    punctual(run_once(ticking(read)))
+    run_once(punctual(read))
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """A broker with 30 MB in 50 partitions: one response of the default size brings most of it."""
+    with Broker(topics={"wide": 50}) as broker:
+        for partition in range(50):
+            broker.append_many("wide", [b"%0100d" % number for number in range(6000)], partition=partition)
+        yield broker
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["iteration", "getmany"])
+def test_a_timer_is_on_time_while_a_response_brings_many_partitions(run_once, wide, way):
+    async def read(watched_enough):
+        async with AIOKafkaConsumer(
+            "wide", bootstrap_servers=wide.bootstrap_servers, auto_offset_reset="earliest"
+        ) as reader:
+            while not watched_enough():
+                seen = 0
+                while seen < 300_000:
+                    if way == "getmany":
+                        seen += sum(map(len, (await reader.getmany(timeout_ms=1000)).values()))
+                    else:
+                        async for _ in reader:
+                            seen += 1
+                            if seen % 100_000 == 0:
+                                break
+                await reader.seek_to_beginning()
+
+    run_once(punctual(read))
+
+
+FIRST_USE = """
+import asyncio, time
+
+from kafka.aio import AIOKafkaConsumer, AIOKafkaProducer
+
+slowest = 0.0
+run = asyncio.events.Handle._run
+
+
+def timed(handle):
+    global slowest
+    began = time.thread_time()
+    run(handle)
+    slowest = max(slowest, time.thread_time() - began)
+
+
+async def main():
+    options = {"bootstrap_servers": BROKER}
+    async with AIOKafkaProducer(**options) as producer:
+        await producer.send_and_wait("events", b"x")
+    async with AIOKafkaConsumer("events", group_id="g", auto_offset_reset="earliest", **options) as reader:
+        await reader.getone()
+        await reader.commit()
+
+
+asyncio.events.Handle._run = timed
+asyncio.run(main())
+print(slowest)
+"""
+
+
+def test_the_first_records_of_a_process_hold_the_event_loop_for_a_moment():
+    """Modules are loaded with the classes; the codecs of each request are compiled one by one."""
+    with Broker(topics=["events"]) as broker:
+        program = FIRST_USE.replace("BROKER", repr(broker.bootstrap_servers))
+        ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    # 6 ms were seen, beside seven busy processes; before, 46 on a quiet machine.
+    assert float(ran.stdout) < 0.012
 
 
 @pytest.mark.slow
@@ -136,7 +225,7 @@ def test_a_timer_is_on_time_during_a_tight_loop_of_sends(run):
                     await producer.send("events", b"x" * 100)
                     sent += 1
 
-        punctual(run(ticking(send)))
+        run(punctual(send))
 
 
 def test_no_client_starts_a_thread(run):

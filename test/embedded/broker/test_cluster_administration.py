@@ -29,10 +29,7 @@ NEEDS_DOWNGRADE = (
 )
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(nodes=3, seed=1, as_version="4.3") as found:
-        yield found
+pytestmark = pytest.mark.kafka_broker(nodes=3, seed=1, as_version="4.3")
 
 
 @pytest.fixture

@@ -144,6 +144,19 @@ def test_a_command_gets_the_address_and_its_exit_code_is_returned() -> None:
     assert result.stderr.startswith("listening on 127.0.0.1:")
 
 
+REGISTERING = """
+import os
+from kafka.schema_registry import Schema, SchemaRegistry
+print(SchemaRegistry(os.environ["PUREKAFKA_SCHEMA_REGISTRY_URL"]).register("s", Schema('"long"')))
+"""
+
+
+def test_a_registry_runs_beside_the_broker() -> None:
+    result = ran("--registry", "0", "--", sys.executable, "-c", REGISTERING)
+    assert (result.returncode, result.stdout) == (0, "1\n"), result.stderr
+    assert result.stderr.splitlines()[1].startswith("schema registry on http://127.0.0.1:")
+
+
 def test_a_command_that_succeeds_or_is_not_there() -> None:
     assert ran("--", sys.executable, "-c", "").returncode == 0
     missing = ran("--", "/no/such/command")

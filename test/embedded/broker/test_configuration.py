@@ -26,10 +26,7 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 Answer = tuple[int, str | None]
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(seed=1) as found:
-        yield found
+pytestmark = pytest.mark.kafka_broker(seed=1)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,7 @@ from test.embedded.threads import nothing_left
 from .batches import batch, produce
 from .wire import Wire, wire
 
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(nodes=2, topics={"events": 4}, seed=1) as running:
-        yield running
+pytestmark = pytest.mark.kafka_broker(nodes=2, topics={"events": 4}, seed=1)
 
 
 def metadata(client: Wire) -> object:

@@ -31,6 +31,19 @@ def test_options(kafka_broker):
     assert kafka_broker.run(lambda cluster: len(cluster.topics["orders"].partitions)) == 6
 
 
+def test_registry(schema_registry):
+    from kafka.schema_registry import SchemaRegistry
+
+    assert SchemaRegistry(schema_registry.url).compatibility() == "BACKWARD"
+
+
+@pytest.mark.schema_registry(compatibility="FULL")
+def test_registry_with_options(schema_registry):
+    from kafka.schema_registry import SchemaRegistry
+
+    assert SchemaRegistry(schema_registry.url).compatibility() == "FULL"
+
+
 def test_cluster(kafka_cluster):
     assert len(kafka_cluster.bootstrap_servers.split(",")) == 3
     names.append(kafka_cluster)
@@ -90,7 +103,7 @@ def test_the_project_s_fixture_is_left_alone(kafka_cluster):
 
 @pytest.mark.parametrize(
     ("tests", "count"),
-    [(TESTS, 7), (OPTIONS, 1), (A_CLUSTER_OF_THE_PROJECT, 1)],
+    [(TESTS, 9), (OPTIONS, 1), (A_CLUSTER_OF_THE_PROJECT, 1)],
     ids=["fixtures", "options", "the same name in a project"],
 )
 def test_a_project_gets_a_broker_by_asking_for_a_fixture(tmp_path: Path, tests: str, count: int) -> None:
@@ -116,8 +129,9 @@ def _is_installed() -> bool:
 
 def test_the_plugin_costs_runs_without_a_broker_nothing() -> None:
     program = (
-        "import kafka.broker.pytest_plugin, sys; print('asyncio' in sys.modules, 'kafka.broker.broker' in sys.modules)"
+        "import kafka.broker.pytest_plugin, sys; print('asyncio' in sys.modules, 'kafka.broker.broker' in sys.modules, "
+        "'kafka.schema_registry' in sys.modules)"
     )
     command = [sys.executable, "-c", program]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert result.stdout.split() == ["False", "False"]
+    assert result.stdout.split() == ["False", "False", "False"]

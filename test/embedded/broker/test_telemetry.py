@@ -20,11 +20,13 @@ from .wire import Wire, wire
 PLUGIN = {"metric.reporters": "org.example.Telemetry"}
 
 
+pytestmark = pytest.mark.kafka_broker(seed=1, configs=PLUGIN)
+
+
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(seed=1, configs=PLUGIN) as found:
-        found.clock.freeze()
-        yield found
+def broker(kafka_broker: Broker) -> Broker:
+    kafka_broker.clock.freeze()
+    return kafka_broker
 
 
 @pytest.fixture

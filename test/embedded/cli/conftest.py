@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,9 +26,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"events": 3, "orders": 1}) as broker:
-        yield broker
+def kafka_broker_options() -> dict[str, Any]:
+    return {"topics": {"events": 3, "orders": 1}}
 
 
 @pytest.fixture

@@ -179,7 +179,7 @@ def test_c19_avro_has_the_text_that_kcat_prints() -> None:
 def registry() -> Iterator[RegistryServer]:
     server = RegistryServer()
     yield server
-    server.stop()
+    server.close()
 
 
 @pytest.fixture

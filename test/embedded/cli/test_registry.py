@@ -31,7 +31,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[RegistryServer]:
     server = RegistryServer()
     monkeypatch.setenv("PUREKAFKA_SCHEMA_REGISTRY_URL", server.url)
     yield server
-    server.stop()
+    server.close()
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_c6_c10_a_topic_of_avro_is_copied_through_json(shell: Shell, broker: Bro
     registry.add("events-key", '"long"')
     registry.add("events-value", json.dumps(ORDER))
     for subject in ("copy-key", "copy-value"):
-        registry.add(subject, registry.registered[registry.subjects[subject.replace("copy", "events")][0]]["schema"])
+        registry.add(subject, '"long"' if subject == "copy-key" else json.dumps(ORDER))
     lines = b'{"key": 7, "value": {"id": 1, "price": "5.00"}}\n{"key": null, "value": null}\n'
     types = "--key-type avro --value-type avro -f jsonl"
     assert shell(f"purekafka produce events {types}", stdin=lines).code == 0
@@ -106,7 +106,7 @@ def test_c10_records_that_are_not_of_a_schema_are_printed_with_the_error_and_cou
     assert len(outcome.lines) == 4
     complaints = outcome.err.splitlines()
     assert "orders-0 offset 1 cannot be decoded: the bytes begin with 706c61696e, not with 00" in complaints[0]
-    unknown = f"schema registry {registry.url}: schema id 99: Schema not found"
+    unknown = f"schema registry {registry.url}: schema id 99: Schema 99 not found"
     assert f"offset 2 cannot be decoded: {unknown}" in complaints[1]
     assert "offset 3 cannot be decoded: schema id 100: the value ends after 5 bytes" in complaints[2]
     assert complaints[3:] == ["purekafka consume: 3 records could not be decoded"]

@@ -15,9 +15,8 @@ MakeConsumer = Callable[..., KafkaConsumer]
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(nodes=2, topics={"events": 4}) as running:
-        yield running
+def kafka_broker_options() -> dict[str, Any]:
+    return {"nodes": 2, "topics": {"events": 4}}
 
 
 @pytest.fixture

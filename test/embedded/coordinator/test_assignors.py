@@ -8,18 +8,13 @@ import time
 import pytest
 
 from kafka._runtime.application import complete
-from kafka.broker import Broker
 from kafka.coordinator.assignors import CooperativeStickyAssignor, RoundRobinPartitionAssignor
 from kafka.errors import KafkaError
 from test.embedded.sessions import SESSION, let_sessions_pass
 
 from .member import Member, poll_until, stable
 
-
-@pytest.fixture
-def broker():
-    with Broker(topics={"t": 6}, configs={"group.min.session.timeout.ms": 100}) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics={"t": 6}, configs={"group.min.session.timeout.ms": 100})
 
 
 class Own(RoundRobinPartitionAssignor):

@@ -24,10 +24,7 @@ from .member import Member, poll_until, stable
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-@pytest.fixture
-def broker():
-    with Broker(topics={"t": 6}, configs={"group.min.session.timeout.ms": 100}) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics={"t": 6}, configs={"group.min.session.timeout.ms": 100})
 
 
 class Listener:

@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from kafka.broker import Broker
 from kafka.errors import CoordinatorLoadInProgressError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -16,10 +15,7 @@ from .member import PATIENCE, Member, poll_until
 T0 = TopicPartition("t", 0)
 
 
-@pytest.fixture
-def broker():
-    with Broker(topics={"t": 1}) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics={"t": 1})
 
 
 @pytest.fixture

@@ -29,10 +29,7 @@ CONFIGS = {
 }
 
 
-@pytest.fixture
-def broker():
-    with Broker(topics={"t": 6}, configs=CONFIGS) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics={"t": 6}, configs=CONFIGS)
 
 
 def member(broker: Broker, *args: Any, **configs: Any) -> Member:

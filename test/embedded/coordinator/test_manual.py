@@ -9,7 +9,7 @@ import pytest
 
 from kafka import KafkaClient
 from kafka._runtime.application import complete
-from kafka.broker import NO_REPLY, Broker
+from kafka.broker import NO_REPLY
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.base import BaseCoordinator, GroupCoordinatorMetrics, HeartbeatTask
 from kafka.coordinator.consumer import AutoCommitTask, ConsumerCoordinator, ConsumerCoordinatorMetrics
@@ -21,10 +21,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-@pytest.fixture
-def broker():
-    with Broker(topics={"t": 2}) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics={"t": 2})
 
 
 @pytest.fixture

@@ -215,7 +215,7 @@ def test_replicas_are_moved_to_a_directory(shown: list[Block], tmp_path: Path) -
 def registry() -> Iterator[RegistryServer]:
     server = RegistryServer()
     yield server
-    server.stop()
+    server.close()
 
 
 @runs((COMMANDS, "echo hello | purekafka produce"), (GUIDE, "purekafka consume orders --value-type avro"))

@@ -28,7 +28,6 @@ from test.embedded.sessions import SESSION, let_sessions_pass
 
 FACES = "both"
 
-pytestmark = pytest.mark.slow
 
 PROTOCOLS = ["classic", "consumer"]
 CONFIGS = {
@@ -42,10 +41,7 @@ PATIENCE = 60.0  # for what comes at once, if the machine is not busy
 Make = Callable[..., KafkaConsumer]
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(nodes=3, topics={"t": 4}, configs=CONFIGS) as running:
-        yield running
+pytestmark = [pytest.mark.slow, pytest.mark.kafka_broker(nodes=3, topics={"t": 4}, configs=CONFIGS)]
 
 
 @pytest.fixture

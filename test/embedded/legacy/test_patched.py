@@ -19,10 +19,7 @@ from kafka.structs import TopicPartition
 VALUES = [b"%d" % number for number in range(5)]
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"events": 1}) as running:
-        yield running
+pytestmark = pytest.mark.kafka_broker(topics={"events": 1})
 
 
 @pytest.fixture

@@ -45,10 +45,7 @@ from kafka.structs import (
 HELLO = ProduceRequestPayload("events", 0, [create_message("hello")])
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(nodes=2, topics={"events": 2}) as running:
-        yield running
+pytestmark = pytest.mark.kafka_broker(nodes=2, topics={"events": 2})
 
 
 @pytest.fixture

@@ -35,9 +35,8 @@ def value(found: Any, name: str, **labels: str) -> float:
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(nodes=2, topics={"orders": 2, "payments": 1}) as running:
-        yield running
+def kafka_broker_options() -> dict[str, Any]:
+    return {"nodes": 2, "topics": {"orders": 2, "payments": 1}}
 
 
 @pytest.fixture

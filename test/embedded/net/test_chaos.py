@@ -27,10 +27,7 @@ PATIENT = {**QUICK, "request_timeout_ms": 500}
 PATIENCE = 30
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"t": 2}, seed=1) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics={"t": 2}, seed=1)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,10 +17,7 @@ from kafka.structs import TopicPartition
 SPAN = 1.0
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"t": 50}) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(topics={"t": 50})
 
 
 def names(broker: Broker) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,13 +14,7 @@ from kafka.errors import NoBrokersAvailable
 from kafka.net.environment import Environment
 from test.network import Proxy
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics=["events"]) as broker:
-        yield broker
+pytestmark = [pytest.mark.slow, pytest.mark.kafka_broker(topics=["events"])]
 
 
 TOO_LONG_FOR_EACH_RUN = [pytest.param(seconds, marks=pytest.mark.soak) for seconds in (4.0, 10.0)]

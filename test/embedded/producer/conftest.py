@@ -21,7 +21,11 @@ def shared() -> Iterator[Broker]:
 
 
 @pytest.fixture
-def broker(shared: Broker) -> Iterator[Broker]:
+def broker(shared: Broker, request: pytest.FixtureRequest) -> Iterator[Broker]:
+    """The broker that all tests share; a broker of the test's alone where a marker says how it is made."""
+    if request.node.get_closest_marker("kafka_broker"):
+        yield request.getfixturevalue("kafka_broker")
+        return
     yield shared
     shared.clear_faults()
     shared.forget_requests()

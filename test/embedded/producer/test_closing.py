@@ -59,10 +59,7 @@ def no_reply_after_the_append(broker: Broker) -> Iterator[None]:
 TROUBLES = [all_down, all_frozen, all_hanging_up, no_reply_after_the_append]
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(nodes=3, topics={"events": 3}) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(nodes=3, topics={"events": 3})
 
 
 def closed_in_time(producer: KafkaProducer, timeout: float) -> bool:

@@ -16,11 +16,7 @@ FACES = "both"
 MOST_BYTES = 2000
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    """One node, and so few topics that its replies are short."""
-    with Broker(seed=1) as broker:
-        yield broker
+pytestmark = pytest.mark.kafka_broker(seed=1)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 
 from kafka import KafkaProducer
 from kafka.aio import AIOKafkaProducer
-from kafka.broker import Broker
 from kafka.errors import InvalidRecordError
 
 FACES = "both"
@@ -17,11 +16,13 @@ FACES = "both"
 LOST = "kafka.producer.lost_records"
 
 
+pytestmark = pytest.mark.kafka_broker(topics=["small"])
+
+
 @pytest.fixture
-def broker():
-    with Broker(topics=["small"]) as broker:
-        broker.create_topic("compacted", configs={"cleanup.policy": "compact"})
-        yield broker
+def broker(kafka_broker):
+    kafka_broker.create_topic("compacted", configs={"cleanup.policy": "compact"})
+    return kafka_broker
 
 
 def lines(caplog):

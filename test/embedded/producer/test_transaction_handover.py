@@ -12,11 +12,7 @@ from kafka.producer import KafkaProducer
 from kafka.producer.transaction_handover import HandoverProducer, end_transactions
 from kafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
 
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"t": 1}) as running:
-        yield running
+pytestmark = pytest.mark.kafka_broker(topics={"t": 1})
 
 
 @pytest.fixture

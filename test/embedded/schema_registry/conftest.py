@@ -9,6 +9,5 @@ from .registry_server import RegistryServer
 
 @pytest.fixture
 def server() -> Iterator[RegistryServer]:
-    server = RegistryServer()
-    yield server
-    server.stop()
+    with RegistryServer() as server:
+        yield server

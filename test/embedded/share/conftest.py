@@ -24,10 +24,14 @@ def configure(broker: Broker, **configs: str) -> None:
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(nodes=2, topics={"jobs": 1, "more": 2}) as running:
-        configure(running, share_auto_offset_reset="earliest")
-        yield running
+def kafka_broker_options() -> dict[str, Any]:
+    return {"nodes": 2, "topics": {"jobs": 1, "more": 2}}
+
+
+@pytest.fixture
+def broker(kafka_broker: Broker) -> Broker:
+    configure(kafka_broker, share_auto_offset_reset="earliest")
+    return kafka_broker
 
 
 @pytest.fixture

@@ -36,10 +36,8 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    """Return a broker with a topic of two partitions."""
-    with Broker(topics={"events": 2, "out": 2}) as running:
-        yield running
+def kafka_broker_options() -> dict[str, Any]:
+    return {"topics": {"events": 2, "out": 2}}
 
 
 Read = Callable[..., Any]

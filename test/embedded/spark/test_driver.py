@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -23,10 +22,7 @@ from kafka.structs import TopicPartition
 A0, B0 = TopicPartition("a", 0), TopicPartition("b", 0)
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"a": 1, "b": 1}) as running:
-        yield running
+pytestmark = pytest.mark.kafka_broker(topics={"a": 1, "b": 1})
 
 
 def driver(broker: Broker, **given: str) -> closing[KafkaOffsetReader]:

@@ -37,10 +37,7 @@ from kafka.structs import TopicPartition
 FIRST = TaskIdentity("query", 0, 0, "run")
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"out": 2}) as running:
-        yield running
+pytestmark = pytest.mark.kafka_broker(topics={"out": 2})
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_internal_topics_and_segments_are_read(shown: list[Block], kafka: KafkaC
     servers = kafka.bootstrap_servers
     registry = RegistryServer()
     with ExitStack() as stack:
-        stack.callback(registry.stop)
+        stack.callback(registry.close)
         registry.add("orders-value", '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
         here = Shell(tmp_path, servers, {"http://localhost:8081": registry.url})
         here.run_line("purekafka topics create events -p 1")

@@ -1,4 +1,4 @@
-"""A real schema registry for the tests, in two releases."""
+"""A real schema registry for the tests, in two releases, and the one of this package for tests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafka.schema_registry import SchemaRegistryServer
 from test.real.kafka_jars import KafkaUnavailable
 
 from .apicurio import NEW, OLD, Apicurio
@@ -19,8 +20,15 @@ def start(version: str, users: dict[str, str] | None = None) -> Apicurio:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="package", params=[OLD, NEW])
+OURS = "purekafka"
+
+
+@pytest.fixture(scope="package", params=[OLD, NEW, OURS])
 def registry_url(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a registry that all tests share: use subjects of your own."""
+    if request.param == OURS:
+        with SchemaRegistryServer(compatibility="NONE") as server:  # as a real one of that kind begins
+            yield server.url
+        return
     with start(request.param) as registry:
         yield registry.url

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka._runtime.tasks import checkpoint
 from kafka.consumer.fetch_response import Action, FetchTarget, ReaderSettings, classify, open_reply
-from kafka.consumer.partition_state import AssignedPartition, Cursor
+from kafka.consumer.partition_state import AssignedPartition, CompletedFetch, Cursor
 from kafka.errors import RecordTooLargeError, kafka_errors
 from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import TopicPartition
@@ -41,10 +43,23 @@ def asked(offset: int) -> FetchTarget:
     return FetchTarget(state)
 
 
+def opened(target: FetchTarget, data: Any, settings: ReaderSettings, version: int) -> CompletedFetch | None:
+    """Open a reply; it pauses after each MiB."""
+
+    async def pause() -> None:
+        await checkpoint()
+
+    opening = open_reply(target, data, settings, version, pause)
+    with pytest.raises(StopIteration) as stop:  # noqa: PT012 - the end of a coroutine
+        while True:
+            opening.send(None)
+    return cast("CompletedFetch | None", stop.value.value)
+
+
 def test_the_next_fetch_goes_on_behind_the_last_whole_batch() -> None:
     entry = asked(12)
     data = batch(10, 5) + batch(15, 5) + batch(20, 5)[:-1]
-    fetched = open_reply(entry, reply(data), SETTINGS, 12)
+    fetched = opened(entry, reply(data), SETTINGS, 12)
     assert fetched is not None
     assert fetched.reader is not None
     assert entry.cursor.fetch_offset == 20
@@ -53,9 +68,9 @@ def test_the_next_fetch_goes_on_behind_the_last_whole_batch() -> None:
 
 
 def test_nothing_whole_is_nothing_and_on_old_brokers_too_large() -> None:
-    assert open_reply(asked(0), reply(None), SETTINGS, 12) is None
-    assert open_reply(asked(0), reply(batch(0, 5)[:-1]), SETTINGS, 12) is None
-    fetched = open_reply(asked(0), reply(batch(0, 5)[:-1]), SETTINGS, 2)
+    assert opened(asked(0), reply(None), SETTINGS, 12) is None
+    assert opened(asked(0), reply(batch(0, 5)[:-1]), SETTINGS, 12) is None
+    fetched = opened(asked(0), reply(batch(0, 5)[:-1]), SETTINGS, 2)
     assert fetched is not None
     assert isinstance(fetched.error, RecordTooLargeError)
 
@@ -64,7 +79,7 @@ def test_behind_a_header_that_cannot_be_nothing_more_is_asked_for() -> None:
     entry = asked(0)
     data = bytearray(batch(0, 5) + batch(5, 5))
     data[len(batch(0, 5)) + 16] = 9  # the magic number
-    fetched = open_reply(entry, reply(bytes(data)), SETTINGS, 12)
+    fetched = opened(entry, reply(bytes(data)), SETTINGS, 12)
     assert fetched is not None
     assert fetched.damaged
     assert entry.cursor.fetch_offset == 0

@@ -471,6 +471,22 @@ def test_prepare_keeps_what_goes_wrong_for_take() -> None:
     assert offsets(two.take(9)) == [0, 1]
 
 
+@pytest.mark.parametrize("room", [1, 150, 1 << 20])
+@pytest.mark.parametrize("wrong", [None, 0, 1, 2])
+def test_batches_are_verified_in_pieces_as_in_one(room: int, wrong: int | None) -> None:
+    batches = [batch(0, 3), batch(3, 1), batch(4, 5)]
+    if wrong is not None:
+        batches[wrong] = damaged(batches[wrong], len(batches[wrong]) - 1)
+    whole, pieces = reader(b"".join(batches), 1), reader(b"".join(batches), 1)
+    expected, found, count = whole.verify(), pieces.verify(room), 1
+    while not found.at_end:
+        found, count = pieces.verify(room, found), count + 1
+    assert found == expected
+    assert found.offset == 9
+    assert count == {1: 4, 150: 2, 1 << 20: 1}[room]
+    assert whole._verified_to == pieces._verified_to
+
+
 def test_verified_batches_are_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = batch(3, 1)
     one = reader(batch(0, 3) + damaged(bad, len(bad) - 1))

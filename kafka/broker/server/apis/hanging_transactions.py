@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from typing import Final
 
 from kafka.broker.cluster.coordinators import TRANSACTION
-from kafka.broker.groups.pattern import Pattern, compile_re2
+from kafka.broker.groups.pattern import compile_re2
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.transactions.service import coordinator, refusal
 from kafka.broker.transactions.transaction import State, TransactionRecord
@@ -185,11 +186,11 @@ def _is_wanted(
     call: Call[ListTransactionsResponse],
     request: ListTransactionsRequest,
     record: TransactionRecord,
-    pattern: Pattern | None,
+    pattern: re.Pattern[str] | None,
 ) -> bool:
     return (
         (not request.state_filters or record.state.value in request.state_filters)
         and (not request.producer_id_filters or record.producer_id in request.producer_id_filters)
         and (request.duration_filter < 0 or coordinator(call).running_for_ms(record) > request.duration_filter)
-        and (pattern is None or pattern.fullmatch(record.transactional_id))
+        and (pattern is None or pattern.fullmatch(record.transactional_id) is not None)
     )

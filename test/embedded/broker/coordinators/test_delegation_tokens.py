@@ -27,10 +27,7 @@ ACLS = {"authorizer.class.name": "StandardAuthorizer"}
 DISABLED, NOT_FOUND, OWNER_MISMATCH, NOT_ALLOWED, REFUSED, EXPIRED, BAD_TYPE = 61, 62, 63, 64, 65, 66, 67
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(sasl=USERS, configs={**ACLS, "delegation.token.secret.key": "s"}) as running:
-        yield running
+pytestmark = pytest.mark.kafka_broker(sasl=USERS, configs={**ACLS, "delegation.token.secret.key": "s"})
 
 
 class Door:

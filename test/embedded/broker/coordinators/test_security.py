@@ -51,10 +51,7 @@ def is_served(wire: Wire) -> bool:
     return True
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"t": 1, "u": 1}, sasl=USERS, configs=ACLS) as running:
-        yield running
+pytestmark = pytest.mark.kafka_broker(topics={"t": 1, "u": 1}, sasl=USERS, configs=ACLS)
 
 
 @pytest.mark.parametrize("version", range(3))

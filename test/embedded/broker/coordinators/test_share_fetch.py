@@ -123,11 +123,13 @@ def closed_wires() -> Iterator[None]:
         WIRES.pop().close()
 
 
+pytestmark = pytest.mark.kafka_broker(topics=[TOPIC])
+
+
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics=[TOPIC]) as running:
-        configure(running, **{"share.auto.offset.reset": "earliest"})
-        yield running
+def broker(kafka_broker: Broker) -> Broker:
+    configure(kafka_broker, **{"share.auto.offset.reset": "earliest"})
+    return kafka_broker
 
 
 def test_a_record_is_delivered_again_until_it_is_acknowledged(broker: Broker) -> None:

@@ -33,10 +33,7 @@ from test.embedded.broker.wire import Wire
 UNKNOWN = "This server does not host this topic-partition."
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"many": 3, "one": 1}, seed=1) as running:
-        yield running
+pytestmark = pytest.mark.kafka_broker(topics={"many": 3, "one": 1}, seed=1)
 
 
 @pytest.fixture

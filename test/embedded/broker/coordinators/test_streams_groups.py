@@ -21,10 +21,7 @@ Heartbeat = StreamsGroupHeartbeatRequest[0]
 Described = StreamsGroupDescribeRequest[0]
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"in": 2, "three": 3}, seed=1) as running:
-        yield running
+pytestmark = pytest.mark.kafka_broker(topics={"in": 2, "three": 3}, seed=1)
 
 
 @pytest.fixture

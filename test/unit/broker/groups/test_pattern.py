@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 import warnings
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kafka.broker.groups.pattern import compile_re2
@@ -30,8 +31,6 @@ from kafka.errors import InvalidRegularExpressionError
         ("(?i)[^x]", "Y"),
         ("a(?i)B", "ab"),
         ("(?U)a+", "aa"),
-        ("(?s).", "\n"),
-        ("(?m)a$\n^b", "a\nb"),
         ("[[:alpha:]_]+[[:digit:]]", "abc_1"),
         ("[[:^digit:]]", "x"),
         ("[]a]+", "a]"),
@@ -40,24 +39,24 @@ from kafka.errors import InvalidRegularExpressionError
         (r"[\d.-]+", "1.-"),
         (r"[\W]", "-"),
         (r"\d\w\.", "1a."),
-        (r"\x41\x{42}\103\t", "ABC\t"),
-        (r"\pL\p{Nd}\PN\p{^L}", "a1a1"),
+        (r"\x41\x{42}\t", "AB\t"),
         (r"a\Bb\b-\bc\b", "ab-c"),
-        (r"\B", ""),
         ("a{2,3}?", "aa"),
         ("a{2}b{1,}", "aab"),
         ("a{,2}", "a{,2}"),
         ("a{x", "a{x"),
         ("(|a)b", "b"),
-        ("(a*)*b", "aab"),
         ("(?:(?:a?){3}){3}", "a" * 9),
         ("", ""),
+        ("(-[a-z]+)*", "-eu-west"),
+        (r"([^.]+\.)*[a-z]", "a.b.c"),
+        ("(?:ab|cd)+", "abcdab"),
+        (".*-eu-.*-orders", "a-eu-b-orders"),
     ],
 )
-def test_what_re2_takes_matches_whole_names(expression: str, name: str) -> None:
+def test_an_expression_of_re2_matches_whole_names(expression: str, name: str) -> None:
     pattern = compile_re2(expression)
     assert pattern.fullmatch(name)
-    assert pattern.fullmatch(name)  # now from what was remembered
     assert not pattern.fullmatch(name + "!")
 
 
@@ -73,7 +72,7 @@ def test_what_re2_takes_matches_whole_names(expression: str, name: str) -> None:
         ("a$", "a\n"),
     ],
 )
-def test_what_re2_does_not_match(expression: str, name: str) -> None:
+def test_an_expression_of_re2_does_not_match_other_names(expression: str, name: str) -> None:
     assert not compile_re2(expression).fullmatch(name)
 
 
@@ -119,24 +118,29 @@ def test_what_re2_does_not_match(expression: str, name: str) -> None:
         "a" * 32_769,
     ],
 )
-def test_what_re2_refuses_is_an_error(expression: str) -> None:
+def test_an_expression_that_re2_refuses_is_an_error(expression: str) -> None:
     with pytest.raises(InvalidRegularExpressionError, match="is not valid"):
         compile_re2(expression)
 
 
 @pytest.mark.parametrize(
-    ("expression", "name"),
+    "expression",
     [
-        ("(a+)+b", "a" * 248 + "-"),
-        ("(a|a)*b", "a" * 248 + "-"),
-        ("(a*)*(a*)*(a*)*b", "a" * 248 + "-"),
-        ("(.*.*.*.*.*.*a){9}", "b" * 249),
-        ("(a?){300}a{300}", "a" * 249),
-        ("((a?){10}){100}b", "a" * 249),
+        "(a+)+b",
+        "(a|a)*b",
+        "(a|ab)*b",
+        "(a*)*(a*)*(a*)*b",
+        "(.*.*.*.*.*.*a){9}",
+        ".*a.*a.*a.*",
+        "(a?){300}a{300}",
+        "((a?){10}){100}b",
+        "(-[a-z-]+)*",
+        "((ab)*a)*",
     ],
 )
-def test_no_pattern_takes_time_that_grows_with_the_power_of_the_name(expression: str, name: str) -> None:
-    assert not compile_re2(expression).fullmatch(name)  # years with an engine that backtracks
+def test_an_expression_that_could_take_too_long_is_refused_although_kafka_takes_it(expression: str) -> None:
+    with pytest.raises(InvalidRegularExpressionError, match="too long"):
+        compile_re2(expression)
 
 
 def test_a_list_of_a_thousand_names_is_a_pattern() -> None:
@@ -159,10 +163,27 @@ EXPRESSIONS = st.recursive(
 
 
 @given(EXPRESSIONS, st.lists(st.text("ab-", min_size=1, max_size=6), min_size=1, max_size=5))
-def test_it_matches_what_re_matches(expression: str, names: list[str]) -> None:
+def test_it_matches_the_names_that_re_matches(expression: str, names: list[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = re.compile(expression, re.ASCII)
-    pattern = compile_re2(expression)
+    pattern = accepted(expression)
     for name in names:
-        assert pattern.fullmatch(name) == bool(expected.fullmatch(name)), (expression, name)
+        assert bool(pattern.fullmatch(name)) == bool(expected.fullmatch(name)), (expression, name)
+
+
+@given(EXPRESSIONS, st.text("ab-", min_size=1, max_size=3), st.sampled_from(["", "!", "a", "-"]))
+def test_an_accepted_expression_takes_less_than_seconds(expression: str, part: str, end: str) -> None:
+    pattern = accepted(expression)
+    begun = time.process_time()
+    pattern.fullmatch((part * 249)[:248] + end)
+    assert time.process_time() - begun < 3, expression
+
+
+def accepted(expression: str) -> re.Pattern[str]:
+    """The compiled expression; the example is passed over where it is refused."""
+    try:
+        return compile_re2(expression)
+    except InvalidRegularExpressionError as error:
+        assume("too long" not in str(error))
+        raise

@@ -1,0 +1,1 @@
+"""``purekafka exporter``: lag, offsets, groups, topics and brokers for Prometheus."""

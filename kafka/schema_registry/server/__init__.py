@@ -1,0 +1,1 @@
+"""A schema registry for tests and demonstrations: `kafka.schema_registry.SchemaRegistryServer`."""
