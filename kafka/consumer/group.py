@@ -263,7 +263,7 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
 
         Partitions that are not assigned yet start there anyway.
         """
-        self._member()
+        self._group()
         checked_partitions(partitions)
         self._for_all(partitions, self._subscription.seek_to_committed)
 

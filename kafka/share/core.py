@@ -73,7 +73,7 @@ class ShareConsumerCore:
         self.callback: Callback | None = None
         self.held = HeldRecords()
         self.is_explicit = config["share_acknowledgement_mode"] == "explicit"
-        self.member = ShareGroupMember(client, config, application, self._assignment_changed)
+        self.member = ShareGroupMember(client, config, self._assignment_changed)
         key = bind_deserializer(config["key_deserializer"], "key_deserializer")
         value = bind_deserializer(config["value_deserializer"], "value_deserializer")
         self._deserializers = [key, value]
@@ -518,7 +518,7 @@ class ShareConsumerCore:
     async def _end(self, ready: Iterable[Acknowledgements], deadline: float) -> None:
         try:
             await self.fetcher.close(ready, deadline)
-            await self.member.leave(deadline)
+            await self.member.end("the consumer is closed", deadline)
         finally:
             self.client.shut_down()
 
