@@ -42,7 +42,11 @@ def member(broker: Broker) -> Iterator[KafkaConsumer]:
 def test_a_broker_that_has_left_the_cluster_is_not_waited_for(admin: KafkaAdminClient, broker: Broker):
     """It is in the metadata when the call begins; fresh metadata end the wait for it, not the default of 60 s."""
     admin.list_groups()
-    gone = next(one.broker_id for one in admin.describe_cluster().brokers if one.broker_id != admin.describe_cluster().controller_id)
+    gone = next(
+        one.broker_id
+        for one in admin.describe_cluster().brokers
+        if one.broker_id != admin.describe_cluster().controller_id
+    )
     broker.stop_node(gone)
     began = time.monotonic()
     found = admin.list_groups(raise_errors=False)
