@@ -119,8 +119,14 @@ _ELSEWHERE = {
     "AIOKafkaConsumer": "kafka.aio.AIOKafkaConsumer",
     "AIOKafkaProducer": "kafka.aio.AIOKafkaProducer",
     "AIOKafkaShareConsumer": "kafka.aio.AIOKafkaShareConsumer",
+    "AdminClient": "kafka.KafkaAdminClient",
     "Consumer": "kafka.KafkaConsumer",
+    "DeserializingConsumer": "kafka.KafkaConsumer(key_deserializer=..., value_deserializer=...)",
+    "KafkaException": "kafka.errors.KafkaError",
+    "OFFSET_BEGINNING": "KafkaConsumer.seek_to_beginning()",
+    "OFFSET_END": "KafkaConsumer.seek_to_end()",
     "Producer": "kafka.KafkaProducer",
+    "SerializingProducer": "kafka.KafkaProducer(key_serializer=..., value_serializer=...)",
     "ShareConsumer": "kafka.KafkaShareConsumer",
 }
 

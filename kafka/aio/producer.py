@@ -24,7 +24,7 @@ from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
 from kafka.aio.batch import BatchBuilder
 from kafka.aio.lifecycle import Lifecycle, Phase
 from kafka.aio.record_future import AIORecordFuture, AIOSentRecords, record_metadata
-from kafka.config import Config, defaults, given_options
+from kafka.config import Config, defaults, given_options, refuse_arguments
 from kafka.errors import (
     AbortableTransactionError,
     ClientClosedError,
@@ -142,12 +142,14 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
     # Its life…
 
     def _open(self) -> Loop:
-        self._calls = calls = ProducerCalls(self.config, self._world(self.config), sent_records=AIOSentRecords)
+        self._calls = calls = ProducerCalls(
+            self.config, self._world(self.config), sent_records=AIOSentRecords, face="AIOKafkaProducer"
+        )
         calls._failed = _refuse_record  # type: ignore[method-assign,assignment]  # out of send(), not out of the future
         self._waiters = {}
         # What send() reads.
         accumulator = calls.accumulator
-        self._plain, self._hashes = calls.plain, calls.hashes
+        self._plain, self._hashes = calls.direct, calls.hashes
         self._try_append = accumulator.try_append
         self._time = calls.core.client.environment.clock.time
         self._turned = calls.core.loop
@@ -196,12 +198,14 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
         partition: int | None = None,
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
+        on_delivery: None = None,
     ) -> AIORecordFuture:
         """Put a record into a batch, and return the future of its place in the log.
 
         Waits for `max_block_ms` at most (a minute by default), while metadata of a new topic is on its way or the
         buffer is full, and raises `KafkaTimeoutError` after that. When it raises, CancelledError too, the record is not
-        accepted and will not be written. Once it has returned, cancelling the future withdraws nothing.
+        accepted and will not be written. Once it has returned, cancelling the future withdraws nothing. `on_delivery`
+        is an argument of confluent-kafka: a TypeError says what to use here.
         """
         if self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
             self._refuse()
@@ -209,7 +213,7 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
         if not 0 <= now - self._slice_began < _SLICE_MS and not self._may_continue(now):
             now = await self._yield()
         try:
-            if headers is None and partition is None and timestamp_ms is None:
+            if headers is None and partition is None and timestamp_ms is None and on_delivery is None:
                 place = self._add(topic, value, key, now)
                 if place is not None:
                     future = _new(AIORecordFuture)
@@ -219,6 +223,8 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
                     future._value_size = len(value)
                     future._header_size = -1
                     return future
+            if on_delivery is not None:
+                refuse_arguments("send", {"on_delivery": on_delivery})
             sent = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
             return cast("AIORecordFuture", sent if isinstance(sent, AIORecordFuture) else await sent)
         except (IllegalStateError, TypeError) as error:

@@ -654,7 +654,7 @@ class Broker:
 
     def apply_retention(self) -> None:
         """Remove now what is older or more than the topics' configuration allows."""
-        self._thread.call(lambda: self.cluster.service(LogCleaner).apply_retention())
+        self._thread.wait(self.cluster.service(LogCleaner).apply_retention())
 
     def compact(self) -> int:
         """Compact all compacted topics now, but for the segment at each end; return how many bytes that saved."""

@@ -25,8 +25,13 @@ __all__ = ["COMMANDS", "forget_output", "main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["kcat"]:  # with kcat's own options
+        from kafka.cli.kcat import main as kcat
+
+        return kcat(words[1:])
     try:
-        found = parse(sys.argv[1:] if argv is None else argv)
+        found = parse(words)
     except BrokenPipeError:
         return _closed()
     if found is None:
@@ -36,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from kafka.cli.files import whole_output
 
     arguments.reads = verb.reads
+    arguments.outcomes = [] if verb.changes else None
     seconds = getattr(arguments, "timeout", None)
     # Clients end before the watchdog does, because their errors name the cause.
     arguments.deadline = None if seconds is None else time.monotonic() + seconds
@@ -45,10 +51,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(verb: Verb, arguments: argparse.Namespace, watchdog: Watchdog) -> int:
     from kafka.cli.arguments import UsageError
+    from kafka.cli.output import check_outcomes, print_outcomes
     from kafka.errors import IllegalArgumentError, KafkaConfigurationError, KafkaError, KafkaTimeoutError
 
     try:
-        code = verb.run(arguments)
+        if arguments.outcomes is None:
+            code = verb.run(arguments)
+        else:
+            check_outcomes(arguments)
+            try:
+                code = verb.run(arguments)
+            finally:
+                print_outcomes(arguments)
         sys.stdout.flush()
     except (UsageError, KafkaConfigurationError, IllegalArgumentError) as error:
         return _failed(arguments, error, 2)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kafka.cli.arguments import CommandError, UsageError, principal
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
+from kafka.cli.output import Column, agreed, counted, emit, print_table, report
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -103,10 +103,9 @@ def _add_acls(permission: str) -> Callable[[Namespace], int]:
     def run(arguments: Namespace) -> int:
         acls = _bindings(arguments, permission)
         print_table(arguments, [_acl_row(acl) for acl in acls], _ACL_COLUMNS)
-        if arguments.dry_run:
-            complain(arguments, "nothing was changed (--dry-run)")
-            return 0
         with Connection(arguments) as connection:
+            if not agreed(arguments, connection.cluster(), f"Add {counted(len(acls), 'ACL')}?"):
+                return 0
             result = connection.admin().create_acls(acls, raise_errors=False)
         return report(arguments, (("ACL", error, "") for error in result.errors.values()))
 
@@ -147,9 +146,12 @@ _PLACES: Final = (
         "how names are meant; match and any are for filters (literal; in filters any)",
     ),
 )
-_DRY: Final = arg("--dry-run", "show what would be done, and do nothing")
 _NEW: Final = (
-    arg("--principal USER...", "a user, as ada or User:ada, or User:* for all; may be repeated", required=True),
+    arg(
+        "--principal, --allow-principal, --deny-principal USER...",
+        "a user, as ada or User:ada, or User:* for all; may be repeated",
+        required=True,
+    ),
     *_PLACES,
     arg("--host HOST...", "the client's address (any); may be repeated"),
 )
@@ -178,21 +180,23 @@ COMMAND = Noun(
             "allow",
             "allow users to do something",
             _add_acls("allow"),
-            [*_NEW, *_SETS, _DRY, *TABLE],
+            [*_NEW, *_SETS, *TABLE],
             [
-                "purekafka acls allow --principal ada --consumer --topic events --group billing --sandbox",
-                "purekafka acls allow --principal ada --operation write --topic log- --pattern prefixed --sandbox",
+                "purekafka acls allow --principal ada --consumer --topic events --group billing --yes --sandbox",
+                "purekafka acls allow --principal ada --operation write --topic log --pattern prefixed --yes --sandbox",
             ],
+            asks=True,
         ),
         Verb(
             "deny",
-            "deny users to do something, against all that is allowed",
+            "forbid users to do something, even if another ACL allows it",
             _add_acls("deny"),
-            [*_NEW, *_SETS, _DRY, *TABLE],
+            [*_NEW, *_SETS, *TABLE],
             [
-                "purekafka acls deny --principal eve --operation all --topic '*' --sandbox",
+                "purekafka acls deny --principal eve --operation all --topic '*' --yes --sandbox",
                 "purekafka acls deny --principal eve --operation read --topic orders --dry-run --sandbox",
             ],
+            asks=True,
         ),
         Verb(
             "delete",

@@ -135,6 +135,7 @@ COMMAND = Noun(
                 "purekafka metrics set latency --metrics org.apache.kafka.producer. --interval 30000 --sandbox",
                 "purekafka metrics set shop --metrics '*' --match 'client_id=shop.*' --dry-run --sandbox",
             ],
+            changes=True,
         ),
         Verb(
             "delete",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.cli.arguments import CommandError
+from kafka.cli.arguments import CommandError, UsageError, pairs
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Noun, Verb, arg
+from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import partitions
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_brokers
 from kafka.cli.quorum import VERBS
@@ -14,7 +14,7 @@ from kafka.cli.quorum import VERBS
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from kafka.admin import ClusterDescription, KafkaAdminClient
+    from kafka.admin import ClusterDescription, KafkaAdminClient, UpdateFeatureType
 
 __all__ = ["COMMAND"]
 
@@ -173,8 +173,7 @@ def _unregister(arguments: Namespace) -> int:
         if not agreed(arguments, connection.cluster(), f"Unregister broker {arguments.id}?"):
             return 0
         admin.unregister_broker(arguments.id)
-        print(f"{arguments.id}: unregistered")
-        return 0
+        return report(arguments, [(str(arguments.id), None, "unregistered")])
 
 
 def _features(arguments: Namespace) -> int:
@@ -190,6 +189,32 @@ def _features(arguments: Namespace) -> int:
         for name, supported in sorted(found.supported_features.items())
     ]
     return emit(arguments, rows, Column.of("feature", "level", "lowest", "highest"))
+
+
+def _upgrade(arguments: Namespace) -> int:
+    wanted: dict[str, int] = {}
+    for name, level in pairs(arguments.features, "a feature").items():
+        if not level.isdecimal():
+            raise UsageError(f"a feature takes a level, such as {name}=1, not {level!r}")
+        wanted[name] = int(level)
+    kind = "unsafe_downgrade" if arguments.unsafe else "safe_downgrade" if arguments.downgrade else "upgrade"
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        finalized = admin.describe_features().finalized_features
+        updates: dict[str, tuple[UpdateFeatureType | str, int]] = {name: (kind, to) for name, to in wanted.items()}
+        rows = [
+            {"feature": name, "level": finalized[name].max_version if name in finalized else 0, "new_level": level}
+            for name, level in wanted.items()
+        ]
+        # The controller checks it before the user is asked.
+        checked = admin.update_features(updates, validate_only=True, raise_errors=False)
+        if report(arguments, ((name, one.error, "") for name, one in checked.items() if one.error is not None)):
+            return 1
+        print_table(arguments, rows, Column.of("feature", "level", "new_level"))
+        if not agreed(arguments, connection.cluster(), f"Change {counted(len(wanted), 'feature')}?"):
+            return 0
+        done = admin.update_features(updates, raise_errors=False)
+        return report(arguments, ((name, one.error, f"level {wanted[name]}") for name, one in done.items()))
 
 
 COMMAND = {
@@ -271,6 +296,22 @@ COMMAND = {
                 _features,
                 examples=["purekafka cluster features --sandbox", "purekafka cluster features --sandbox --format csv"],
                 lists=True,
+            ),
+            Verb(
+                "features-upgrade",
+                "change the levels of features, after the controller has checked them",
+                _upgrade,
+                [
+                    arg("features FEATURE=LEVEL...", "features with their new levels; 0 stops using a feature"),
+                    arg("--downgrade", "a level may be lower, if nothing that is stored needs the higher one"),
+                    arg("--unsafe", "a level may be lower, also if that loses what it stores"),
+                    *TABLE,
+                ],
+                [
+                    "purekafka cluster features-upgrade share.version=1 --yes --sandbox",
+                    "purekafka cluster features upgrade share.version=0 --downgrade --dry-run --sandbox",
+                ],
+                asks=True,
             ),
         ],
     ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.cli.arguments import CommandError, UsageError, pairs
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
-from kafka.cli.output import Column, complain, counted, emit, print_table
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -99,15 +99,12 @@ def _change(arguments: Namespace, changes: dict[str, object]) -> int:
             for name, change in sorted(changes.items())
         ]
         print_table(arguments, rows, [*Column.of("setting", "value"), Column("new_value", "NEW VALUE")])
-        if arguments.dry_run:
-            complain(arguments, "nothing was changed (--dry-run)")
+        what = f"{arguments.kind} {arguments.name}"
+        if not agreed(arguments, connection.cluster(), f"Change {counted(len(changes), 'setting')} of {what}?"):
             return 0
         altered = admin.alter_configs([_resource(arguments, changes)], raise_errors=False)
         (outcome,) = (one for kind in altered.values() for one in kind.values())
-        if outcome.error is not None:
-            raise CommandError(_reason(outcome.error))
-        print(f"{arguments.kind} {arguments.name}: changed {counted(len(changes), 'setting')}")
-        return 0
+        return report(arguments, [(what, outcome.error, f"changed {counted(len(changes), 'setting')}")])
 
 
 def _reason(error: object) -> str:
@@ -164,10 +161,6 @@ _KIND: Final = arg("KIND", f"the kind of resource: {', '.join(_KINDS)}", choices
 _NAME: Final = arg(
     "NAME", "the name of a topic or group, the id of a broker, or default for all brokers", complete="topic"
 )
-_CHANGES: Final = (
-    arg("--dry-run", "have the broker check it, and change nothing"),
-    *TABLE,
-)
 _PAIRS: Final = arg("settings NAME=VALUE...", "settings with their values", complete="setting")
 
 COMMAND = Noun(
@@ -203,31 +196,34 @@ COMMAND = Noun(
             "set",
             "set values, and leave all other settings as they are",
             _set,
-            [_KIND, _NAME, _PAIRS, *_CHANGES],
+            [_KIND, _NAME, _PAIRS, *TABLE],
             [
-                "purekafka configs set topic events retention.ms=86400000 cleanup.policy=compact --sandbox",
+                "purekafka configs set topic events retention.ms=86400000 cleanup.policy=compact --yes --sandbox",
                 "purekafka configs set broker default log.retention.ms=1000000 --dry-run --sandbox",
             ],
+            asks=True,
         ),
         Verb(
             "append",
             "add values to settings that are lists",
             _append,
-            [_KIND, _NAME, _PAIRS, *_CHANGES],
+            [_KIND, _NAME, _PAIRS, *TABLE],
             [
-                "purekafka configs append topic events cleanup.policy=compact --sandbox",
+                "purekafka configs append topic events cleanup.policy=compact --yes --sandbox",
                 "purekafka configs append topic orders cleanup.policy=compact --dry-run --sandbox",
             ],
+            asks=True,
         ),
         Verb(
             "subtract",
             "remove values from settings that are lists",
             _subtract,
-            [_KIND, _NAME, _PAIRS, *_CHANGES],
+            [_KIND, _NAME, _PAIRS, *TABLE],
             [
-                "purekafka configs subtract topic events cleanup.policy=compact --sandbox",
+                "purekafka configs subtract topic events cleanup.policy=compact --yes --sandbox",
                 "purekafka configs subtract topic orders cleanup.policy=compact --dry-run --sandbox",
             ],
+            asks=True,
         ),
         Verb(
             "unset",
@@ -237,12 +233,13 @@ COMMAND = Noun(
                 _KIND,
                 _NAME,
                 arg("settings SETTING...", "names of settings", complete="setting"),
-                *_CHANGES,
+                *TABLE,
             ],
             [
-                "purekafka configs unset topic events retention.ms --sandbox",
+                "purekafka configs unset topic events retention.ms --yes --sandbox",
                 "purekafka configs unset broker default log.retention.ms --dry-run --sandbox",
             ],
+            asks=True,
         ),
     ],
 )

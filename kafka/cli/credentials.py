@@ -90,8 +90,7 @@ def _apply_users(
         for outcome in outcomes.values():
             if outcome is not None and outcome.error is not None:
                 raise CommandError(reason(outcome.error))
-    print(f"{arguments.user}: {done}")
-    return 0
+    return report(arguments, [(arguments.user, None, done)])
 
 
 # Tokens…
@@ -161,16 +160,16 @@ def _hmac(arguments: Namespace) -> bytes:
 
 def _renew_token(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
-        print(f"expires {_moment(connection.admin().renew_delegation_token(_hmac(arguments)))}")
-    return 0
+        expires = _moment(connection.admin().renew_delegation_token(_hmac(arguments)))
+    return report(arguments, [("token", None, f"expires {expires}")])
 
 
 def _expire_token(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         if not agreed(arguments, connection.cluster(), "Expire the token now?"):
             return 0
-        print(f"expired {_moment(connection.admin().expire_delegation_token(_hmac(arguments)))}")
-    return 0
+        expired = _moment(connection.admin().expire_delegation_token(_hmac(arguments)))
+    return report(arguments, [("token", None, f"expired {expired}")])
 
 
 _HMAC: Final = arg("HMAC", "its HMAC in base64, or @env:NAME, @FILE, @-")
@@ -203,6 +202,7 @@ COMMAND = {
                     "echo secret | purekafka users set-password ada --sandbox",
                     "echo secret | purekafka users set-password ada --mechanism SCRAM-SHA-512 --sandbox",
                 ],
+                changes=True,
             ),
             Verb(
                 "delete",
@@ -253,6 +253,7 @@ COMMAND = {
                 [_HMAC],
                 ["purekafka tokens renew @hmac.txt -b b1:9093", "purekafka token renew @env:HMAC -b b1:9093"],
                 epilog=_SECURED,
+                changes=True,
             ),
             Verb(
                 "expire",

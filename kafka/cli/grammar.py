@@ -12,12 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, Final, NamedTuple, NoReturn
 
+from kafka.cli.other_tools import advice, command_advice, understood
+
 __all__ = [
     "COMMANDS",
     "CONNECTION",
     "CONSENT",
     "EXIT_CODES",
     "LISTING",
+    "OUTCOME",
     "TABLE",
     "Argument",
     "Command",
@@ -65,6 +68,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "transactions": Command("transactions", "list and describe transactions, and end the ones that hang", _ADMIN),
     "metrics": Command("client_metrics", "choose the metrics that clients push to the brokers", _ADMIN),
     "top": Command("top", "watch brokers, topics and groups with their rates and lag", _ADMIN),
+    "health": Command("health", "tell by the exit code whether the cluster is healthy", _ADMIN),
     "exporter": Command("exporter.command", "serve lag, offsets, groups, topics and brokers to Prometheus", _ADMIN),
     "perf": Command("perf", "measure producing, consuming and latency", _LOAD),
     "verifiable": Command("perf", "clients for Kafka's system tests, which print each event as JSON", _LOAD),
@@ -85,7 +89,7 @@ EXIT_CODES: Final = {
     "cannot be written, offsets of printed records cannot be committed",
     2: "the arguments are wrong: an unknown word or option, or a value that is malformed or out of range",
     3: "nothing was found, with --fail-if-empty; or the reply of purekafka request has an error code in it",
-    4: "a lag is larger than --fail-above",
+    4: "a lag is larger than --fail-above, or the cluster is not healthy",
     124: "the time of --timeout was over",
     130: "Ctrl-C ended it (143: SIGTERM); records that were printed are committed, records that were sent are counted",
 }
@@ -176,7 +180,7 @@ def arg(
 class Verb:
     """One thing that the program does: its arguments, examples that run as they are printed, and its function."""
 
-    __slots__ = ("arguments", "epilog", "examples", "name", "own", "reads", "run", "runs_command", "summary")
+    __slots__ = ("arguments", "changes", "epilog", "examples", "name", "own", "reads", "run", "runs_command", "summary")
 
     def __init__(
         self,
@@ -189,6 +193,7 @@ class Verb:
         connects: bool = True,
         lists: bool = False,
         asks: bool = False,
+        changes: bool = False,
         reads: bool = False,
         runs_command: bool = False,
         epilog: str = "",
@@ -197,7 +202,10 @@ class Verb:
         self.summary = summary
         self.run = run
         self.own = tuple(arguments)
-        shared = (CONSENT if asks else ()) + (LISTING if lists else ()) + (CONNECTION if connects else ())
+        self.changes = (asks or changes) and not lists
+        """Whether it changes something, and prints an outcome for each item that it was to change."""
+        shared = (CONSENT if asks else ()) + (OUTCOME if self.changes else ()) + (LISTING if lists else ())
+        shared += CONNECTION if connects else ()
         taken = {name for argument in self.own for name in argument.names}
         self.arguments = self.own + tuple(one for one in shared if not taken.intersection(one.names))
         self.examples = tuple(examples)
@@ -279,6 +287,10 @@ LISTING: Final = (
     arg("--fail-if-empty", "end with exit code 3 if there is nothing to print", section="Output"),
     TABLE[1],
 )
+#: How a command that changes something says what it did.
+OUTCOME: Final = (
+    arg("-f, --format FORMAT", "print what was done as text, json or jsonl (text)", default="text", section="Output"),
+)
 #: How a command that destroys or moves something gets consent.
 CONSENT: Final = (
     arg("-y, --yes", "do it without asking"),
@@ -294,6 +306,9 @@ _SINGULAR: Final = {
 
 #: How alike two options must be for one to be suggested: --topic is not --timeout.
 _OPTIONS_ALIKE: Final = 0.7
+
+
+_MODES_OF_KCAT: Final = {"-C", "-P", "-L", "-Q", "-G", "-M"}
 
 
 def plural(name: str) -> str:
@@ -347,14 +362,17 @@ def parse(words: Sequence[str]) -> tuple[Verb, argparse.Namespace] | None:
         words, behind = words[:at], words[at:]
     if words[:1] == ["help"]:
         words = [*words[1:3], "--help"]
+    if words[:1] and words[0] in _MODES_OF_KCAT:
+        _refuse("purekafka", f"unknown option {words[0]}: for kcat's options, purekafka kcat {words[0]} ...")
     first = _first_word(words)
     if first is None:
         _root_help(words)
         return None
-    name = words.pop(first)
-    name = plural(name)
+    words = _in_words_here(words, first)
+    name = plural(words.pop(first))
     if name not in COMMANDS:
-        _refuse("purekafka", f"unknown command {name!r}{nearest(name, [*COMMANDS, *_SINGULAR])}")
+        hint = command_advice(name) or nearest(name, [*COMMANDS, *_SINGULAR])
+        _refuse("purekafka", f"unknown command {name!r}{hint}")
     command, prog = load(name), f"purekafka {name}"
     if isinstance(command, Noun):
         chosen = _verb_of(command, words, prog)
@@ -371,6 +389,18 @@ def parse(words: Sequence[str]) -> tuple[Verb, argparse.Namespace] | None:
         arguments = parser.parse_intermixed_args(words + behind)
     arguments.prog = prog
     return found, arguments
+
+
+def _in_words_here(words: list[str], first: int) -> list[str]:
+    """Replace a command of another tool that takes the same arguments here."""
+    noun = plural(words[first])
+    second = _first_word(words[first + 1 :])
+    at = None if second is None else first + 1 + second
+    if at is not None and (found := understood(f"{noun} {words[at]}")):
+        return [*words[:first], *found.split(), *words[first + 1 : at], *words[at + 1 :]]
+    if found := understood(noun):
+        return [*words[:first], *found.split(), *words[first + 1 :]]
+    return words
 
 
 def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
@@ -390,7 +420,7 @@ def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
         name = f"{name}-{words.pop(place)}"
     if name not in noun.verbs:
         _refuse_dashes(noun, words, prog)
-        _refuse(prog, f"unknown verb {name!r}{nearest(name, noun.verbs)}")
+        _refuse(prog, f"unknown verb {name!r}{command_advice(f'{noun.name} {name}') or nearest(name, noun.verbs)}")
     return noun.verbs[name]
 
 
@@ -399,6 +429,8 @@ def _refuse_dashes(noun: Noun, words: Sequence[str], prog: str) -> None:
     for word in words:
         if word.removeprefix("--") in noun.verbs and word.startswith("--"):
             _refuse(prog, f"unknown option {word}: the verb stands without dashes: {prog} {word[2:]}")
+        if word.startswith("--") and (hint := command_advice(f"{noun.name} {word[2:]}")):
+            _refuse(prog, f"unknown option {word}{hint}")
 
 
 def _first_word(words: list[str]) -> int | None:
@@ -445,8 +477,6 @@ class _Parser(argparse.ArgumentParser):
         _refuse(self.prog, message)
 
     def _hint(self, option: str) -> str:
-        from kafka.cli.other_tools import advice
-
         options = self._option_string_actions
         arguments = {str(action.metavar) for action in self._get_positional_actions()}
         return advice(option, options, arguments) or nearest(option, options, _OPTIONS_ALIKE)
@@ -470,10 +500,10 @@ def _parser(verb: Verb, prog: str) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=prog,
         usage=f"{prog}{_usage_break(prog, f'{required}{positional}{optional}{command}')}",
-        description=verb.summary[0].upper() + verb.summary[1:] + ".",
-        epilog="\n\n".join(
-            part for part in (_wrapped(verb.epilog), f"Examples:{examples}" if examples else "") if part
+        description="\n\n".join(
+            part for part in (f"{verb.summary[0].upper()}{verb.summary[1:]}.", f"Examples:{examples}") if part
         ),
+        epilog=_wrapped(verb.epilog),
         formatter_class=_Formatter,
         allow_abbrev=False,
         add_help=False,
@@ -519,7 +549,8 @@ def _root_help(words: list[str]) -> None:
     print(
         '\n"purekafka COMMAND --help" lists the verbs of a command, and\n'
         '"purekafka COMMAND VERB --help" their arguments.\n'
-        '"purekafka topics list --sandbox" needs no cluster; --version is there too.'
+        '"purekafka topics list --sandbox" needs no cluster; --version is there too.\n'
+        '"purekafka kcat ..." takes the options of kcat.'
     )
 
 

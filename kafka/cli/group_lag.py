@@ -128,6 +128,10 @@ def _lag(arguments: Namespace) -> int:
     for line in trouble:
         complain(arguments, line)
     rows, columns = _summed(rows, arguments.by)
+    if arguments.min_lag is not None:
+        rows = [row for row in rows if row["lag"] is None or row["lag"] >= arguments.min_lag]
+    if arguments.sort:
+        rows.sort(key=lambda row: -1 if row["lag"] is None else row["lag"], reverse=True)
     code = emit(arguments, rows, columns) or (1 if trouble else 0)
     limit = arguments.fail_above
     return 4 if limit is not None and any((row["lag"] or 0) > limit for row in rows) else code
@@ -180,6 +184,8 @@ LAG: Final = Verb(
         TOPIC,
         arg("--by partition|topic|group", "a row for each (partition)", default="partition"),
         arg("--fail-above N", "end with exit code 4 if a row has a larger lag", int),
+        arg("--min-lag N", "only rows with at least this lag, or with an unknown one", int),
+        arg("--sort", "the largest lag first"),
         arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
         arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
     ],

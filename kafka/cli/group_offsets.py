@@ -21,12 +21,13 @@ from kafka.cli.group_lag import NOT_FOUND, TOPIC
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
 from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
 from kafka.cli.share_groups import alter_offsets, delete_offsets, existing_share_groups, start_offsets
+from kafka.errors import UnsupportedVersionError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from kafka.admin import GroupDescription, KafkaAdminClient, ShareGroupDescription
+    from kafka.admin import GroupDescription, KafkaAdminClient, ShareGroupDescription, StreamsGroupDescription
 
 __all__ = ["GROUP", "VERBS", "known_groups"]
 
@@ -41,18 +42,19 @@ _PLAN_COLUMNS: Final = [
 ]
 
 
-Described: TypeAlias = "GroupDescription | ShareGroupDescription"
+Described: TypeAlias = "GroupDescription | ShareGroupDescription | StreamsGroupDescription"
 
 
 def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[str]) -> dict[str, Described]:
     """Return the groups that exist, of any kind; complain about the others."""
     found = admin.describe_groups(list(names))
     others = [name for name, group in found.items() if group.group_state in NOT_FOUND]
-    share_groups = existing_share_groups(admin, others)
+    special: dict[str, Described] = {**existing_share_groups(admin, others)}
+    special |= _streams_groups(admin, [name for name in others if name not in special])
     known: dict[str, Described] = {}
     for name, group in found.items():
-        if name in share_groups:
-            known[name] = share_groups[name]
+        if name in special:
+            known[name] = special[name]
         elif group.error is not None and group.group_state not in NOT_FOUND:
             complain(arguments, group.error)
         elif group.error is not None or group.group_state in NOT_FOUND:
@@ -60,6 +62,15 @@ def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[
         else:
             known[name] = group
     return known
+
+
+def _streams_groups(admin: KafkaAdminClient, names: list[str]) -> dict[str, StreamsGroupDescription]:
+    """Return the groups that are streams groups; none on brokers that have no streams groups."""
+    try:
+        found = admin.describe_streams_groups(names) if names else {}
+    except UnsupportedVersionError:
+        return {}
+    return {name: group for name, group in found.items() if group.ok}
 
 
 def _offsets(arguments: Namespace) -> int:

@@ -14,7 +14,7 @@ from kafka.cli.output import Column, agreed, counted, emit, print_table, report,
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from kafka.admin import MemberDescription, ShareMember
+    from kafka.admin import MemberDescription, ShareMember, StreamsMember
     from kafka.cli.group_offsets import Described
 
 __all__ = ["COMMAND"]
@@ -56,16 +56,27 @@ def _describe(arguments: Namespace) -> int:
 
 
 def _item(group: Described) -> dict[str, Any]:
-    is_share = group.group_type == "share"
-    return {
+    kind = group.group_type
+    item = {
         "group_id": group.group_id,
         "state": group.group_state,
-        "type": group.group_type,
-        "protocol_type": "share" if is_share else group.protocol_type,
-        "assignor": group.assignor_name if is_share else group.protocol_data,
+        "type": kind,
+        "protocol_type": kind if kind in {"share", "streams"} else group.protocol_type,
+        "assignor": group.assignor_name if kind == "share" else "" if kind == "streams" else group.protocol_data,
         "coordinator": group.coordinator_id,
         "members": [_member(member) for member in group.members],
     }
+    if kind == "streams":
+        item["subtopologies"] = [
+            {
+                "subtopology_id": one.subtopology_id,
+                "source_topics": one.source_topics,
+                "repartition_topics": sorted(one.repartition_source_topics),
+                "changelog_topics": sorted(one.state_changelog_topics),
+            }
+            for one in group.subtopologies
+        ]
+    return item
 
 
 _MEMBER_COLUMNS: Final = [
@@ -76,7 +87,13 @@ _MEMBER_COLUMNS: Final = [
 ]
 
 
-def _member(member: MemberDescription | ShareMember) -> dict[str, Any]:
+_SUBTOPOLOGY_COLUMNS: Final = [
+    Column("subtopology_id", "SUBTOPOLOGY"),
+    *Column.of("source_topics", "repartition_topics", "changelog_topics"),
+]
+
+
+def _member(member: MemberDescription | ShareMember | StreamsMember) -> dict[str, Any]:
     return {
         "member_id": member.member_id,
         "client_id": member.client_id,
@@ -86,14 +103,16 @@ def _member(member: MemberDescription | ShareMember) -> dict[str, Any]:
     }
 
 
-def _assignment(member: MemberDescription | ShareMember) -> dict[str, list[int]] | None:
-    from kafka.admin import ShareMember
+def _assignment(member: MemberDescription | ShareMember | StreamsMember) -> dict[str, list[int]] | None:
+    from kafka.admin import ShareMember, StreamsMember
 
     found: dict[str, list[int]] = {}
     if isinstance(member, ShareMember):
         for topic, number in sorted(member.assigned_partitions):
             found.setdefault(topic, []).append(number)
         return found
+    if isinstance(member, StreamsMember):
+        return {f"tasks of {name}": sorted(numbers) for name, numbers in sorted(member.assignment.active.items())}
     assigned = getattr(member.member_assignment, "assigned_partitions", None)
     if assigned is None:
         return None
@@ -107,6 +126,8 @@ def _print_groups(arguments: Namespace, items: list[dict[str, Any]]) -> None:
         assignor = f", {item['assignor']}" if item["assignor"] else ""
         members = item["members"]
         print(f"Group {item['group_id']}: {item['state']}, {item['type']}{assignor}, {counted(len(members), 'member')}")
+        if item.get("subtopologies"):
+            print_table(arguments, item["subtopologies"], _SUBTOPOLOGY_COLUMNS)
         if members:
             rows = [
                 {

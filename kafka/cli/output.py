@@ -23,11 +23,13 @@ __all__ = [
     "Column",
     "Progress",
     "agreed",
+    "check_outcomes",
     "colored",
     "complain",
     "counted",
     "emit",
     "json_text",
+    "print_outcomes",
     "print_table",
     "report",
     "report_brokers",
@@ -136,8 +138,11 @@ def _json_default(value: object) -> object:
 def print_table(
     arguments: Namespace, rows: Sequence[Mapping[str, object]], columns: Sequence[Column], out: TextIO | None = None
 ) -> None:
-    """Print aligned columns; numbers to the right. On a terminal too narrow for them, the widest texts are cut."""
-    out = out or sys.stdout
+    """Print aligned columns; numbers to the right. On a terminal too narrow for them, the widest texts are cut.
+
+    A plan goes to standard error where outcomes are printed as JSON.
+    """
+    out = out or (sys.stderr if _collects(arguments) else sys.stdout)
     cells = [[_cell(row.get(column.key)) for column in columns] for row in rows]
     values = [[row.get(column.key) for row in rows] for column in columns]
     right = [all(map(_is_number, column)) and any(value is not None for value in column) for column in values]
@@ -362,14 +367,38 @@ def report(arguments: Namespace, outcomes: Iterable[tuple[str, object, str]]) ->
     """
     code = 0
     for name, error, done in outcomes:
-        if error is None or getattr(error, "errno", None) == 0:
-            if done:
+        failed = error is not None and getattr(error, "errno", None) != 0
+        if _collects(arguments):
+            text = reason(error) if failed else None
+            arguments.outcomes.append({"name": name, "done": None if failed else done or "done", "error": text})
+        if not failed:
+            if done and not _collects(arguments):
                 print(f"{name}: {done}")
             continue
         text = reason(error)
         complain(arguments, text if name in text else f"{name}: {text}")
         code = 1
     return code
+
+
+def _collects(arguments: Namespace) -> bool:
+    """Whether outcomes are printed as JSON, at the end of the command."""
+    return getattr(arguments, "outcomes", None) is not None and arguments.format in {"json", "jsonl"}
+
+
+def check_outcomes(arguments: Namespace) -> None:
+    """Refuse a format that outcomes cannot have, before anything is changed."""
+    if arguments.format not in {"text", "json", "jsonl"}:
+        raise UsageError(f"--format takes text, json or jsonl, not {arguments.format!r}")
+
+
+def print_outcomes(arguments: Namespace) -> None:
+    """Print as JSON the outcomes that `report` has collected."""
+    if arguments.format == "json":
+        print(json_text(arguments.outcomes, indent=2))
+    elif arguments.format == "jsonl":
+        for outcome in arguments.outcomes:
+            print(json_text(outcome))
 
 
 def report_brokers(arguments: Namespace, failed: Mapping[int, object]) -> int:

@@ -14,6 +14,7 @@ from kafka.cli.files import whole_file
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import partitions
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
+from kafka.cli.throttle import rate_of, remove, throttle, throttled_topics
 from kafka.structs import TopicPartition, TopicPartitionReplica
 
 if TYPE_CHECKING:
@@ -172,11 +173,53 @@ def _apply(arguments: Namespace) -> int:
             way_back = _file_of({tp: before[tp] for tp in wanted})
             with whole_file(arguments.rollback, replace=arguments.replace) as file:
                 file.write(f"{way_back}\n".encode())
-        answers = admin.alter_partition_reassignments(wanted, raise_errors=False)
-        code = report(arguments, _outcomes(answers))
-        if arguments.wait and not code:
-            _wait(admin, set(wanted))
-        return code
+        return _move(arguments, admin, {tp: (before[tp], wanted[tp]) for tp in wanted})
+
+
+def _move(
+    arguments: Namespace,
+    admin: KafkaAdminClient,
+    moves: Mapping[TopicPartition, tuple[Sequence[int], Sequence[int]]],
+) -> int:
+    """Move partitions, given their present and new replicas; with a limit before anything moves, if one is wanted."""
+    if arguments.throttle is not None and report(arguments, throttle(admin, arguments.throttle, moves)):
+        return 1
+    answers = admin.alter_partition_reassignments({tp: after for tp, (_, after) in moves.items()}, raise_errors=False)
+    code = report(arguments, _outcomes(answers))
+    if arguments.wait and not code:
+        _wait(admin, set(moves))
+        if arguments.throttle is not None:
+            code = report(arguments, remove(admin, sorted({tp.topic for tp in moves})))
+    elif arguments.throttle is not None:
+        complain(arguments, "the limit stays until: purekafka partitions reassign-throttle none")
+    return code
+
+
+def _throttle(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin, rate = connection.admin(), arguments.rate
+        moving = admin.list_partition_reassignments()
+        if rate is None:
+            topics = throttled_topics(admin)
+            if moving:
+                complain(arguments, f"{counted(len(moving), 'partition')} still moving, from now on without a limit")
+            print_table(arguments, [{"topic": topic} for topic in topics], Column.of("topic"))
+            question = f"Remove the limit of {counted(len(topics), 'topic')} and of all brokers?"
+            if not agreed(arguments, connection.cluster(), question):
+                return 0
+            return report(arguments, remove(admin, topics))
+        if not moving:
+            raise CommandError("no partition is moving")
+        moves = {
+            tp: ([broker for broker in one.replicas if broker not in one.adding_replicas], one.replicas)
+            for tp, one in moving.items()
+        }
+        rows = [{"topic": tp.topic, "partition": tp.partition, "replicas": one.replicas} for tp, one in moving.items()]
+        print_table(arguments, rows, Column.of("topic", "partition", "replicas"))
+        question = f"Limit the move of {counted(len(moves), 'partition')} to {rate:,} bytes per second?"
+        if not agreed(arguments, connection.cluster(), question):
+            return 0
+        return report(arguments, throttle(admin, rate, moves))
 
 
 def _outcomes(answers: Mapping[Any, object]) -> list[tuple[str, object, str]]:
@@ -310,7 +353,8 @@ COMMAND = Noun(
                 arg("plan FILE", "a plan as JSON, of this command or of Kafka's script", complete="file"),
                 arg("--rollback FILE", "write the present replicas as a plan to this new file"),
                 arg("--replace", "overwrite the file of --rollback if it exists"),
-                arg("--wait", "wait until the partitions have moved"),
+                arg("--throttle RATE", "limit the bandwidth of each broker, such as 50MB a second", rate_of),
+                arg("--wait", "wait until the partitions have moved, and remove the limit of --throttle"),
                 *TABLE,
             ],
             [
@@ -329,6 +373,17 @@ COMMAND = Noun(
                 "purekafka partitions reassign-status plan.json --sandbox --format json",
             ],
             lists=True,
+        ),
+        Verb(
+            "reassign-throttle",
+            "limit the bandwidth of moving partitions, or remove the limit",
+            _throttle,
+            [arg("RATE", "bytes per second of each broker, such as 50MB; none removes the limit", rate_of), *TABLE],
+            [
+                "purekafka partitions reassign-throttle none --yes --sandbox",
+                "purekafka partitions reassign-throttle 50MB --yes -b localhost:9092",
+            ],
+            asks=True,
         ),
         Verb(
             "reassign-cancel",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kafka.cli.arguments import CommandError, UsageError, kafka_uuid
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Verb, arg
-from kafka.cli.output import Column, agreed, emit, print_table
+from kafka.cli.output import Column, agreed, emit, print_table, report
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -75,8 +75,7 @@ def _add_voter(arguments: Namespace) -> int:
         if not agreed(arguments, connection.cluster(), f"Add node {arguments.id} to the voters?"):
             return 0
         admin.add_raft_voter(arguments.id, directory, endpoints)
-    print(f"{arguments.id}: added")
-    return 0
+    return report(arguments, [(str(arguments.id), None, "added")])
 
 
 def _remove_voter(arguments: Namespace) -> int:
@@ -94,8 +93,7 @@ def _remove_voter(arguments: Namespace) -> int:
         if not directory.int:
             raise CommandError("the voters of this cluster cannot change: its kraft.version is 0")
         admin.remove_raft_voter(arguments.id, directory)
-    print(f"{arguments.id}: removed")
-    return 0
+    return report(arguments, [(str(arguments.id), None, "removed")])
 
 
 def _directory(arguments: Namespace, replicas: list[QuorumReplica]) -> UUID:

@@ -61,8 +61,7 @@ def _change_quotas(arguments: Namespace) -> int:
         return 1
     shown = ", ".join(f"{name} unset" if value is None else f"{name}={value:g}" for name, value in changes.items())
     names = ", ".join(f"{kind} {name or _DEFAULT}" for kind, name in entity.items())
-    print(f"{names}: {'would have ' if arguments.dry_run else ''}{shown}")
-    return 0
+    return report(arguments, [(names, None, f"{'would have ' if arguments.dry_run else ''}{shown}")])
 
 
 def _set_quotas(arguments: Namespace) -> int:
@@ -108,6 +107,7 @@ COMMAND = Noun(
                 "purekafka quotas set producer_byte_rate=1000000 --user ada --sandbox",
                 "purekafka quotas set request_percentage=50 --client default --dry-run --sandbox",
             ],
+            changes=True,
         ),
         Verb(
             "unset",
@@ -122,6 +122,7 @@ COMMAND = Noun(
                 "purekafka quotas unset producer_byte_rate --user ada --sandbox",
                 "purekafka quotas unset consumer_byte_rate --client app --dry-run --sandbox",
             ],
+            changes=True,
         ),
     ],
 )

@@ -113,10 +113,13 @@ def _detailed(
     arguments: Namespace,
 ) -> list[dict[str, Any]]:
     from kafka.admin import ConfigResource, ConfigSourceType
+    from kafka.cli.health import FAULTS, faults, least_in_sync
     from kafka.structs import TopicPartition
 
     if not topics:
         return []
+    wanted = {fault for fault in FAULTS if getattr(arguments, fault.replace("-", "_"))}
+    least = least_in_sync(connection.admin(), topics) if wanted else {}
     resources = [ConfigResource("topic", str(topic.name)) for topic in topics]
     configs = connection.admin().describe_configs(resources, config_filter="dynamic", raise_errors=False)
     overrides = configs.get("topic", {})
@@ -136,14 +139,14 @@ def _detailed(
                 "leader_epoch": each.leader_epoch,
                 "offline": each.offline_replicas,
             }
-            if not arguments.under_replicated or len(each.isr_nodes) < len(each.replica_nodes):
+            if not wanted or wanted.intersection(faults(each, least.get(name))):
                 places.append(place)
         changed = {
             option: entry.value
             for option, entry in sorted(overrides.get(name, {}).items())
             if entry.config_source == ConfigSourceType.DYNAMIC_TOPIC_CONFIG
         }
-        if places or not arguments.under_replicated:
+        if places or not wanted:
             items.append({**_summary(topic), "settings": changed, "partitions": places})
     return items
 
@@ -199,32 +202,42 @@ def _assignments(text: str) -> dict[int, list[int]]:
 
 
 def _alter(arguments: Namespace) -> int:
-    from kafka.admin import ConfigResource
     from kafka.cli.connection import Connection
 
     changes: dict[str, object] = {**pairs(arguments.set, "--set"), **dict.fromkeys(arguments.unset)}
     if not changes and not arguments.partitions:
         raise UsageError("give --partitions, --set or --unset")
-    would = "would have " if arguments.dry_run else ""
-    code = 0
     with Connection(arguments) as connection:
         admin = connection.admin()
         names = chosen_topics(admin, arguments.topics)
-        if arguments.partitions:
-            resized = admin.create_partitions(
-                dict.fromkeys(names, arguments.partitions), validate_only=arguments.dry_run, raise_errors=False
-            )
-            done = f"{would}{counted(arguments.partitions, 'partition')}"
-            code = report(arguments, ((one.name, one.error, done) for one in resized.results))
-        if changes:
-            resources = [ConfigResource("topic", name, changes) for name in names]
-            altered = admin.alter_configs(resources, validate_only=arguments.dry_run, raise_errors=False)
-            shown = ", ".join(
-                f"{name} unset" if value is None else f"{name}={value}" for name, value in changes.items()
-            )
-            outcomes = altered["topic"].items()
-            code |= report(arguments, ((name, outcome.error, f"{would}{shown}") for name, outcome in outcomes))
-    return code
+        # The broker checks all of it before anything is changed.
+        refused = _altered(arguments, admin, names, changes, validate_only=True)
+        if any(error is not None for _, error, _ in refused):
+            return report(arguments, [one for one in refused if one[1] is not None])
+        rows = [{"topic": name, "change": done} for name, _, done in refused]
+        print_table(arguments, rows, Column.of("topic", "change"))
+        if not agreed(arguments, connection.cluster(), f"Change {counted(len(names), 'topic')}?"):
+            return 0
+        return report(arguments, _altered(arguments, admin, names, changes, validate_only=False))
+
+
+def _altered(
+    arguments: Namespace, admin: KafkaAdminClient, names: list[str], changes: dict[str, object], *, validate_only: bool
+) -> list[tuple[str, object, str]]:
+    """Change partitions and settings of topics, or have the broker check that; return the outcomes for `report`."""
+    from kafka.admin import ConfigResource
+
+    found: list[tuple[str, object, str]] = []
+    if arguments.partitions:
+        counts = dict.fromkeys(names, arguments.partitions)
+        resized = admin.create_partitions(counts, validate_only=validate_only, raise_errors=False)
+        found += [(one.name, one.error, counted(arguments.partitions, "partition")) for one in resized.results]
+    if changes:
+        resources = [ConfigResource("topic", name, changes) for name in names]
+        altered = admin.alter_configs(resources, validate_only=validate_only, raise_errors=False)
+        shown = ", ".join(f"{name} unset" if value is None else f"{name}={value}" for name, value in changes.items())
+        found += [(name, outcome.error, shown) for name, outcome in altered["topic"].items()]
+    return found
 
 
 def _delete(arguments: Namespace) -> int:
@@ -324,6 +337,9 @@ COMMAND = Noun(
             [
                 arg("topics [TOPIC...]", "names or patterns; all if none", complete="topic"),
                 arg("--under-replicated", "only partitions with replicas that are not in sync"),
+                arg("--under-min-isr", "only partitions with fewer replicas in sync than min.insync.replicas"),
+                arg("--at-min-isr", "only partitions with exactly min.insync.replicas replicas in sync"),
+                arg("--offline", "only partitions that have no leader"),
             ],
             ["purekafka topics describe events --sandbox", "purekafka topics describe --sandbox --format yaml"],
             lists=True,
@@ -345,6 +361,7 @@ COMMAND = Noun(
                 "purekafka topics create logs -p 6 --set retention.ms=86400000 --sandbox",
                 "purekafka topics create events --if-not-exists --sandbox",
             ],
+            changes=True,
         ),
         Verb(
             "alter",
@@ -355,12 +372,13 @@ COMMAND = Noun(
                 arg("-p, --partitions N", "raise the number of partitions to this", count),
                 _SETTINGS,
                 arg("--unset NAME...", "take a setting back to its default; may be repeated", complete="setting"),
-                arg("--dry-run", "have the broker check it, and change nothing"),
+                *TABLE,
             ],
             [
-                "purekafka topics alter events --partitions 6 --sandbox",
-                "purekafka topics alter events --set cleanup.policy=compact --unset retention.ms --sandbox",
+                "purekafka topics alter events --partitions 6 --yes --sandbox",
+                "purekafka topics alter events --set cleanup.policy=compact --unset retention.ms --dry-run --sandbox",
             ],
+            asks=True,
         ),
         Verb(
             "delete",

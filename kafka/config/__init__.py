@@ -31,6 +31,7 @@ from kafka.config.resolve import (
     name_client,
     parse,
     part_of_defaults,
+    refuse_arguments,
     resolve,
     resolve_part,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "get_ip_port_afi",
     "name_client",
     "parse_servers",
+    "refuse_arguments",
     "render_rst",
     "resolve",
     "resolve_part",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["advice_for", "render_librdkafka_rst"]
+__all__ = ["advice_for", "advice_for_argument", "render_librdkafka_rst"]
 
 _LOGGING: Final = "set the level of logging.getLogger('kafka')"
 _TOKENS: Final = "sasl_oauth_token_provider is an object with a method token()"
@@ -88,6 +88,29 @@ def advice_for(name: str) -> str:
     ('delivery_timeout_ms', 'buffer_memory, in bytes', '')
     """
     return _ADVICE.get(name) or _ADVICE.get(name.replace("_", "."), "")
+
+
+# Arguments of calls.
+_ARGUMENTS: Final = {
+    (
+        "send",
+        "on_delivery",
+    ): "use send(...).add_callback(f).add_errback(g); the option on_delivery is for whole batches",
+    ("subscribe", "on_assign"): "use listener=, a ConsumerRebalanceListener with on_partitions_assigned(partitions)",
+    ("subscribe", "on_revoke"): "use listener=, a ConsumerRebalanceListener with on_partitions_revoked(partitions)",
+    ("subscribe", "on_lost"): "use listener=, a ConsumerRebalanceListener with on_partitions_lost(partitions)",
+    ("commit", "asynchronous"): "commit() waits; commit_async(callback=...) does not",
+    ("commit", "message"): "use commit({TopicPartition(record.topic, record.partition): record.offset + 1})",
+}
+
+
+def advice_for_argument(call: str, name: str) -> str:
+    """Return what is used here in place of an argument of a call, empty if this module does not know it.
+
+    >>> advice_for_argument("commit", "asynchronous")
+    'commit() waits; commit_async(callback=...) does not'
+    """
+    return _ARGUMENTS.get((call, name), "")
 
 
 def render_librdkafka_rst() -> str:

@@ -8,7 +8,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from kafka._text import without_passwords
 from kafka.config.option import CLASSES, FACES, Lazy, Option
@@ -307,6 +307,20 @@ def _advice_for(name: str) -> str:
     from kafka.config.librdkafka_options import advice_for
 
     return advice_for(name)
+
+
+def refuse_arguments(call: str, given: Mapping[str, object]) -> NoReturn:
+    """Raise the TypeError of an argument that a call does not have; for one of confluent-kafka with what to use here.
+
+    >>> refuse_arguments("poll", {"timeout": 1.0})
+    Traceback (most recent call last):
+    TypeError: poll() got an unexpected keyword argument 'timeout'
+    """
+    from kafka.config.librdkafka_options import advice_for_argument
+
+    name = next(iter(given))
+    advice = advice_for_argument(call, name)
+    raise TypeError(f"{call}() got an unexpected keyword argument {name!r}{f': {advice}' if advice else ''}")
 
 
 def _takers(option: Option) -> str:

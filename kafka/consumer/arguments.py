@@ -264,6 +264,7 @@ def checked_limit(max_records: object) -> int:
 # Names that other clients have…
 
 _ELSEWHERE: Final = {
+    "assignment_lost": "subscribe(topics, listener=...), whose on_partitions_lost is called",
     "assignments": "assignment()",
     "consume": "poll(timeout_ms=..., max_records=...)",
     "consumer_group_metadata": "group_metadata()",

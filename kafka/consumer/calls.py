@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, NoReturn, TypeVar, cast, overload
 
 from kafka._core.status import ClientStatus
+from kafka.config import refuse_arguments
 from kafka.consumer.arguments import (
     checked_callback,
     checked_limit,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka.config import Config
     from kafka.consumer.core import ConsumerCore
-    from kafka.coordinator.consumer import ConsumerCoordinator
+    from kafka.coordinator.consumer_group import ConsumerGroup
     from kafka.future import Future
     from kafka.metrics import Metrics
     from kafka.protocol.commit import OffsetCommitResponse
@@ -69,7 +70,9 @@ class ImmediateCalls(ClientStatus):
 
     # Subscription and assignment…
 
-    def subscribe(self, topics: Iterable[str] = (), pattern: object = None, listener: object = None) -> None:
+    def subscribe(
+        self, topics: Iterable[str] = (), pattern: object = None, listener: object = None, **unknown: NoReturn
+    ) -> None:
         """Read these topics, or the topics whose names match a pattern, in place of the subscription before.
 
         Without a group_id this consumer reads all of their partitions, also partitions that are added later. A pattern
@@ -78,6 +81,8 @@ class ImmediateCalls(ClientStatus):
         `ConsumerRebalanceListener`; in asyncio its methods may be coroutine functions, which run in the context of this
         call, and a consumer that was not started yet may subscribe.
         """
+        if unknown:
+            refuse_arguments("subscribe", unknown)
         self._check_may_choose()
         topics = self._checked_topics(topics, pattern)
         if isinstance(pattern, SubscriptionPattern) and (
@@ -187,9 +192,9 @@ class ImmediateCalls(ClientStatus):
     def _commit_async(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, callback: OnCommit | None = None
     ) -> Future[OffsetCommitResponse | None]:
-        membership = self._member()
+        offsets_of_group = self._group().offsets
         chosen = self.config["default_offset_commit_callback"] if callback is None else checked_callback(callback)
-        return membership.commit_async(None if offsets is None else checked_offsets(offsets), chosen)
+        return offsets_of_group.commit_async(None if offsets is None else checked_offsets(offsets), chosen)
 
     def group_metadata(self) -> ConsumerGroupMetadata:
         """The identity of this member, for `send_offsets_to_transaction()` of a producer.
@@ -199,11 +204,11 @@ class ImmediateCalls(ClientStatus):
         records fails, and can be aborted: another member may read them. In a thread the group rebalances in poll():
         take it before the next one.
         """
-        return self._identity(self._member())
+        return self._identity(self._group())
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
         """Ask the group to rebalance; that happens in the polls to come."""
-        self._member().request_rejoin(checked_reason(reason))
+        self._group().membership.request_rejoin(checked_reason(reason))
 
     # Health and metrics…
 
@@ -254,15 +259,15 @@ class ImmediateCalls(ClientStatus):
     ) -> dict[TopicPartition, OffsetAndMetadata] | None:
         return None if offsets is None else checked_offsets(offsets)
 
-    def _identity(self, member: ConsumerCoordinator) -> ConsumerGroupMetadata:
-        return member.group_metadata()
+    def _identity(self, group: ConsumerGroup) -> ConsumerGroupMetadata:
+        return group.metadata()
 
     def _usable(self, *, any_thread: bool = False) -> ConsumerCore:
         """Return the core for a call."""
         raise NotImplementedError
 
-    def _member(self) -> ConsumerCoordinator:
-        """Return the membership for a call that needs a group."""
+    def _group(self) -> ConsumerGroup:
+        """Return the group for a call that needs one."""
         return self._usable().check_group()
 
     def _until(self, timeout_ms: float | None) -> float:
@@ -344,8 +349,10 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
 
     async def commit(
         self,
+        /,
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int | tuple[int, str]] | None = None,
         timeout_ms: float | None = None,
+        **unknown: NoReturn,
     ) -> None:
         """Commit offsets, by default behind all returned records, and wait until the broker has stored them.
 
@@ -354,7 +361,9 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         come again, here or to another member. The error names the partitions and the cause. If the wait is cancelled
         the commit continues.
         """
-        self._member()
+        if unknown:
+            refuse_arguments("commit", unknown)
+        self._group()
         await self._usable().commit(self._to_commit(offsets), self._until(timeout_ms))
 
     @overload
@@ -379,7 +388,7 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
 
         For a collection of partitions a dictionary of OffsetAndMetadata or None.
         """
-        self._member()
+        self._group()
         one = isinstance(partition, TopicPartition)
         asked = checked_partitions([partition] if isinstance(partition, TopicPartition) else partition, "partition")
         found = await self._usable().committed(asked, self._until(timeout_ms))

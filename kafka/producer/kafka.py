@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 from kafka._historic import historic_names
 from kafka._runtime.application import ApplicationThread, blocking, complete
 from kafka._runtime.network_thread import ThreadDriver
-from kafka.config import Config, defaults, given_options
+from kafka.config import Config, defaults, given_options, refuse_arguments
 from kafka.errors import AbortableTransactionError
 from kafka.producer.arguments import (
     Headers,
@@ -103,7 +103,7 @@ class KafkaProducer(ImmediateCalls):
         self._driver = ThreadDriver(core.loop, f"kafka-producer-{self.config['client_id']}")
         self._calls.attach(self, ApplicationThread(self._driver))
         # What send() reads.
-        self._plain = self._calls.plain
+        self._plain = self._calls.direct
         self._hashes = self._calls.hashes
         self._accumulator = core.accumulator
         self._inside = core.accumulator.inside
@@ -132,12 +132,14 @@ class KafkaProducer(ImmediateCalls):
         headers: Headers | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
+        on_delivery: None = None,
     ) -> FutureRecordMetadata:
         """Add a record to a batch that will be sent; return the future of its metadata.
 
         Blocks for `max_block_ms` at most (a minute by default), while metadata of a new topic is on its way or the
         buffer is full, and raises `KafkaTimeoutError` (the buffer: `BufferExhaustedError`) after that. An error that
-        the cluster answers about the topic, and a record that is too large, come out of the future.
+        the cluster answers about the topic, and a record that is too large, come out of the future. `on_delivery` is an
+        argument of confluent-kafka: a TypeError says what to use here.
 
         >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as p:
@@ -153,6 +155,7 @@ class KafkaProducer(ImmediateCalls):
                 and headers is None
                 and partition is None
                 and timestamp_ms is None
+                and on_delivery is None
                 and not self._inside()
             ):
                 now = int(self._time() * 1000)
@@ -185,6 +188,8 @@ class KafkaProducer(ImmediateCalls):
                                 future._value_size = len(value)
                                 future._header_size = -1
                                 return future
+            if on_delivery is not None:
+                refuse_arguments("send", {"on_delivery": on_delivery})
             sent = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
             return sent if isinstance(sent, FutureRecordMetadata) else complete(sent)
         except TypeError:

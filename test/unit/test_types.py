@@ -334,6 +334,27 @@ def test_the_examples_of_the_documentation_pass(checker: str, request: pytest.Fi
     assert {page: errors for page, errors in found.items() if page != "program"} == {}
 
 
+FIRST_PAGES = ("README.rst", "docs/index.rst", "docs/quickstart.rst")
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_first_pages_are_strict_as_they_are_copied(tmp_path: Path) -> None:
+    """Each block alone: nothing is relaxed, and nothing comes from another block."""
+    api = pytest.importorskip("mypy.api", reason="needs mypy")
+    files = []
+    for page in FIRST_PAGES:
+        for block in blocks(ROOT / page):
+            if block.language == "python" and not block.hidden and not block.is_doctest:
+                files.append(tmp_path / f"{Path(page).stem}_{block.line}.py")
+                files[-1].write_text(block.text, encoding="utf-8")
+    assert len(files) > 9
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MYPYPATH", str(ROOT))
+        words = ["--strict", "--config-file=", "--cache-dir", str(ROOT / ".mypy_cache" / "examples")]
+        out, err, failed = api.run([*words, *map(str, files)])
+    assert (err, failed) == ("", 0), out
+
+
 def test_the_types_of_options_are_those_of_the_table() -> None:
     assert OUTPUT.read_text(encoding="utf-8") == render(), "run tools/generate_options.py"
 

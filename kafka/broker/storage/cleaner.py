@@ -9,14 +9,16 @@ transactions without records.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Generator
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from kafka.record.batch import decode_batch, rebuild_batch
 from kafka.record.header import read_header
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Iterator
 
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.storage.log import Log
@@ -25,8 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = ["LogCleaner", "compact"]
 
-#: How long compaction holds the event loop.
+T = TypeVar("T")
+Work: TypeAlias = Callable[[], object]
+#: Steps of something that takes long; one that yields work is sent its result.
+Steps: TypeAlias = Generator["Work | None", Any, T]
+
+#: How long compaction and retention hold the event loop.
 _SLICE_S: Final = 0.005
+#: Batches of more records are decoded in a thread.
+_LARGE: Final = 1000
 
 
 class LogCleaner:
@@ -36,6 +45,7 @@ class LogCleaner:
         self._cluster = cluster
         #: One compaction at a time: a test may order one while another is in work.
         self._lock = asyncio.Lock()
+        self._slice_began = 0.0
         self._plan_retention()
         self._plan_compaction()
 
@@ -48,7 +58,10 @@ class LogCleaner:
         self._cluster.timers.call_later(interval / 1000, self._compaction_due)
 
     def _retention_due(self) -> None:
-        self.apply_retention()
+        self._cluster.background(self._retain_and_plan())
+
+    async def _retain_and_plan(self) -> None:
+        await self.apply_retention()
         self._plan_retention()
 
     def _compaction_due(self) -> None:
@@ -58,11 +71,11 @@ class LogCleaner:
         await self.compact()
         self._plan_compaction()
 
-    def apply_retention(self) -> None:
-        """Remove what is too old or too much, everywhere; wake readers whose offset is gone."""
-        for topic in self._cluster.topics.values():
-            for partition in topic.partitions:
-                if partition.log.apply_retention():
+    async def apply_retention(self) -> None:
+        """Remove records that are too old or too many, everywhere; wake readers whose offset is gone."""
+        for topic in list(self._cluster.topics.values()):
+            for partition in list(topic.partitions):
+                if await self._in_slices(partition.log.retention()):
                     partition.changed()
 
     async def compact(self, *, always: bool = False) -> int:
@@ -77,33 +90,36 @@ class LogCleaner:
                 ratio = float(self._cluster.configs.topic_value(topic, "min.cleanable.dirty.ratio"))
                 for log in [partition.log for partition in topic.partitions]:
                     if log.config.compacts and (always or _is_due(log, ratio, now)):
-                        saved += await _in_slices(compaction(log, now))
+                        saved += await self._in_slices(compaction(log, now))
             return saved
+
+    async def _in_slices(self, steps: Steps[T]) -> T:
+        """Carry out the steps, and let others run between them; the work of large batches is done in a thread."""
+        result: object = None
+        while True:
+            try:
+                work = steps.send(result)
+            except StopIteration as end:
+                value: T = end.value
+                return value
+            result = None if work is None else await self._cluster.in_thread(work)
+            if monotonic() - self._slice_began > _SLICE_S:
+                await asyncio.sleep(0)
+                self._slice_began = monotonic()
 
 
 def _is_due(log: Log, ratio: float, now_ms: int) -> bool:
     return log.dirty_ratio() >= max(ratio, 1e-9) or log.is_dirty_before(now_ms - log.config.max_compaction_lag_ms)
 
 
-async def _in_slices(steps: Generator[None, None, int]) -> int:
-    """Carry out the steps, and let others run between them."""
-    began = monotonic()
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return int(end.value)
-        if monotonic() - began > _SLICE_S:
-            await asyncio.sleep(0)
-            began = monotonic()
-
-
 def compact(log: Log, now_ms: int) -> int:
     """Compact a log at one go; return how many bytes that saved."""
     steps = compaction(log, now_ms)
+    result: object = None
     try:
         while True:
-            next(steps)
+            work = steps.send(result)
+            result = None if work is None else work()
     except StopIteration as end:
         return int(end.value)
 
@@ -112,7 +128,7 @@ class _SegmentGone(Exception):  # noqa: N818 - an outcome
     """The log has removed a segment between two steps."""
 
 
-def compaction(log: Log, now_ms: int) -> Generator[None, None, int]:
+def compaction(log: Log, now_ms: int) -> Steps[int]:
     """Compact a log, at each step a batch of it; return how many bytes that saved."""
     saved = 0
     try:
@@ -126,6 +142,15 @@ def compaction(log: Log, now_ms: int) -> Generator[None, None, int]:
     except _SegmentGone:
         pass  # by retention, or with its topic: the next compaction sees what is left
     return saved
+
+
+def _apart(header: BatchHeader, call: Callable[..., T], *args: object) -> Steps[T]:
+    """Return the result of a call, which is made in a thread if the batch is large."""
+    if 0 <= header.count <= _LARGE:
+        yield None
+        return call(*args)
+    result: T = yield partial(call, *args)
+    return result
 
 
 def _cleanable(log: Log, now_ms: int) -> list[Segment]:
@@ -150,17 +175,18 @@ def _batches(segment: Segment) -> Iterator[tuple[Buffer, BatchHeader]]:
         yield data, header
 
 
-def _latest(log: Log, segments: list[Segment]) -> Generator[None, None, dict[bytes, int]]:
+def _latest(log: Log, segments: list[Segment]) -> Steps[dict[bytes, int]]:
     """Return each key's last offset."""
     latest: dict[bytes, int] = {}
     for segment in segments:
         for data, header in _batches(segment):
             if not header.is_control and not _was_aborted(log, header):
-                for row in decode_batch(data, header, check_crc=False):
-                    if row.key is not None:
-                        latest[row.key] = row.offset
-            yield
+                latest.update((yield from _apart(header, _last_offsets, data, header)))
     return latest
+
+
+def _last_offsets(data: Buffer, header: BatchHeader) -> dict[bytes, int]:
+    return {row.key: row.offset for row in decode_batch(data, header, check_crc=False) if row.key is not None}
 
 
 def _was_aborted(log: Log, header: BatchHeader) -> bool:
@@ -196,21 +222,22 @@ class _Transactions:
 
 def _clean(
     log: Log, segment: Segment, latest: dict[bytes, int], transactions: _Transactions, now_ms: int
-) -> Generator[None, None, int]:
-    """Rewrite one segment without what is superseded; return the bytes saved."""
+) -> Steps[int]:
+    """Rewrite one segment without the records that are superseded; return the bytes saved."""
     kept: list[int | bytes] = []
-    """The number of a batch that stays as it is, or what takes its place."""
+    """The number of a batch that stays as it is, or the batch that takes its place."""
     changed = False
     for number, (data, header) in enumerate(_batches(segment)):
-        keep, needs_horizon = _retained(data, header, latest, transactions, now_ms)
-        if all(keep) and not needs_horizon:
+        is_dropped = transactions.is_empty(header) if header.is_control else transactions.is_aborted(header)
+        cleaned = yield from _apart(
+            header, _cleaned, data, header, latest, is_dropped, now_ms, log.config.delete_retention_ms
+        )
+        if cleaned is None:
             kept.append(number)
-        else:
-            changed = True
-            if any(keep):
-                horizon = now_ms + log.config.delete_retention_ms if needs_horizon else None
-                kept.append(rebuild_batch(data, header, keep, horizon))
-        yield
+            continue
+        changed = True
+        if cleaned:
+            kept.append(cleaned)
     if not changed:
         return 0
     fresh = segment.replacement()
@@ -222,32 +249,35 @@ def _clean(
         again = read_header(data)
         assert again is not None
         fresh.append(data, again, again.base_offset, again.leader_epoch)
-        yield
+        yield None
     return log.replace(segment, fresh)
 
 
-def _retained(
-    data: Buffer, header: BatchHeader, latest: dict[bytes, int], transactions: _Transactions, now_ms: int
-) -> tuple[list[bool], bool]:
-    """Return which records of a batch stay, and whether the batch needs a delete horizon.
+def _cleaned(
+    data: Buffer, header: BatchHeader, latest: dict[bytes, int], is_dropped: bool, now_ms: int, retention_ms: int
+) -> bytes | None:
+    """Return what stays of a batch, possibly nothing; None if it stays as it is.
 
+    ``is_dropped`` says that the records' transaction was aborted, or that the marker's transaction has no records.
     The pass that first finds a tombstone the latest of its key, or a marker without records, gives its batch a horizon,
     delete.retention.ms from then on; a pass after the horizon removes it (KIP-534).
     """
     horizon = header.delete_horizon_ms
     is_over = horizon is not None and now_ms >= horizon
     if header.is_control:
-        is_empty = transactions.is_empty(header)
-        return [not (is_empty and is_over)], is_empty and horizon is None
-    is_aborted = transactions.is_aborted(header)
-    rows = decode_batch(data, header, check_crc=False)
-    # As in Kafka, records without a key are not kept.
-    keep = [
-        not is_aborted
-        and row.key is not None
-        and row.offset >= latest.get(row.key, -1)
-        and (row.value is not None or not is_over)
-        for row in rows
-    ]
-    has_tombstones = any(row.value is None for row, kept in zip(rows, keep, strict=True) if kept)
-    return keep, has_tombstones and horizon is None
+        keep, needs_horizon = [not (is_dropped and is_over)], is_dropped and horizon is None
+    else:
+        rows = decode_batch(data, header, check_crc=False)
+        # As in Kafka, records without a key are not kept.
+        keep = [
+            not is_dropped
+            and row.key is not None
+            and row.offset >= latest.get(row.key, -1)
+            and (row.value is not None or not is_over)
+            for row in rows
+        ]
+        has_tombstones = any(row.value is None for row, kept in zip(rows, keep, strict=True) if kept)
+        needs_horizon = has_tombstones and horizon is None
+    if all(keep) and not needs_horizon:
+        return None
+    return rebuild_batch(data, header, keep, now_ms + retention_ms if needs_horizon else None) if any(keep) else b""

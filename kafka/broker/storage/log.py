@@ -9,7 +9,7 @@ Not locked: it belongs to the broker's event loop.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -415,15 +415,25 @@ class Log:
 
     def apply_retention(self) -> bool:
         """Remove what is older, or more, than the configuration allows; return whether anything was."""
+        steps = self.retention()
+        try:
+            while True:
+                next(steps)
+        except StopIteration as end:
+            return bool(end.value)
+
+    def retention(self) -> Generator[None, None, bool]:
+        """Apply retention, at each step to a segment of the log; return whether anything was removed."""
         before = self.start_offset
         now = self._now_ms()
         self.producers.expire(now - _PRODUCER_EXPIRATION_MS)
+        yield
         if self.config.deletes:
-            self._expire_old(now)
-            self._shed_size()
+            yield from self._expire_old(now)
+            yield from self._shed_size()
         return self.start_offset > before
 
-    def _expire_old(self, now: int) -> None:
+    def _expire_old(self, now: int) -> Generator[None, None, None]:
         keep = self.config.retention_ms
         if keep < 0:
             return
@@ -435,8 +445,9 @@ class Log:
             if is_new or now - latest <= keep or segment.last_offset + 1 > self.high_watermark:
                 return
             self._drop_first()
+            yield
 
-    def _shed_size(self) -> None:
+    def _shed_size(self) -> Generator[None, None, None]:
         limit = self.config.retention_bytes
         if limit < 0:
             return
@@ -445,6 +456,7 @@ class Log:
         while len(self.segments) > 1 and excess - self.segments[0].size >= 0:
             excess -= self.segments[0].size
             self._drop_first()
+            yield
 
     def _drop_first(self) -> None:
         segment = self.segments[0]

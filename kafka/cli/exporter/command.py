@@ -290,8 +290,7 @@ COMMAND = Verb(
     ],
     [
         "purekafka exporter --once --sandbox",
-        "purekafka exporter --listen :9308 --by partition -b localhost:9092",
-        "purekafka exporter --context east --context west --auth @env:METRICS_PASSWORD",
+        "purekafka exporter --once --by partition --fold 'console-.*=console' --sandbox",
         "purekafka exporter --dashboards dashboards",
     ],
     connects=False,

@@ -7,7 +7,6 @@ import collections
 import contextvars
 import gc
 import random
-import sys
 import time
 import weakref
 
@@ -327,7 +326,7 @@ def test_stop_ends_what_waits(run, broker):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("way", ["cancel", "timeout", "anyio"])
-def test_ten_thousand_cancelled_reads_lose_and_repeat_nothing(run_once, way):  # noqa: C901
+def test_a_thousand_cancelled_reads_lose_and_repeat_nothing(run_once, way):  # noqa: C901
     rng = random.Random(way)
     total = 600
 
@@ -381,7 +380,7 @@ def test_ten_thousand_cancelled_reads_lose_and_repeat_nothing(run_once, way):  #
 
             producing = asyncio.ensure_future(produce())
             rounds = 0
-            while cancelled < 3_400:
+            while cancelled < 1_000:
                 await cut(rng.randrange(8))
                 rounds += 1
                 for partition in (T0, T1):
@@ -992,12 +991,8 @@ def test_an_idle_consumer_turns_nothing_between_two_deadlines(run_once):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_hundred_thousand_idle_or_cancelled_calls_leave_memory_as_it_was(run_once, broker):
+def test_ten_thousand_idle_or_cancelled_calls_leave_memory_as_it_was(run_once, broker):
     import tracemalloc
-
-    # asyncio's debug mode keeps the stack of each call, which tracemalloc traces: that takes ten times as long. One
-    # object that is kept per call exceeds the bound with fewer calls too.
-    calls = 10_000 if sys.flags.dev_mode else 100_000
 
     async def main():
         async with consumer(broker, "t", fetch_max_wait_ms=10_000) as reader:
@@ -1014,17 +1009,17 @@ def test_a_hundred_thousand_idle_or_cancelled_calls_leave_memory_as_it_was(run_o
                 del tasks
 
             tracemalloc.start()
-            await idle(10_000)
+            await idle(2_000)
             gc.collect()
             before = tracemalloc.get_traced_memory()[0]
-            await idle(calls)
+            await idle(10_000)
             gc.collect()
             grown = tracemalloc.get_traced_memory()[0] - before
             tracemalloc.stop()
             assert reader._core._getters == 0
             return grown
 
-    assert run_once(main()) < 100_000
+    assert run_once(main()) < 10 * 10_000  # ten bytes for a call are less than any object that is kept for one
 
 
 def test_nothing_keeps_the_context_of_a_caller_alive(run_once, broker):

@@ -37,13 +37,15 @@ def test_metadata_of_a_record_say_where_its_partition_begins_as_in_aiokafka(run,
     broker.create_topic("long", partitions)
 
     async def main():
-        async with AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
-            async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=20) as producer:
-                assert (await producer.send_and_wait("long", b"0", partition=0)).log_start_offset == 0
-                await producer.send_and_wait("long", b"1", partition=0)
-                await admin.delete_records({tps[0]: 2})
-                futures = [await producer.send("long", b"2", partition=tp.partition) for tp in tps]
-                assert [(await future).log_start_offset for future in futures] == [2, 0][:partitions]
+        async with (
+            AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin,
+            AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=20) as producer,
+        ):
+            assert (await producer.send_and_wait("long", b"0", partition=0)).log_start_offset == 0
+            await producer.send_and_wait("long", b"1", partition=0)
+            await admin.delete_records({tps[0]: 2})
+            futures = [await producer.send("long", b"2", partition=tp.partition) for tp in tps]
+            assert [(await future).log_start_offset for future in futures] == [2, 0][:partitions]
 
     run(main())
 
@@ -494,12 +496,12 @@ def test_ten_thousand_tasks_that_wait_for_room_are_all_served(run_once, broker):
         ) as producer:
             await producer.partitions_for("events")
             tasks = [asyncio.ensure_future(producer.send("events", b"%d" % number * 20)) for number in range(10_000)]
-            most = 0
-            while not all(task.done() for task in tasks):
+            sent, most = asyncio.gather(*tasks), 0
+            while not sent.done():
                 most = max(most, producer._calls.accumulator.memory.waiting)
                 await asyncio.sleep(0)
             assert most > 1000
-            await asyncio.gather(*tasks)
+            await sent
             await producer.flush()
             assert producer._calls.accumulator.memory.waiting == 0
 
@@ -508,7 +510,7 @@ def test_ten_thousand_tasks_that_wait_for_room_are_all_served(run_once, broker):
 
 
 @pytest.mark.slow
-def test_a_record_of_ten_thousand_tasks_that_wait_costs_at_most_twice_that_of_one_task_that_waits(run_once, broker):
+def test_a_record_of_three_thousand_tasks_that_wait_costs_at_most_twice_that_of_one_task_that_waits(run_once, broker):
     """The buffer has room for one record: each send() waits for the one before it."""
     costs = {}
 
@@ -523,7 +525,7 @@ def test_a_record_of_ten_thousand_tasks_that_wait_costs_at_most_twice_that_of_on
                     await producer.send("events", b"x" * 100)
 
             await some(300)
-            for tasks, each in ((1, 1000), (10_000, 1)):
+            for tasks, each in ((1, 1000), (3_000, 1)):
                 sending = [asyncio.ensure_future(some(each)) for _ in range(tasks)]
                 began = time.thread_time()  # the broker has threads of its own
                 await asyncio.sleep(0)
@@ -534,4 +536,4 @@ def test_a_record_of_ten_thousand_tasks_that_wait_costs_at_most_twice_that_of_on
 
     run_once(main())
     print({tasks: f"{seconds * 1e6:.0f} us" for tasks, seconds in costs.items()})
-    assert costs[10_000] < 2 * costs[1]
+    assert costs[3_000] < 2 * costs[1]

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.kafka_broker(topics={"events": 3, "orders": 1}, configs
 
 
 def test_acls_are_added_listed_and_deleted(shell: Shell) -> None:
-    assert shell("purekafka acls allow --principal ada --consumer --topic events --group g").code == 0
+    assert shell("purekafka acls allow --principal ada --consumer --topic events --group g --yes").code == 0
     assert shell("purekafka acls deny --principal eve --operation all --topic '*' --dry-run").code == 0
     rows = shell("purekafka acls list -f json").json
     assert {(row["principal"], row["operation"], row["resource_type"], row["resource_name"]) for row in rows} == {
@@ -36,7 +36,7 @@ def test_acls_are_added_listed_and_deleted(shell: Shell) -> None:
     assert shell("purekafka acls list -f '{resource_name}'").lines == ["g"]
     assert shell("purekafka acls delete --principal nobody --yes").code == 1
     assert shell("purekafka acls delete --yes").code == 2
-    assert shell("purekafka acls allow --principal ada").code == 2
+    assert shell("purekafka acls allow --principal ada --yes").code == 2
 
 
 def test_passwords_come_from_standard_input_and_show_nowhere(shell: Shell, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ LINES = {
     "brokers unregister": None,
     "cluster voters-add": None,
     "cluster voters-remove": None,
+    "cluster features-upgrade": "cluster features-upgrade share.version=0 --downgrade",
     "acls allow": "acls allow --principal eve --operation read --topic events",
     "acls deny": "acls deny --principal eve --operation read --topic events",
     "acls delete": "acls delete --principal ada",
@@ -41,6 +42,7 @@ LINES = {
     "quotas unset": "quotas unset producer_byte_rate --user ada",
     "tokens expire": "tokens expire AAAA",
     "partitions reassign-apply": "partitions reassign-apply plan.json --rollback old.json",
+    "partitions reassign-throttle": "partitions reassign-throttle none",
     "partitions reassign-cancel": None,
     "partitions elect": "partitions elect events",
     "partitions move-dir": "partitions move-dir events --broker 1 --directory /data/2",
@@ -68,7 +70,14 @@ STATE = (
 )
 
 #: Requests that ask a broker to check a change, and carry the wish not to make it.
-CHECKED = {"CreateTopics", "CreatePartitions", "AlterConfigs", "IncrementalAlterConfigs", "AlterClientQuotas"}
+CHECKED = {
+    "CreateTopics",
+    "CreatePartitions",
+    "AlterConfigs",
+    "IncrementalAlterConfigs",
+    "AlterClientQuotas",
+    "UpdateFeatures",
+}
 READS = {
     "ApiVersions", "Metadata", "DescribeCluster", "DescribeConfigs", "DescribeTopicPartitions", "FindCoordinator",
     "DescribeGroups", "ConsumerGroupDescribe", "ListGroups", "OffsetFetch", "ListOffsets", "DescribeAcls",
@@ -97,8 +106,8 @@ def cluster() -> Iterator[Broker]:
     with Broker(nodes=3, topics={"events": 3, "orders": 1}, configs=configs) as broker:
         at = f"-b {broker.bootstrap_servers}"
         for line in (
-            "configs set topic orders retention.ms=77 cleanup.policy=compact,delete",
-            "acls allow --principal ada --operation read --topic events",
+            "configs set topic orders retention.ms=77 cleanup.policy=compact,delete --yes",
+            "acls allow --principal ada --operation read --topic events --yes",
             "quotas set producer_byte_rate=7 --user ada",
             "metrics set rates --interval 7000",
         ):

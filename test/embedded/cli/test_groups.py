@@ -242,20 +242,20 @@ def test_c3_a_dead_broker_costs_its_own_rows() -> None:
 
 
 def test_settings_are_changed_one_by_one(shell: Shell) -> None:
-    assert shell("purekafka configs set topic events retention.ms=60000 cleanup.policy=compact").code == 0
-    assert shell("purekafka configs append topic events cleanup.policy=delete").code == 0
+    assert shell("purekafka configs set topic events retention.ms=60000 cleanup.policy=compact --yes").code == 0
+    assert shell("purekafka configs append topic events cleanup.policy=delete --yes").code == 0
     assert shell("purekafka configs set topic events retention.ms=5 --dry-run").code == 0
     rows = shell("purekafka configs describe topic events retention.ms cleanup.policy -f json").json
     assert [(row["setting"], row["value"], row["source"]) for row in rows] == [
         ("cleanup.policy", "compact,delete", "dynamic-topic"),
         ("retention.ms", "60000", "dynamic-topic"),
     ]
-    assert shell("purekafka configs subtract topic events cleanup.policy=compact").code == 0
-    assert shell("purekafka configs unset topic events retention.ms").code == 0
+    assert shell("purekafka configs subtract topic events cleanup.policy=compact --yes").code == 0
+    assert shell("purekafka configs unset topic events retention.ms --yes").code == 0
     found = shell("purekafka configs describe topic events -f '{setting}={value}'").lines
     assert "cleanup.policy=delete" in found
     assert not [line for line in found if line.startswith("retention.ms")]
-    outcome = shell("purekafka configs set topic events retention.ms=soon")
+    outcome = shell("purekafka configs set topic events retention.ms=soon --yes")
     assert (outcome.code, outcome.out) == (1, "")
     assert "Invalid value soon for configuration retention.ms" in outcome.err
     assert shell("purekafka configs describe topic nope").code == 1

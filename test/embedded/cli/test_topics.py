@@ -64,7 +64,7 @@ def test_topics_are_created_changed_and_deleted(shell: Shell) -> None:
     assert shell("purekafka topics create a b -p 2 --set retention.ms=60000").out == (
         "a: created with 2 partitions\nb: created with 2 partitions\n"
     )
-    assert shell("purekafka topics alter a -p 4 --set cleanup.policy=compact --unset retention.ms").code == 0
+    assert shell("purekafka topics alter a -p 4 --set cleanup.policy=compact --unset retention.ms --yes").code == 0
     (topic,) = shell("purekafka topics describe a -f json").json
     assert (topic["partition_count"], topic["settings"]) == (4, {"cleanup.policy": "compact"})
     assert shell("purekafka topics delete 'a' b --yes").lines[-2:] == ["a: deleted", "b: deleted"]

@@ -26,7 +26,7 @@ STEPS = [
     Step("create a topic", "purekafka topics create shell -p 3 --set retention.ms=86400000", "shell: created with 3"),
     Step("list topics", "purekafka topics list", r"shell +3"),
     Step("describe a topic", "purekafka topics describe shell", r"retention.ms=86400000[\s\S]*PARTITION +LEADER"),
-    Step("add partitions", "purekafka topics alter shell -p 4", "shell: 4 partitions"),
+    Step("add partitions", "purekafka topics alter shell -p 4 --yes", "shell: 4 partitions"),
     Step("produce lines", "purekafka produce shell", stdin=b"one\ntwo\nthree\n"),
     Step("produce keys", "purekafka produce shell -K : -H source=shell", stdin=b"ada:hello\neve:bye\n"),
     Step("produce a tombstone", "purekafka produce shell -K : --null NIL -p 0", stdin=b"ada:NIL\n"),
@@ -51,7 +51,9 @@ STEPS = [
     Step("reset offsets", "purekafka groups reset-offsets shell-group --to beginning --yes", "NEW LAG"),
     Step("import offsets", "purekafka groups offsets shell-group --import {dir}/offsets.csv --yes", "NEW OFFSET"),
     Step("show settings", "purekafka configs describe topic shell", r"retention.ms +86400000"),
-    Step("change settings", "purekafka configs set topic shell cleanup.policy=compact,delete", "changed 1 setting"),
+    Step(
+        "change settings", "purekafka configs set topic shell cleanup.policy=compact,delete --yes", "changed 1 setting"
+    ),
     Step("a password", "purekafka users set-password shell-user", "password set", stdin=b"secret\n"),
     Step("a quota", "purekafka quotas set producer_byte_rate=1000000 --user shell-user", "producer_byte_rate=1e\\+06"),
     Step("plan a move", "purekafka partitions reassign plan shell --output {dir}/plan.json"),

@@ -35,6 +35,7 @@ from .shell_blocks import SHELL, commands, shell
 # Pages whose Python needs a Spark session: test/embedded/spark/test_documentation.py runs it.
 ON_SPARK = {ROOT / "docs" / "spark.rst"}
 CONTAINERS = {"docker", "yaml"}
+NEEDS_BROKER = re.compile(r"\(kafka_broker[):]")
 # The pages of which `make test-unit` runs the doctests.
 DOCTESTED = [ROOT / "README.rst", *(ROOT / "docs").rglob("*.rst")]
 
@@ -97,7 +98,7 @@ def shell_blocks(page: Path) -> list[Block]:
 
 
 def is_about_pytest(page: Path) -> bool:
-    return any("(kafka_broker)" in block.text for block in python_blocks(page))
+    return any(NEEDS_BROKER.search(block.text) for block in python_blocks(page))
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if is_about_pytest(page)], ids=name_of)
@@ -106,7 +107,7 @@ def test_examples_for_pytest_pass_as_copied(page: Path, tmp_path: Path) -> None:
     count = 0
     for number, block in enumerate(python_blocks(page)):
         name = re.match(r"# (\w+\.py)\n", block.text)
-        if name is not None or "(kafka_broker)" in block.text:
+        if name is not None or NEEDS_BROKER.search(block.text):
             (tmp_path / (name[1] if name else f"test_{number}.py")).write_text(block.text, encoding="utf-8")
             count += block.text.count("def test_")
     assert count
