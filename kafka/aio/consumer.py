@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from kafka._runtime.loop import Loop
     from kafka.aio.client import AIOKafkaClient
-    from kafka.coordinator.consumer import ConsumerCoordinator
+    from kafka.coordinator.consumer_group import ConsumerGroup
     from kafka.metrics import Metrics
     from kafka.options import AIOBytesConsumerOptions, AIOConsumerOptions
     from kafka.serializer.abstract import Deserializes
@@ -192,8 +192,8 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         application.context, application.timeout = self._listener_context, self._rebalance_timeout
         self._application = application
         core = self._core = AIOConsumerCore(self.config, self._client, application, self._subscription)
-        if core.membership is not None:
-            core.membership.rebalance_timeout = self._rebalance_timeout
+        if core.group is not None:
+            core.group.membership.rebalance_timeout = self._rebalance_timeout
         self._client.cluster.set_topics(self._subscription.wanted_topics)
         await self._application.run(core.begin(), what="looking for a broker")
         assert self._aio is not None
@@ -207,24 +207,25 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         """Wait for the first assignment of a group, or for the topology; raise what stands in the way of it."""
         seconds = self.config.seconds("default_api_timeout_ms")
         deadline = self._deadline(seconds)
-        member = core.membership
+        group = core.group
         while True:
             future = core.waiting.armed()
-            if member is not None:
-                member.polled()  # an application that waits in start() is not stuck
+            if group is not None:
+                group.polled()  # an application that waits in start() is not stuck
             if core.stopping:
                 raise ConsumerStoppedError("The consumer was stopped while it was starting")
             core.raise_error()
-            if not core.serving and not core._is_due() and (member is None or self._subscription.had_assignment):
+            if not core.serving and not core._is_due() and (group is None or self._subscription.had_assignment):
                 return
-            if await self._application.wait(future, deadline) or member is None:
+            if await self._application.wait(future, deadline) or group is None:
                 continue
-            if member.in_round:  # other members take their time to give up their partitions
+            if group.membership.in_round:  # other members take their time to give up their partitions
                 deadline = self._deadline(1.0)
                 continue
+            waiting_for = group.membership.coordinator.waiting_for
             raise KafkaTimeoutError(
                 f"group {self.config['group_id']!r} has assigned nothing within {seconds:g} seconds "
-                f"(default_api_timeout_ms): {member.waiting_for or 'the coordinator does not answer'}"
+                f"(default_api_timeout_ms): {waiting_for or 'the coordinator does not answer'}"
             )
 
     async def stop(self, timeout: float | None = None, *, commit: bool = True) -> None:
@@ -272,13 +273,13 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
     async def _give_up(self) -> None:
         """Leave the group, which start() may have joined: its members would wait for the end of the session."""
         core, subscription = self._begun, self._subscription
-        if core is None or core.membership is None:
+        if core is None or core.group is None:
             return
         deadline = core.deadline(_GIVE_UP)
         listener, subscription.listener = subscription.listener, None  # the next start() has it again
         try:
             await self._end_attending(core, deadline)
-            await core.membership.finish(deadline, commit=False, patient=True)
+            await core.group.finish(deadline, commit=False, patient=True)
         finally:
             subscription.listener = listener
 
@@ -430,10 +431,10 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         if self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
             self._refuse()
 
-    def _identity(self, member: ConsumerCoordinator) -> ConsumerGroupMetadata:
+    def _identity(self, group: ConsumerGroup) -> ConsumerGroupMetadata:
         identity = self._core.identity
         if identity is None or _inside_listener.get() is self._token:
-            return member.group_metadata()
+            return group.metadata()
         return identity
 
     # What to read…
@@ -498,9 +499,9 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
     def member_id(self) -> str | None:
         """The name that the coordinator gave to this member; None without a group, empty while it is out of it."""
         core = self._begun
-        if core is None or core.membership is None:
+        if core is None or core.group is None:
             return None
-        return core.membership.generation.member_id
+        return core.group.membership.generation.member_id
 
     def _connections(self) -> Client | None:
         return self._client if self._phase is Phase.STARTED else None

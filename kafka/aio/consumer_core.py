@@ -87,6 +87,7 @@ class AIOConsumerCore(ConsumerCore):
     """See the head of this file."""
 
     record_type = ConsumerRecord
+    face = "AIOKafkaConsumer"
 
     def __init__(
         self, config: Config, client: Client, application: ApplicationTask, subscription: SubscriptionState
@@ -106,8 +107,8 @@ class AIOConsumerCore(ConsumerCore):
         self._uncommitted = False
         self._next_commit: float | None = None
         """The time that `attend` waits until."""
-        if self.membership is not None:
-            self.membership.is_polling = lambda: self._getters > 0
+        if self.group is not None:
+            self.group.membership.is_polling = lambda: self._getters > 0
 
     # The task that serves the group…
 
@@ -146,14 +147,14 @@ class AIOConsumerCore(ConsumerCore):
     def depart(self) -> None:
         """Unsubscribe; `attend` commits, calls the listener, and leaves the group."""
         self.subscription.depart()
-        self.departing = self.membership is not None
+        self.departing = self.group is not None
         self.look_again()
         self.waiting.notify()
 
     async def _leave_group(self) -> None:
-        assert self.membership is not None
+        assert self.group is not None
         try:
-            await self.membership.unsubscribed(self.deadline(self.close_timeout))
+            await self.group.unsubscribed(self.deadline(self.close_timeout))
         finally:
             self.departing = False
 
@@ -161,14 +162,9 @@ class AIOConsumerCore(ConsumerCore):
         return self.departing or super()._is_due()
 
     def look_at_subscription(self) -> None:
-        """Have the membership served if it has not seen the present subscription; a pattern may match others now."""
-        member, subscription = self.membership, self.subscription
-        if (
-            member is not None
-            and subscription.is_automatic
-            and subscription.subscription_version != member._seen_version  # noqa: SLF001 - a core and its membership
-        ):
-            member.due = True
+        """Have the group served if it has not seen the present subscription; a pattern may match others now."""
+        if self.group is not None and self.group.has_new_subscription:
+            self.group.due = True
 
     def _note(self, error: Exception, version: int) -> None:
         """Let the next call that takes records raise this."""
@@ -188,20 +184,17 @@ class AIOConsumerCore(ConsumerCore):
 
     def _commit_time(self) -> float | None:
         """Return when to commit, while a call waits for more records: then those before are processed."""
-        membership = self.membership
-        if not self._uncommitted or not self._getters or membership is None or membership.auto_commit is None:
-            return None
-        return membership.auto_commit.due_at
+        task = None if self.group is None else self.group.offsets.auto_commit
+        return task.due_at if task is not None and self._uncommitted and self._getters else None
 
     def _commit_is_late(self) -> bool:
-        assert self.membership is not None
-        assert self.membership.auto_commit is not None
-        return self.membership.auto_commit.due(self.loop.time())
+        assert self.group is not None
+        return self.group.offsets.is_due
 
     def _begin_commit(self) -> None:
-        assert self.membership is not None
+        assert self.group is not None
         self._uncommitted = False
-        self.membership.due = True
+        self.group.due = True
 
     # The calls that take records…
 
@@ -233,8 +226,8 @@ class AIOConsumerCore(ConsumerCore):
 
     def _taken(self) -> None:
         self._uncommitted = True
-        if self.membership is not None:
-            self.identity = self.membership.group_metadata()
+        if self.group is not None:
+            self.identity = self.group.metadata()
 
     async def _wait(self, future: Future[None], deadline: float, only: Only) -> bool:
         self._getters += 1
@@ -245,8 +238,8 @@ class AIOConsumerCore(ConsumerCore):
             return await super()._wait(future, deadline, only)
         finally:
             self._getters -= 1
-            if self.membership is not None:
-                self.membership.heartbeat.poll()
+            if self.group is not None:
+                self.group.membership.heartbeat.poll()
 
     def _take(
         self, limit: int, only: Only, *, room: int = PIECE_BYTES, defer_errors: bool = False

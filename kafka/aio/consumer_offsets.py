@@ -18,7 +18,7 @@ from kafka.structs import OffsetAndMetadata, OnCommit, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka.coordinator.consumer import ConsumerCoordinator
+    from kafka.coordinator.consumer_group import ConsumerGroup
 
 __all__ = ["ConsumerOffsets"]
 
@@ -61,7 +61,7 @@ class ConsumerOffsets(ConsumerCalls[RecordT], Lifecycle):
 
         A partition that a rebalance takes away meanwhile is left alone.
         """
-        self._member()
+        self._group()
         wanted = checked_partitions(partitions) or list(self.assignment())
         states = {partition: self._subscription.get(partition) for partition in wanted}
         found = await self.committed(wanted, True, timeout_ms)
@@ -110,11 +110,11 @@ class ConsumerOffsets(ConsumerCalls[RecordT], Lifecycle):
         told.add_done_callback(lambda _: told.cancelled() or told.exception())
         return told
 
-    def _member(self) -> ConsumerCoordinator:
+    def _group(self) -> ConsumerGroup:
         self._check_usable()
         if self.config["group_id"] is None:
             raise IllegalOperation("This needs a group: make the consumer with group_id=...")
-        return super()._member()
+        return super()._group()
 
     # Looking offsets and topics up…
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka.config import Config
     from kafka.consumer.core import ConsumerCore
-    from kafka.coordinator.consumer import ConsumerCoordinator
+    from kafka.coordinator.consumer_group import ConsumerGroup
     from kafka.future import Future
     from kafka.metrics import Metrics
     from kafka.protocol.commit import OffsetCommitResponse
@@ -192,9 +192,9 @@ class ImmediateCalls(ClientStatus):
     def _commit_async(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, callback: OnCommit | None = None
     ) -> Future[OffsetCommitResponse | None]:
-        membership = self._member()
+        offsets_of_group = self._group().offsets
         chosen = self.config["default_offset_commit_callback"] if callback is None else checked_callback(callback)
-        return membership.commit_async(None if offsets is None else checked_offsets(offsets), chosen)
+        return offsets_of_group.commit_async(None if offsets is None else checked_offsets(offsets), chosen)
 
     def group_metadata(self) -> ConsumerGroupMetadata:
         """The identity of this member, for `send_offsets_to_transaction()` of a producer.
@@ -204,11 +204,11 @@ class ImmediateCalls(ClientStatus):
         records fails, and can be aborted: another member may read them. In a thread the group rebalances in poll():
         take it before the next one.
         """
-        return self._identity(self._member())
+        return self._identity(self._group())
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
         """Ask the group to rebalance; that happens in the polls to come."""
-        self._member().request_rejoin(checked_reason(reason))
+        self._group().membership.request_rejoin(checked_reason(reason))
 
     # Health and metrics…
 
@@ -259,15 +259,15 @@ class ImmediateCalls(ClientStatus):
     ) -> dict[TopicPartition, OffsetAndMetadata] | None:
         return None if offsets is None else checked_offsets(offsets)
 
-    def _identity(self, member: ConsumerCoordinator) -> ConsumerGroupMetadata:
-        return member.group_metadata()
+    def _identity(self, group: ConsumerGroup) -> ConsumerGroupMetadata:
+        return group.metadata()
 
     def _usable(self, *, any_thread: bool = False) -> ConsumerCore:
         """Return the core for a call."""
         raise NotImplementedError
 
-    def _member(self) -> ConsumerCoordinator:
-        """Return the membership for a call that needs a group."""
+    def _group(self) -> ConsumerGroup:
+        """Return the group for a call that needs one."""
         return self._usable().check_group()
 
     def _until(self, timeout_ms: float | None) -> float:
@@ -363,7 +363,7 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         """
         if unknown:
             refuse_arguments("commit", unknown)
-        self._member()
+        self._group()
         await self._usable().commit(self._to_commit(offsets), self._until(timeout_ms))
 
     @overload
@@ -388,7 +388,7 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
 
         For a collection of partitions a dictionary of OffsetAndMetadata or None.
         """
-        self._member()
+        self._group()
         one = isinstance(partition, TopicPartition)
         asked = checked_partitions([partition] if isinstance(partition, TopicPartition) else partition, "partition")
         found = await self._usable().committed(asked, self._until(timeout_ms))

@@ -12,8 +12,12 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
+from kafka import _hooks
+from kafka._core.client import Facts
 from kafka._core.offset_lookup import OffsetLookup
 from kafka._runtime.application import Wakeup
 from kafka._runtime.signals import SignalsDeferred
@@ -24,6 +28,7 @@ from kafka.consumer.fetcher import Fetcher
 from kafka.consumer.partition_state import Chunk
 from kafka.consumer.positions import Positions
 from kafka.consumer.subscription_state import Mode
+from kafka.consumer.tracing import traced_poll
 from kafka.errors import (
     ClientClosedError,
     FixNeededError,
@@ -43,12 +48,13 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._core.offset_lookup import Found
+    from kafka._hooks import ConsumerTracer
     from kafka._runtime.application import Application
     from kafka._runtime.tasks import Coro
     from kafka.config import Config
     from kafka.consumer.partition_state import AssignedPartition
     from kafka.consumer.subscription_state import SubscriptionState
-    from kafka.coordinator.consumer import ConsumerCoordinator
+    from kafka.coordinator.consumer_group import ConsumerGroup
     from kafka.future import Future
     from kafka.interceptors import Interceptors
     from kafka.metrics import Metrics
@@ -71,6 +77,8 @@ class ConsumerCore:
 
     record_type: ClassVar[type[ConsumerRecord]] = ConsumerRecord
     """The class of the records that the application gets."""
+    face: ClassVar[str] = "KafkaConsumer"
+    """The name of the application's class."""
 
     def __init__(
         self, config: Config, client: Client, application: Application, subscription: SubscriptionState
@@ -126,8 +134,14 @@ class ConsumerCore:
             from kafka.interceptors import Interceptors
 
             self.interceptors = Interceptors(config["interceptors"], config)
-        self.membership = self._make_membership() if config["group_id"] is not None else None
-        self.positions.membership = self.membership
+        self.tracer: ConsumerTracer | None = None
+        if _hooks.tracer is not None:
+            self.tracer = _hooks.tracer.consumer(Facts(client, self.face))
+            if self.tracer is not None:
+                # In place of the method, so that a poll without a tracer takes no call more.
+                self._poll = partial(traced_poll, self._poll, self.tracer)  # type: ignore[method-assign]
+        self.group = self._make_group() if config["group_id"] is not None else None
+        self.positions.group = self.group
         self.closed = False
         self._closing = False
         self._woken = False
@@ -142,11 +156,11 @@ class ConsumerCore:
         if chunk is not None:
             chunk.interrupted = True
 
-    def _make_membership(self) -> ConsumerCoordinator:
-        """Return the member of the group that the configuration names; for assign() it keeps committed offsets."""
-        from kafka.coordinator.consumer import ConsumerCoordinator
+    def _make_group(self) -> ConsumerGroup:
+        """Return this consumer's side of the group that it names; for assign() it keeps committed offsets."""
+        from kafka.coordinator.consumer_group import ConsumerGroup
 
-        membership = ConsumerCoordinator(
+        group = ConsumerGroup(
             self.client,
             self.subscription,
             self.metrics,
@@ -154,9 +168,9 @@ class ConsumerCore:
             application=self.application,
         )
         if self.interceptors is not None and self.interceptors.has("on_commit"):
-            membership.committer.on_committed = self._committed.append
-        membership.on_due = self._notify_application
-        return membership
+            group.offsets.committer.on_committed = self._committed.append
+        group.on_due = self._notify_application
+        return group
 
     async def start(self) -> None:
         """Find the cluster, for bootstrap_timeout_ms at most."""
@@ -268,13 +282,13 @@ class ConsumerCore:
         self.subscription.chunk = chunk
         if self._woken:
             chunk.interrupted = True  # wakeup() was called before it could see the chunk
-        if self.membership is not None and (self.membership.due or not self._commit_scheduled):
+        if self.group is not None and (self.group.due or not self._commit_scheduled):
             self._schedule_commit()
         return chunk
 
     def _schedule_commit(self) -> None:
         """Interrupt slow iterations so that automatic commits keep to their interval."""
-        if self.membership is not None and self.membership.due:
+        if self.group is not None and self.group.due:
             self._notify_application()  # it became due before there was a chunk to interrupt
         if self.config["enable_auto_commit"] and not self._commit_scheduled:
             self._commit_scheduled = True
@@ -289,7 +303,7 @@ class ConsumerCore:
         self, take: Callable[[int, Only], T | None], limit: int, deadline: float, nothing: T, only: Only = None
     ) -> T:
         # Records are taken right before the return: nothing is awaited after that, so no cancellation can lose them.
-        collector, membership, fetcher = self.collector, self.membership, self.fetcher
+        collector, group, fetcher = self.collector, self.group, self.fetcher
         future: Future[None] | None = None
         taking = False
         try:
@@ -297,8 +311,8 @@ class ConsumerCore:
             if fetcher.resting:
                 fetcher.resume()
             while True:
-                if membership is not None:
-                    membership.polled()
+                if group is not None:
+                    group.polled()
                 if self._is_held() and not await self._serve_first():
                     future = self.waiting.armed()
                 else:
@@ -332,13 +346,13 @@ class ConsumerCore:
 
     def _is_due(self) -> bool:
         """Return whether there is something to do before records are returned."""
-        membership = self.membership
+        group = self.group
         return bool(
             self._woken
             or self.fetcher.errors
             or self._committed
             or self.client.cluster.topology is not self._seen_topology
-            or (membership is not None and membership.due)
+            or (group is not None and group.due)
         )
 
     _is_held = _is_due
@@ -348,8 +362,8 @@ class ConsumerCore:
         """Do what only the application can do: raise, reassign, let the group work."""
         self._raise_pending()
         self.tell_interceptors()
-        if self.membership is not None and self.membership.due:
-            await self.membership.serve()
+        if self.group is not None and self.group.due:
+            await self.group.serve()
         if self.client.cluster.topology is not self._seen_topology:
             await self._topology_changed()
 
@@ -424,7 +438,7 @@ class ConsumerCore:
         self._missed = frozenset(cluster.topology.errors)
         if subscription.is_automatic:
             subscription.match(cluster.topics(exclude_internal_topics=self.config["exclude_internal_topics"]))
-            if self.membership is None:
+            if self.group is None:
                 await self._assign_all()
 
     async def _assign_all(self) -> None:
@@ -484,33 +498,34 @@ class ConsumerCore:
 
     # The group…
 
-    def check_group(self) -> ConsumerCoordinator:
-        """Return the membership; IllegalStateError without a group."""
-        if self.membership is None:
+    def check_group(self) -> ConsumerGroup:
+        """Return the group; IllegalStateError without one."""
+        if self.group is None:
             raise IllegalStateError("This needs a group: make the consumer with group_id=...")
-        return self.membership
+        return self.group
 
     async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, deadline: float) -> None:
         """Commit, and wait until the broker has stored the offsets. If the wait is cancelled the commit continues.
 
         With None commit the offsets behind all returned records.
         """
-        membership = self.check_group()
-        await self.run(membership.commit(offsets, deadline), deadline, "the commit")
+        committing = self.check_group().offsets.commit(offsets, deadline)
+        with nullcontext() if self.tracer is None else self.tracer.settling("commit"):
+            await self.run(committing, deadline, "the commit")
         self.tell_interceptors()
 
     async def committed(
         self, partitions: Collection[TopicPartition], deadline: float
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the committed offsets; None where there is none."""
-        reading = self.check_group().committed(partitions, deadline)
+        reading = self.check_group().offsets.committed(partitions, deadline)
         return await self.run(reading, deadline, "looking up committed offsets")
 
     async def unsubscribe(self) -> None:
         """Leave the group, and read nothing."""
         try:
-            if self.membership is not None:
-                await self.membership.unsubscribed(self.deadline(self.close_timeout))
+            if self.group is not None:
+                await self.group.unsubscribed(self.deadline(self.close_timeout))
         finally:  # also if a listener or the callback of a commit raises
             self.subscription.unsubscribe()
 
@@ -570,7 +585,7 @@ class ConsumerCore:
                 "leader": self.client.cluster.leader_for_partition(TopicPartition(topic, number)),
                 "problem": state.problem or (None if cursor.position is not None else "its position is looked up"),
             }
-        group = None if self.membership is None else self.membership.health()
+        group = None if self.group is None else self.group.health()
         waiting_for = group and group["waiting_for"]
         problems = [f"group {group['group_id']!r}: {waiting_for}"] if group and waiting_for else []
         if self._seen_topology is None and self.subscription.mode is not Mode.NONE and not self.closed:
@@ -607,8 +622,8 @@ class ConsumerCore:
         deadline = self.deadline(timeout)
         try:
             # The listener is called once more, and may commit: the consumer is not closed yet.
-            if self.membership is not None and timeout > 0:
-                await self.membership.finish(deadline, commit=commit, patient=patient)
+            if self.group is not None and timeout > 0:
+                await self.group.finish(deadline, commit=commit, patient=patient)
         finally:
             self.closed = True
             try:

@@ -21,7 +21,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.tasks import Task
-    from kafka.coordinator.consumer import ConsumerCoordinator
+    from kafka.coordinator.consumer_group import ConsumerGroup
 
 __all__ = ["Positions"]
 
@@ -49,7 +49,7 @@ class Positions:
         placed: Callable[[], object],
         failed: Callable[[AssignedPartition], object],
     ) -> None:
-        self.membership: ConsumerCoordinator | None = None
+        self.group: ConsumerGroup | None = None
         self._client = client
         self._subscription = subscription
         self._lookup = lookup
@@ -146,9 +146,9 @@ class Positions:
 
     async def _from_commits(self, places: Places, deadline: float) -> Failed:
         committed: Mapping[TopicPartition, OffsetAndMetadata | None] = {}
-        if self.membership is not None:
+        if self.group is not None:
             try:
-                committed = await self.membership.committed(list(places), deadline)
+                committed = await self.group.offsets.committed(list(places), deadline)
             except KafkaError as error:
                 return dict.fromkeys(places, error)
         failed: Failed = {}
@@ -182,7 +182,7 @@ class Positions:
                 "earliest": "at the beginning",
                 "none": "where the application seeks to",
             }.get(self._reset, "at a point in time")
-            lacks = "there is no group_id" if self.membership is None else "the group has no committed offsets of them"
+            lacks = "there is no group_id" if self.group is None else "the group has no committed offsets of them"
             log.info(
                 "Reading starts %s, as %s and auto_offset_reset is %r: %s", at, lacks, self._reset, _some(unplaced)
             )

@@ -1,242 +1,300 @@
-"""A consumer as a member of a classic group: what it offers when it joins, does as the leader, and is assigned.
+"""A member of a classic group, of any protocol type: rounds of JoinGroup and SyncGroup, heartbeats, leaving.
 
-It derives from the member of any group (`kafka.coordinator.base`) and defines the protocol of consumers:
-topics, partitions, and the assignor that distributes them. Its coroutines run on the loop; changes of the subscription
-and calls of the application go through the `Rendezvous`.
+Inside of these requests the members of a group have another protocol (`GroupProtocol`): the metadata that each offers,
+the assignments that the leader makes from it. That of consumers is `ClassicAssignment`.
+
+Retriable errors are retried here, without end and with backoff; the log and `waiting_for` name them.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
-from kafka._text import printable
-from kafka.config import Config
-from kafka.coordinator import group_leader
-from kafka.coordinator.assignors import common_protocol, make_assignors
-from kafka.coordinator.assignors.abstract import RebalanceProtocol
-from kafka.coordinator.base import BaseCoordinator
-from kafka.coordinator.group_leader import AssignorCalls
-from kafka.coordinator.protocol import (
-    ConsumerProtocol,
-    ConsumerProtocolMemberAssignment,
-    ConsumerProtocolMemberMetadata,
+from kafka._runtime.tasks import Task, wait_any
+from kafka.coordinator import join_group
+from kafka.coordinator.group_coordinator import COMMITS, COORDINATOR_LOST, JOINS
+from kafka.coordinator.heartbeat import HeartbeatTask
+from kafka.coordinator.membership import REMOVED, Membership
+from kafka.coordinator.states import NO_GENERATION, Generation, MemberEvent, MemberState
+from kafka.errors import (
+    FatalError,
+    IllegalGenerationError,
+    KafkaError,
+    RebalanceInProgressError,
+    RejoinNeededError,
+    UnknownMemberIdError,
 )
-from kafka.coordinator.rebalance import Assignments, CallKind, RebalanceCall
-from kafka.coordinator.states import MemberState
-from kafka.errors import RejoinNeededError, UnsupportedVersionError
 
 if TYPE_CHECKING:
-    from kafka._core.client import Client
-    from kafka._runtime.application import Application
-    from kafka.client_async import KafkaClient
-    from kafka.cluster import ClusterMetadata
-    from kafka.coordinator.rebalance import Subscription
-    from kafka.metrics import Metrics
+    from kafka.config import Config
+    from kafka.coordinator.metrics import GroupCoordinatorMetrics
     from kafka.protocol.group import JoinGroupResponse
 
-__all__ = ["ClassicMember"]
+__all__ = ["ClassicMember", "GroupProtocol", "OLD_SESSION"]
 
 log = logging.getLogger(__name__)
 
-_GROUPS_SINCE: Final = (0, 9)
+# A join request waits this much longer than the rebalance timeout, in seconds: the coordinator answers at its end.
+_JOIN_GRACE: Final = 5.0
+# The coordinator answers a first join at once, with the member's id (KIP-394). Leaving waits for that, in seconds.
+_ID_PATIENCE: Final = 1.0
+OLD_SESSION: Final = 30.0
+"""The longest session that brokers before 0.10.1 allow, in seconds; the default with them."""
+# Since this release brokers allow sessions of more than 30 seconds without configuration.
+_LONG_SESSIONS_SINCE: Final = (0, 10, 1)
 
 
-class ClassicMember(BaseCoordinator):
-    """A consumer in a classic group."""
+class GroupProtocol(Protocol):
+    """The protocol that the members of a classic group have agreed on. The coroutines run on the loop."""
+
+    def protocol_type(self) -> str:
+        """The protocol type of the group, such as ``"consumer"``."""
+
+    async def prepare(self, generation: Generation) -> None:
+        """Give up what must not be owned while the member joins."""
+
+    async def offer(self) -> Sequence[tuple[str, object]]:
+        """Return ``[(name, metadata), …]`` of the protocols that this member supports, the preferred one first."""
+
+    async def assign(
+        self, protocol: str, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
+    ) -> Mapping[str, object]:
+        """As leader: return the assignment of each member by its id."""
+
+    async def assignment_skipped(self, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]) -> None:
+        """As leader: nothing has changed since the last assignment."""
+
+    async def take(self, generation: Generation, assignment: bytes) -> None:
+        """Take the assignment of this member."""
+
+    def generation_ended(self) -> None:
+        """The member is not in that generation any more."""
+
+    def metadata_changed(self) -> None:
+        """As leader: compare the assignment with new metadata."""
+
+
+class ClassicMember:
+    """The rounds, the heartbeats and the errors of one member."""
+
+    protocol: ClassVar[str] = "classic"
+    reads_as_member: ClassVar[bool] = False
 
     def __init__(
         self,
-        client: Client | KafkaClient,
-        subscription: Subscription,
-        metrics: Metrics | None = None,
-        *,
-        config: Config | None = None,
-        application: Application | None = None,
-        **configs: Any,
+        membership: Membership,
+        rounds: GroupProtocol,
+        sensors: GroupCoordinatorMetrics,
+        config: Config,
     ) -> None:
-        super().__init__(client, metrics, config=config, application=application, **configs)
-        self.subscription = subscription
-        self.assignors = make_assignors(self.config["partition_assignment_strategy"])
-        self._assignor_calls = AssignorCalls(self.assignors, self.rendezvous)
-        self.rebalance_protocol = common_protocol(self.assignors)
-        self.assignments = Assignments(subscription, self.rendezvous)
-        self.joined_version = -1
-        """The version of the subscription that the group knows."""
-        self.waiting_logged = False
-        self._snapshot: group_leader.MetadataSnapshot | None = None
-        self._matching: RebalanceCall | None = None
-        client.cluster.add_listener(self._metadata_changed)
+        self._membership = membership
+        self._coordinator = coordinator = membership.coordinator
+        self.rounds = rounds
+        self.sensors = sensors
+        self._fits_session = "session_timeout_ms" not in config.given
+        """Whether the session is as long as the brokers allow: the application has not set it."""
+        self._asking: Task[JoinGroupResponse] | None = None
+        # As the task that sends the heartbeats needs it.
+        self.loop = membership.loop
+        self.group_id = membership.group_id
+        self.group_instance_id = membership.group_instance_id
+        self.heartbeat = membership.heartbeat
+        self.retry_backoff = coordinator.retry_backoff
+        self.ask = coordinator.ask
+        self.coordinator_dead = coordinator.forget
+        self.heartbeat_answered = sensors.heartbeat
+        self.heartbeat_task = HeartbeatTask(self)
 
-    # The protocol of consumers…
+    @property
+    def generation(self) -> Generation:
+        """The generation that heartbeats are sent in."""
+        return self._membership.generation
 
-    def protocol_type(self) -> str:
-        """The protocol type of consumers."""
-        return ConsumerProtocol.PROTOCOL_TYPE
-
-    def group_protocols(self) -> list[tuple[str, object]]:
-        """Return the assignors' names, each with the metadata of this member: its topics and its partitions."""
-        self.joined_version = self.subscription.subscription_version
-        topics = sorted(self.subscription.subscribed_topics)
-        return [(str(assignor.name), self._metadata(assignor, topics)) for assignor in self.assignors]
-
-    async def _offer(self) -> Sequence[tuple[str, object]]:
+    async def run(self) -> None:
+        """Join when that is needed."""
+        membership, failures = self._membership, 0
         while True:
-            before = self.generation
-            offer = await self._assignor_calls.ask_all(self.group_protocols)
-            if self.generation == before:
-                return offer
-            await self.assignments.wait_lost()  # it was removed meanwhile, and owns nothing now
+            await membership.rejoin.wait()
+            try:
+                await self._join_group()
+            except KafkaError as error:
+                failures = await self._recover(error, failures)
+            else:
+                failures = 0
+                self._coordinator.waiting_for = None
 
-    def _metadata(self, assignor: object, topics: list[str]) -> object:
-        ask = getattr(assignor, "metadata", None)
-        metadata = ConsumerProtocolMemberMetadata(0, topics, b"") if ask is None else ask(topics)
-        if not isinstance(metadata, ConsumerProtocolMemberMetadata):
-            return metadata  # in a form that only the assignor knows
-        rack = self.config["client_rack"] or None
-        if self.rebalance_protocol is RebalanceProtocol.EAGER:
-            # Nothing is owned at this moment. Without the generation the metadata of a static member is the same
-            # after a restart, and the group need not rebalance.
-            return metadata._replace(rack_id=rack)
-        return metadata._replace(
-            owned_partitions=sorted(self.assignments.held()),
-            generation_id=self.generation.generation_id,
-            rack_id=rack,
-        )
+    # A round…
 
-    def need_rejoin(self) -> bool:
-        """Whether the member must join the group, or join it again."""
-        if not self.subscription.is_automatic:
-            return False
-        return super().need_rejoin() or self.joined_version != self.subscription.subscription_version
+    async def _join_group(self) -> None:
+        """Go through one round: prepare, join, sync, take the assignment."""
+        membership = self._membership
+        await self._coordinator.find(joining=True)
+        self._fit_session()
+        membership.rejoin.clear()
+        reason = membership.rejoin_reason
+        membership.move(MemberEvent.START)
+        await self.rounds.prepare(membership.generation)
+        offer = await self.rounds.offer()
+        membership.move(MemberEvent.PREPARED)
+        self.heartbeat_task.disable()
+        began = self.loop.time()
+        joined = await self._send_join(reason, offer)
+        self.sensors.joined(self.loop.time() - began)
+        membership.generation = Generation(joined.generation_id, joined.member_id, joined.protocol_name)
+        membership.move(MemberEvent.JOINED)
+        self.heartbeat_task.reset()
+        assignment = await self._send_sync(joined)
+        membership.move(MemberEvent.SYNCED)
+        await self.rounds.take(membership.generation, assignment)
+        membership.move(MemberEvent.COMPLETED if membership.generation.is_member else MemberEvent.RETRY)
 
-    def _last_taken(self) -> object:
-        return self.subscription.last_taken()
+    def _fit_session(self) -> None:
+        """Cut the session timeout to the limit of brokers before 0.10.1, unless the application set it."""
+        versions = self._coordinator.client.versions
+        if versions is not None and versions.release < _LONG_SESSIONS_SINCE and self._fits_session:
+            self.heartbeat.timeout = min(self.heartbeat.timeout, OLD_SESSION)
 
-    async def _on_join_prepare(self, generation: int, member_id: str) -> None:  # noqa: ARG002
-        self._check_groups_exist()
-        await self.assignments.wait_lost()
-        held = self.assignments.held()
-        if self.rebalance_protocol is RebalanceProtocol.EAGER:
-            await self.assignments.begin_eager_round()
-        else:
-            wanted = set(self.subscription.subscribed_topics)
-            await self.assignments.revoke({partition for partition in held if partition.topic not in wanted})
-        await self.assignments.wait_lost()
-        self.log_waiting()
-
-    def log_waiting(self) -> None:
-        """Log once for each rebalance that poll() may return nothing, which looks like an empty topic."""
-        if self.waiting_logged:
-            return
-        self.waiting_logged = True
-        held = len(self.assignments.held())
-        returned = f"only records of the {held} partitions that this member keeps" if held else "no records"
-        log.info("Group %s: the group rebalances; until that has ended poll() returns %s", self.group_id, returned)
-
-    def _check_groups_exist(self) -> None:
-        versions = self.client.versions
-        if versions is not None and versions.release < _GROUPS_SINCE:
-            raise UnsupportedVersionError(
-                f"brokers of {'.'.join(map(str, versions.release))} have no consumer groups, which came with 0.9: use "
-                "assign() in place of subscribe(), or a newer broker"
+    async def _send_join(self, reason: str, offer: Sequence[tuple[str, object]]) -> JoinGroupResponse:
+        membership = self._membership
+        timeout = max(self.heartbeat.poll_interval + _JOIN_GRACE, self._coordinator.client.settings.request_timeout)
+        while True:
+            request = join_group.join_request(
+                self.group_id,
+                membership.generation.member_id,
+                self.group_instance_id,
+                session_timeout_ms=int(self.heartbeat.timeout * 1000),
+                rebalance_timeout_ms=int(membership.rebalance_timeout * 1000),
+                protocol_type=self.rounds.protocol_type(),
+                protocols=offer,
+                reason=reason,
             )
+            # A separate task: if this one is cancelled, `leave` needs the id that the coordinator assigns.
+            asking = self._asking = self.loop.spawn(self.ask(request, JOINS, timeout), "join")
+            response = await asking
+            if not join_group.is_member_id_required(response):
+                join_group.check_joined(response, self.rounds.protocol_type())
+                return response
+            # KIP-394: the coordinator assigns the member id with the first response, and the member joins with it.
+            membership.generation = Generation(-1, response.member_id, None)
 
-    async def _perform_assignment(
-        self,
-        leader_id: str,  # noqa: ARG002
-        protocol: str,
-        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
-    ) -> Mapping[str, ConsumerProtocolMemberAssignment]:
-        assignor = self._assignor_calls.named(protocol)
-        wants = group_leader.read_members(members)
-        await self._watch(group_leader.topics_of(wants))
-        cooperative = self.rebalance_protocol is RebalanceProtocol.COOPERATIVE
-        found = await self._assignor_calls.ask(
-            assignor, lambda: group_leader.assign(assignor, self.client.cluster, wants, cooperative=cooperative)
-        )
-        empty = ConsumerProtocolMemberAssignment(0, [], b"")
-        return {member: found.get(member, empty) for member in wants}
+    async def _send_sync(self, joined: JoinGroupResponse) -> bytes:
+        assignments: dict[str, bytes] = {}
+        if joined.leader == joined.member_id and not joined.skip_assignment:
+            found = await self.rounds.assign(joined.protocol_name or "", joined.members)
+            assignments = {member: join_group.as_bytes(part) for member, part in found.items()}
+        elif joined.leader == joined.member_id:
+            # KIP-814: a static leader came back and nothing changed; it only must watch the topics again.
+            await self.rounds.assignment_skipped(joined.members)
+        began, generation, protocol_type = self.loop.time(), self.generation, self.rounds.protocol_type()
+        request = join_group.sync_request(self.group_id, generation, self.group_instance_id, protocol_type, assignments)
+        response = await self.ask(request, JOINS, self.heartbeat.poll_interval + _JOIN_GRACE)
+        self.sensors.synced(self.loop.time() - began)
+        join_group.check_synced(response, protocol_type, self.generation)
+        return bytes(response.assignment)
 
-    async def _on_assignment_skipped(
-        self,
-        protocol: str,  # noqa: ARG002
-        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
-    ) -> None:
-        await self._watch(group_leader.topics_of(group_leader.read_members(members)))
+    # Errors…
 
-    async def _watch(self, topics: frozenset[str]) -> None:
-        """Request metadata of all topics of the group, and remember it to notice changes."""
-        cluster = self.client.cluster
-        if not topics <= set(self.subscription.subscribed_topics):
-            self.rendezvous.post(
-                RebalanceCall(CallKind.WATCH, (), lambda: self.subscription.watch_for_group(sorted(topics)))
-            )
-        if not cluster.need_all_topic_metadata and not topics <= cluster.wanted_topics:
-            cluster.set_topics(cluster.wanted_topics | topics)
-        if any(cluster.partitions_for_topic(topic) is None for topic in topics):
-            await self.client.refresh(self.loop.time() + self.client.settings.request_timeout)
-        self._snapshot = group_leader.take_snapshot(cluster, topics)
+    async def _recover(self, error: KafkaError, failures: int) -> int:
+        """Prepare another attempt, or stop after a fatal error; return the number of failures in a row."""
+        membership = self._membership
+        if isinstance(error, UnknownMemberIdError):
+            membership.lose_generation(keep_id=False, why=f"{REMOVED}: {error}")
+        elif isinstance(error, IllegalGenerationError):
+            membership.lose_generation(keep_id=True, why=f"{REMOVED}: {error}")
+        elif not isinstance(error, RejoinNeededError) and not error.retriable:
+            membership.fail_with(error)
+            return 0
+        if isinstance(error, COORDINATOR_LOST):
+            self._coordinator.forget(error)
+        membership.move(MemberEvent.RETRY)
+        membership.join_again(f"the last attempt failed with {type(error).__name__}")
+        if isinstance(error, RejoinNeededError) and failures == 0:
+            log.info("Group %s: %s joins the group again: %s", self.group_id, membership.who, error)
+            return 1
+        await self._coordinator.back_off(error, failures)
+        return failures + 1
 
-    async def _on_join_complete(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
-        if self.generation.member_id != member_id or not self.subscription.is_automatic:
+    def heartbeat_refused(self, error: KafkaError, generation: Generation) -> None:
+        """React to the error code of a heartbeat response of `generation`."""
+        membership = self._membership
+        if generation != membership.generation:
+            return  # the response is to an earlier generation
+        if membership.in_round and isinstance(error, RejoinNeededError):
+            return  # it was sent before the round; the response to the join decides
+        if isinstance(error, RebalanceInProgressError):
+            if membership.state is MemberState.STABLE:
+                membership.join_again("the group rebalances")
+        elif isinstance(error, COORDINATOR_LOST):
+            self._coordinator.forget(error)
+        elif isinstance(error, (UnknownMemberIdError, IllegalGenerationError)):
+            log.warning("Group %s: the coordinator removed %s from the group: %s", self.group_id, membership.who, error)
+            membership.lose_generation(keep_id=isinstance(error, IllegalGenerationError), why=f"{REMOVED}: {error}")
+            if membership.state is MemberState.STABLE:
+                membership.move(MemberEvent.RETRY)
+            membership.join_again("the coordinator removed it")
+        elif not error.retriable:
+            membership.stop()
+            membership.fail_with(error)
+
+    def commit_refused(self, error: KafkaError, generation_id: int) -> KafkaError:
+        """React to the refusal of a commit in a generation; return the error to raise."""
+        membership = self._membership
+        # The coordinator has the new generation when all members have joined, this member when it has the response.
+        # With the cooperative protocol it owns partitions meanwhile, and may commit.
+        moved_on = membership.generation.is_member and membership.generation.generation_id != generation_id
+        if isinstance(error, IllegalGenerationError) and (moved_on or membership.in_round):
+            return RebalanceInProgressError(f"the group took on a new generation meanwhile: {error}")
+        if isinstance(error, (RejoinNeededError, FatalError)) and generation_id == membership.generation.generation_id:
+            self.heartbeat_refused(error, membership.generation)
+        return error
+
+    def metadata_changed(self) -> None:
+        """Compare the assignment with new metadata, as leader."""
+        self.rounds.metadata_changed()
+
+    # Leaving…
+
+    def stop(self) -> None:
+        """Give up a join that is under way, unless `leave` needs the id in its response."""
+        if self._asking is not None and self.generation.member_id:
+            self._asking.cancel()
+            self._asking = None
+
+    def generation_ended(self) -> None:
+        """Send no heartbeats until the next round."""
+        self.heartbeat_task.disable()
+        self.rounds.generation_ended()
+
+    async def leave(self, leaving: Generation, reason: str, deadline: float | None) -> None:
+        """Leave the group, unless the member is static: the coordinator keeps its place while it restarts (KIP-345)."""
+        if not leaving.member_id:
+            leaving = await self._assigned_id(deadline)
+        if not leaving.member_id or self.group_instance_id is not None:
             return
-        is_leader = self._snapshot is not None
-        assignor = self._assignor_calls.named(protocol)
-        given = ConsumerProtocolMemberAssignment.decode(assignment)
-        partitions = set(given.partitions())
-        unwanted = {partition.topic for partition in partitions}.difference(self.subscription.subscribed_topics)
-        if unwanted:
-            if self.subscription.pattern is not None:  # the leader may know of topics that were created meanwhile
-                await self.client.refresh(self.loop.time() + self.client.settings.request_timeout)
-            raise RejoinNeededError(f"the leader assigned it topics that it does not subscribe to: {sorted(unwanted)}")
-        member = printable(member_id)
-        log.info("Group %s: member %s is assigned %s (%s)", self.group_id, member, sorted(partitions), protocol)
-        self.waiting_logged = False
-        await self._assignor_calls.tell(assignor, given, generation)
-        gone = self.assignments.held() - partitions
-        if gone:
-            await self.assignments.revoke(gone)
-            self._request_rejoin("it gave up partitions that other members get")
-        if self.generation.is_member:
-            await self.assignments.assign(partitions)
-        self._on_assigned()
-        if is_leader:
-            self._compare_snapshot()
 
-    def _on_generation_lost(self) -> None:
-        self._snapshot = None
-        self.assignments.mark_lost(self.left_because)
+        async def send(node_id: int, limit: float) -> None:
+            client = self._coordinator.client
+            link = client.link(node_id, COMMITS)
+            await client.open(link, limit)
+            assert link.versions is not None
+            request = join_group.leave_request(self.group_id, leaving.member_id, reason, link.versions)
+            join_group.check_left(await client.submit(node_id, request, use=COMMITS, deadline=limit))
 
-    def _on_assigned(self) -> None:
-        """Called on the loop when an assignment was taken."""
+        await self._coordinator.leave(leaving.member_id, deadline, send)
 
-    # Metadata…
-
-    def _metadata_changed(self, cluster: ClusterMetadata) -> None:
-        pattern = self.subscription.pattern  # once: the application may unsubscribe meanwhile
-        if (
-            isinstance(pattern, re.Pattern)
-            # While the application is busy metadata comes repeatedly, and one call is enough.
-            and (self._matching is None or self._matching.done.is_done)
-            and self._matches(cluster, pattern) != set(self.subscription.subscribed_topics)
-        ):
-            self._matching = self.rendezvous.post(RebalanceCall(CallKind.WATCH, (), self.match_pattern))
-        self._compare_snapshot()
-
-    def _matches(self, cluster: ClusterMetadata, pattern: re.Pattern[str]) -> set[str]:
-        found = cluster.topics(exclude_internal_topics=self.config["exclude_internal_topics"])
-        return {topic for topic in found if pattern.match(topic)}
-
-    def match_pattern(self) -> None:
-        """Subscribe to the topics that the pattern matches now; the application calls it."""
-        self.subscription.match(self.client.cluster.topics(self.config["exclude_internal_topics"]))
-
-    def _compare_snapshot(self) -> None:
-        if self._snapshot is None or self.state is not MemberState.STABLE or self.rejoin.is_set():
-            return
-        if group_leader.take_snapshot(self.client.cluster, self._snapshot.keys()) != self._snapshot:
-            self._snapshot = None
-            self._request_rejoin("partitions were added, or moved to other racks")
+    async def _assigned_id(self, deadline: float | None) -> Generation:
+        """Return the identity that the response to the first join has, if that is under way: the group waits for it."""
+        asking, self._asking = self._asking, None
+        if asking is None or asking.is_done:
+            return NO_GENERATION
+        patience = self.loop.time() + _ID_PATIENCE
+        try:
+            if await wait_any(self.loop, asking, deadline=patience if deadline is None else min(patience, deadline)):
+                return Generation(-1, asking.result().member_id, None)
+        except KafkaError:
+            pass  # the coordinator does not know this member
+        finally:
+            asking.cancel()
+        return NO_GENERATION

@@ -4,25 +4,22 @@ A heartbeat has the fields of this member that changed (its topics, the partitio
 epoch and its target assignment. Going from the owned partitions to the target (`_reconcile`) involves the application
 and may take long, so it is a separate task, and heartbeats continue meanwhile. When it has ended the next heartbeat
 goes out at once; only then does the broker assign the revoked partitions to other members.
-
-Works for a `ClassicMember`, on its loop, which has the state, the generation, errors and the application's time.
 """
 
 from __future__ import annotations
 
 import logging
-from base64 import urlsafe_b64encode
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
-from uuid import UUID, uuid4
+from typing import TYPE_CHECKING, ClassVar, Final
+from uuid import UUID
 
 from kafka._runtime.tasks import Task
 from kafka._text import printable
 from kafka.cluster import GROUP
-from kafka.coordinator.base import NOT_CONFIRMED, REMOVED
-from kafka.coordinator.lookup import COMMITS, COORDINATOR_MOVED
-from kafka.coordinator.rebalance import CallKind, RebalanceCall
+from kafka.coordinator.group_coordinator import COMMITS
+from kafka.coordinator.membership import REMOVED, Membership, new_member_id
+from kafka.coordinator.rebalance import Assignments, CallKind, RebalanceCall
 from kafka.coordinator.states import Generation, MemberEvent, MemberState
 from kafka.errors import (
     FencedMemberEpochError,
@@ -38,7 +35,9 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.structs import SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.coordinator.classic_member import ClassicMember
+    from kafka.config import Config
+    from kafka.coordinator.metrics import GroupCoordinatorMetrics
+    from kafka.coordinator.rebalance import Subscription
     from kafka.protocol.group import ConsumerGroupHeartbeatResponse
 
 __all__ = ["ConsumerGroupMember"]
@@ -54,13 +53,32 @@ _CHOSEN_IDS_SINCE: Final = 1
 class ConsumerGroupMember:
     """The heartbeats of a member, and its reactions to the responses."""
 
-    def __init__(self, coordinator: ClassicMember) -> None:
-        self._owner = coordinator
-        self._loop = coordinator.loop
+    protocol: ClassVar[str] = "consumer"
+    reads_as_member: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        membership: Membership,
+        subscription: Subscription,
+        assignments: Assignments,
+        sensors: GroupCoordinatorMetrics,
+        config: Config,
+    ) -> None:
+        self._membership = membership
+        self._coordinator = membership.coordinator
+        self._client = membership.coordinator.client
+        self._loop = membership.loop
+        self._group_id = membership.group_id
+        self._subscription = subscription
+        self._assignments = assignments
+        self._sensors = sensors
+        self._rack: str | None = config["client_rack"] or None
+        self._assignor: str | None = config["group_remote_assignor"]
+        self._falls_back: bool = config["group_protocol"] == "auto"
         self._member_id = ""
         self._may_be_member = False
         """Whether the coordinator may have it as a member: a heartbeat was sent, and no response says otherwise."""
-        self._interval = coordinator.heartbeat.interval
+        self._interval = membership.heartbeat.interval
         self._target: dict[UUID, frozenset[int]] | None = None
         self._names: dict[UUID, str] = {}
         self._sent: dict[str, object] = {}
@@ -84,80 +102,86 @@ class ConsumerGroupMember:
                     return
 
     def _unsupported(self, error: KafkaError) -> None:
-        owner = self._owner
+        membership = self._membership
         self._may_be_member = False
-        if owner.config["group_protocol"] == "auto":
-            log.info("Group %s: the brokers have the classic protocol only, so it is used: %s", owner.group_id, error)
-            owner.move(MemberEvent.RETRY)
-            owner.rejoin.set()
-            return
-        owner.fail_with(
-            UnsupportedVersionError(
-                "the brokers do not have group_protocol='consumer' (KIP-848, since 4.0), or it is switched off there; "
-                f"'auto' falls back to 'classic': {error}"
+        if not self._falls_back:
+            membership.fail_with(
+                UnsupportedVersionError(
+                    "the brokers do not have group_protocol='consumer' (KIP-848, since 4.0), or it is switched off "
+                    f"there; 'auto' falls back to 'classic': {error}"
+                )
             )
-        )
+        elif isinstance(self._subscription.pattern, SubscriptionPattern):
+            membership.fail_with(
+                UnsupportedVersionError(
+                    "the brokers cannot match a SubscriptionPattern (KIP-848, since 4.0); "
+                    "with subscribe(pattern='...') the consumer does"
+                )
+            )
+        else:
+            log.info("Group %s: the brokers have the classic protocol only, so it is used: %s", self._group_id, error)
+            membership.move(MemberEvent.RETRY)
+            membership.rejoin.set()
 
     async def _heartbeat_loop(self) -> None:
         """Send heartbeats when they are due or when a field has changed, until one fails."""
-        owner = self._owner
-        await owner.find_coordinator()
+        membership = self._membership
+        await self._coordinator.find()
         while True:
-            owner.rejoin.clear()
-            if not owner.generation.is_member:
+            membership.rejoin.clear()
+            if not membership.generation.is_member:
                 await self._prepare_to_join()
             await self._beat()
-            owner.waiting_for = None
-            timer = self._loop.call_later(self._interval, owner.rejoin.set)
+            self._coordinator.waiting_for = None
+            timer = self._loop.call_later(self._interval, membership.rejoin.set)
             try:
-                await owner.rejoin.wait()
+                await membership.rejoin.wait()
             finally:
                 timer.cancel()
 
     async def _prepare_to_join(self) -> None:
-        owner = self._owner
-        owner.move(MemberEvent.START)
-        await owner.assignments.wait_lost()
+        membership = self._membership
+        membership.move(MemberEvent.START)
+        await self._assignments.wait_lost()
         self._sent, self._target = {}, None
         if not self._member_id and await self._may_choose_id():
-            self._member_id = urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
-        owner.log_waiting()
-        owner.move(MemberEvent.PREPARED)
+            self._member_id = new_member_id()
+        self._assignments.log_rebalance(self._group_id)
+        membership.move(MemberEvent.PREPARED)
 
     async def _may_choose_id(self) -> bool:
-        owner = self._owner
-        deadline = self._loop.time() + owner.client.settings.request_timeout
-        node_id = await owner.client.coordinator(GROUP, owner.group_id, deadline)
-        link = owner.client.link(node_id, COMMITS)
-        await owner.client.open(link, deadline)
+        deadline = self._loop.time() + self._client.settings.request_timeout
+        node_id = await self._client.coordinator(GROUP, self._group_id, deadline)
+        link = self._client.link(node_id, COMMITS)
+        await self._client.open(link, deadline)
         assert link.versions is not None
         return link.versions.version_for(ConsumerGroupHeartbeatRequest()) >= _CHOSEN_IDS_SINCE
 
     async def _beat(self) -> None:
-        owner = self._owner
-        before = owner.generation
+        membership = self._membership
+        before = membership.generation
         fields = self._fields_to_send()
         request = ConsumerGroupHeartbeatRequest(
-            group_id=owner.group_id,
+            group_id=self._group_id,
             member_id=self._member_id,
             member_epoch=max(before.generation_id, _JOIN),
             **{name: value for name, value in fields.items() if name not in self._sent or self._sent[name] != value},
         )
         sent = self._loop.time()
         self._may_be_member = True
-        response = await owner.ask(request, "heartbeat")
-        owner.heartbeat_answered(self._loop.time() - sent)
-        owner.heartbeat.received_heartbeat()
+        response = await self._coordinator.ask(request, "heartbeat")
+        self._sensors.heartbeat(self._loop.time() - sent)
+        membership.heartbeat.received_heartbeat()
         if response.error_code:
             error = for_code(response.error_code)
             if (
                 issubclass(error, InvalidRegularExpressionError)
-                and owner.joined_version != owner.subscription.subscription_version
+                and self._assignments.joined_version != self._subscription.subscription_version
             ):
                 await self._beat()  # the application has subscribed to something else meanwhile
                 return
             raise error(response.error_message or "the coordinator refused a heartbeat")
-        if owner.generation != before:
+        if membership.generation != before:
             return  # the member left meanwhile
         self._failures = 0
         self._conflict_since = None
@@ -166,21 +190,20 @@ class ConsumerGroupMember:
 
     def _fields_to_send(self) -> dict[str, object]:
         """Return the fields of a heartbeat; the request has only the changed ones."""
-        owner = self._owner
-        subscription = owner.subscription
+        subscription = self._subscription
         fields: dict[str, object] = {
-            "instance_id": owner.group_instance_id,
-            "rack_id": owner.config["client_rack"] or None,
-            "rebalance_timeout_ms": int(owner.rebalance_timeout * 1000),
-            "server_assignor": owner.config["group_remote_assignor"],
+            "instance_id": self._membership.group_instance_id,
+            "rack_id": self._rack,
+            "rebalance_timeout_ms": int(self._membership.rebalance_timeout * 1000),
+            "server_assignor": self._assignor,
             "subscribed_topic_names": sorted(subscription.subscribed_topics),
-            "topic_partitions": self._by_id(owner.assignments.held()),
+            "topic_partitions": self._by_id(self._assignments.held()),
         }
         if isinstance(subscription.pattern, SubscriptionPattern):
             fields["subscribed_topic_regex"] = subscription.pattern.pattern
         elif self._sent.get("subscribed_topic_regex"):
             fields["subscribed_topic_regex"] = ""  # no longer
-        owner.joined_version = subscription.subscription_version
+        self._assignments.joined_version = subscription.subscription_version
         return fields
 
     def _by_id(self, partitions: Iterable[TopicPartition]) -> list[ConsumerGroupHeartbeatRequest.TopicPartitions]:
@@ -195,14 +218,14 @@ class ConsumerGroupMember:
     # Reconciling…
 
     def _take(self, response: ConsumerGroupHeartbeatResponse) -> None:
-        owner = self._owner
-        if owner.state is MemberState.JOINING:
-            owner.move(MemberEvent.JOINED)
-            owner.waiting_logged = False
+        membership = self._membership
+        if membership.state is MemberState.JOINING:
+            membership.move(MemberEvent.JOINED)
+            self._assignments.rebalance_logged = False
             member = printable(response.member_id or "")
-            log.info("Group %s: member %s joined the group, epoch %d", owner.group_id, member, response.member_epoch)
+            log.info("Group %s: member %s joined the group, epoch %d", self._group_id, member, response.member_epoch)
         self._member_id = response.member_id or self._member_id
-        owner.generation = Generation(response.member_epoch, self._member_id, owner.config["group_remote_assignor"])
+        membership.generation = Generation(response.member_epoch, self._member_id, self._assignor)
         if response.heartbeat_interval_ms > 0:
             self._interval = response.heartbeat_interval_ms / 1000
         if response.assignment is not None:
@@ -212,30 +235,30 @@ class ConsumerGroupMember:
 
     def reconcile_if_needed(self) -> None:
         """Begin to reconcile with the target, unless that is under way or they are equal."""
-        owner = self._owner
-        if self._target is None or self._reconciling is not None or not owner.generation.is_member:
+        membership = self._membership
+        if self._target is None or self._reconciling is not None or not membership.generation.is_member:
             return
         unknown = self._resolve()
         if unknown and not self._looking_up:
             self._looking_up = True
             self._loop.spawn_logged(self._look_up(unknown), "look up topics by id")
-        if owner.state is MemberState.SYNCING or self._resolved() != owner.assignments.held():
-            if owner.state is not MemberState.COMPLETING:
-                owner.move(MemberEvent.SYNCED)
+        if membership.state is MemberState.SYNCING or self._resolved() != self._assignments.held():
+            if membership.state is not MemberState.COMPLETING:
+                membership.move(MemberEvent.SYNCED)
             task = self._reconciling = self._loop.spawn_logged(self._reconcile(), "reconcile")
             task.add_both(lambda _: self._reconciled(task))
 
     async def _reconcile(self) -> None:
-        owner = self._owner
-        while (partitions := self._resolved()) != owner.assignments.held() and owner.generation.is_member:
+        membership = self._membership
+        while (partitions := self._resolved()) != self._assignments.held() and membership.generation.is_member:
             log.info(
-                "Group %s: member %s is assigned %s", owner.group_id, printable(self._member_id), sorted(partitions)
+                "Group %s: member %s is assigned %s", self._group_id, printable(self._member_id), sorted(partitions)
             )
-            await owner.assignments.revoke(owner.assignments.held() - partitions)
-            if owner.generation.is_member and partitions != owner.assignments.held():
-                await owner.assignments.assign(partitions)
-        if owner.state is MemberState.COMPLETING:
-            owner.move(MemberEvent.COMPLETED if owner.generation.is_member else MemberEvent.RETRY)
+            await self._assignments.revoke(self._assignments.held() - partitions)
+            if membership.generation.is_member and partitions != self._assignments.held():
+                await self._assignments.assign(partitions)
+        if membership.state is MemberState.COMPLETING:
+            membership.move(MemberEvent.COMPLETED if membership.generation.is_member else MemberEvent.RETRY)
 
     def _reconciled(self, task: Task[object]) -> None:
         if self._reconciling is not task:
@@ -243,13 +266,13 @@ class ConsumerGroupMember:
         self._reconciling = None
         if task.exception is not None:
             return  # cancelled, as the client ends; after an error the next heartbeat tries again
-        if self._sent.get("topic_partitions") != self._by_id(self._owner.assignments.held()):
-            self._owner.rejoin.set()  # send it at once: another member waits for the revoked partitions
+        if self._sent.get("topic_partitions") != self._by_id(self._assignments.held()):
+            self._membership.rejoin.set()  # send it at once: another member waits for the revoked partitions
         self.reconcile_if_needed()
 
     def _resolve(self) -> set[UUID]:
         """Look up the names of the target's topics in metadata; return the ids without a name."""
-        cluster = self._owner.client.cluster
+        cluster = self._client.cluster
         for topic_id in self._target or ():
             name = cluster.topic_name_for_id(topic_id)
             if name is not None:
@@ -267,62 +290,65 @@ class ConsumerGroupMember:
 
     async def _look_up(self, unknown: set[UUID]) -> None:
         """Request topics by id: a pattern that the broker matches leads to topics that are not named here."""
-        owner = self._owner
-        cluster = owner.client.cluster
+        cluster = self._client.cluster
         topic = MetadataRequest.MetadataRequestTopic
         try:
             request = MetadataRequest(
                 topics=[topic(topic_id=topic_id, name=None) for topic_id in sorted(unknown, key=lambda each: each.int)],
                 allow_auto_topic_creation=False,
             )
-            response = await owner.client.request(request)
+            response = await self._client.request(request)
             found = {entry.topic_id: entry.name for entry in response.topics if entry.name and not entry.error_code}
             self._names.update(found)
             names = frozenset(found.values())
             if not cluster.need_all_topic_metadata:
                 cluster.set_topics(cluster.wanted_topics | names)
             watched = sorted(self._names.values())
-            owner.rendezvous.post(
-                RebalanceCall(CallKind.WATCH, (), lambda: owner.subscription.watch_for_group(watched))
+            self._membership.rendezvous.post(
+                RebalanceCall(CallKind.WATCH, (), lambda: self._subscription.watch_for_group(watched))
             )
         except KafkaError as error:
-            log.info("Group %s: assigned topics could not be looked up by id, trying again: %s", owner.group_id, error)
+            log.info("Group %s: assigned topics could not be looked up by id, trying again: %s", self._group_id, error)
         finally:
             self._looking_up = False
         if unknown <= self._names.keys():
             self.reconcile_if_needed()
         # Otherwise the next heartbeat response, or the next metadata, tries again.
 
+    def metadata_changed(self) -> None:
+        """Reconcile with targets whose topics are known by now."""
+        self.reconcile_if_needed()
+
     # Errors…
 
     async def _recover(self, error: KafkaError) -> bool:
         """Prepare another attempt; False after a fatal error."""
-        owner = self._owner
+        membership = self._membership
         self._sent = {}  # the broker may not have received the fields
         if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError, UnreleasedInstanceIdError)):
             self._may_be_member = False
         if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError)):
             log.warning(
                 "Group %s: the coordinator removed member %s from the group, it joins again: %s",
-                owner.group_id,
+                self._group_id,
                 printable(self._member_id),
                 error,
             )
             self.stop()
-            owner.lose_generation(keep_id=True, why=f"{REMOVED}: {error}")
-            owner.move(MemberEvent.RETRY)
+            membership.lose_generation(keep_id=True, why=f"{REMOVED}: {error}")
+            membership.move(MemberEvent.RETRY)
         elif isinstance(error, UnreleasedInstanceIdError) and not self._instance_id_conflict():
-            owner.move(MemberEvent.RETRY)
+            membership.move(MemberEvent.RETRY)
         elif not error.retriable:
             self.stop()
             self._may_be_member = False
-            owner.fail_with(error)
+            membership.fail_with(error)
             return False
         else:
-            owner.coordinator_dead(error)
-            if owner.state in {MemberState.PREPARING, MemberState.JOINING}:
-                owner.move(MemberEvent.RETRY)
-        await owner.back_off(error, self._failures)
+            self._coordinator.forget(error)
+            if membership.state in {MemberState.PREPARING, MemberState.JOINING}:
+                membership.move(MemberEvent.RETRY)
+        await self._coordinator.back_off(error, self._failures)
         self._failures += 1
         return True
 
@@ -335,7 +361,15 @@ class ConsumerGroupMember:
         now = self._loop.time()
         if self._conflict_since is None:
             self._conflict_since = now
-        return now - self._conflict_since > self._owner.heartbeat.timeout
+        return now - self._conflict_since > self._membership.heartbeat.timeout
+
+    def commit_refused(self, error: KafkaError, generation_id: int) -> KafkaError:  # noqa: ARG002
+        """React to the refusal of a commit; return the error to raise."""
+        self._membership.rejoin.set()  # the next heartbeat goes out at once; its response shows the cause
+        return error
+
+    def generation_ended(self) -> None:
+        """Nothing: the one task that sends heartbeats joins again, or has ended."""
 
     def stop(self) -> None:
         """Stop reconciling."""
@@ -346,29 +380,23 @@ class ConsumerGroupMember:
 
     # Leaving…
 
-    async def leave(self, deadline: float | None) -> None:
+    async def leave(self, leaving: Generation, reason: str, deadline: float | None) -> None:  # noqa: ARG002
         """Leave the group; a static member keeps its place."""
-        owner = self._owner
+        membership = self._membership
         known, self._may_be_member = self._may_be_member, False
         if not known or not self._member_id:
             return
-        static = owner.group_instance_id is not None
+        static = membership.group_instance_id is not None
         request = ConsumerGroupHeartbeatRequest(
-            group_id=owner.group_id,
+            group_id=self._group_id,
             member_id=self._member_id,
             member_epoch=_LEAVE_STATIC if static else _LEAVE,
-            instance_id=owner.group_instance_id,
+            instance_id=membership.group_instance_id,
         )
-        for is_last in (False, True):
-            timeout = None if deadline is None else max(0.0, deadline - self._loop.time())
-            try:
-                await owner.find_coordinator_to_leave(deadline)
-                response = await owner.ask(request, "leave", timeout)
-                if response.error_code:
-                    raise for_code(response.error_code)(response.error_message)
-            except KafkaError as error:
-                if isinstance(error, COORDINATOR_MOVED) and not is_last:
-                    owner.coordinator_dead(error)
-                    continue  # perhaps another request was not answered; the group would wait for the session's end
-                log.info(NOT_CONFIRMED, owner.group_id, printable(self._member_id), error)
-            return
+
+        async def send(node_id: int, limit: float) -> None:
+            response = await self._client.submit(node_id, request, use=COMMITS, deadline=limit)
+            if response.error_code:
+                raise for_code(response.error_code)(response.error_message)
+
+        await self._coordinator.leave(self._member_id, deadline, send)

@@ -212,9 +212,12 @@ class HeartbeatSender(Protocol):
     loop: Loop
     group_id: str
     group_instance_id: str | None
-    generation: Generation
     heartbeat: Heartbeat
     retry_backoff: float
+
+    @property
+    def generation(self) -> Generation:
+        """The generation that heartbeats are sent in."""
 
     async def ask(self, request: Request[ResponseT], use: str, timeout: float | None = None) -> ResponseT:
         """Send a request to the coordinator."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from kafka._runtime.tasks import wait_any
 from kafka.cluster import GROUP
-from kafka.coordinator.lookup import COMMITS, COORDINATOR_LOST
+from kafka.coordinator.group_coordinator import COMMITS, COORDINATOR_LOST
 from kafka.coordinator.offset_requests import (
     Identity,
     commit_request,
@@ -40,7 +40,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka.coordinator.lookup import CoordinatorFinder
+    from kafka._runtime.loop import Loop
     from kafka.coordinator.rebalance import Ownership, OwnershipIds
     from kafka.protocol.commit import OffsetCommitResponse
     from kafka.protocol.negotiation import ApiVersions
@@ -325,10 +325,18 @@ class OffsetCommitter:
 _REFRESH_INTERVAL: Final = 3600.0
 
 
+class HasLoop(Protocol):
+    """A coordinator of either kind."""
+
+    @property
+    def loop(self) -> Loop:
+        """The client's loop."""
+
+
 class AutoCommitTask:
     """The schedule of one consumer's automatic commits. No timer: without poll() there is nothing new to commit."""
 
-    def __init__(self, coordinator: CoordinatorFinder, interval: float) -> None:
+    def __init__(self, coordinator: HasLoop, interval: float) -> None:
         self._loop = coordinator.loop
         self.interval = interval
         """Seconds between commits."""

@@ -209,6 +209,10 @@ class Assignments:
         self._rendezvous = rendezvous
         self.commit: Commit | None = None
         """Commits the consumed offsets before a revocation; None if that is not automatic."""
+        self.joined_version = -1
+        """The version of the subscription that the group knows."""
+        self.rebalance_logged = False
+        """Whether the log says that a rebalance is under way."""
         self._lost_call: RebalanceCall | None = None
         self._round_begun = False
         """Whether the listener knows that an eager rebalance has begun."""
@@ -216,6 +220,15 @@ class Assignments:
     def held(self) -> set[TopicPartition]:
         """The partitions that this member owns."""
         return self.ownership.held()
+
+    def log_rebalance(self, group_id: str) -> None:
+        """Log once for each rebalance that poll() may return nothing, which looks like an empty topic."""
+        if self.rebalance_logged:
+            return
+        self.rebalance_logged = True
+        held = len(self.held())
+        returned = f"only records of the {held} partitions that this member keeps" if held else "no records"
+        log.info("Group %s: the group rebalances; until that has ended poll() returns %s", group_id, returned)
 
     async def revoke(self, partitions: Collection[TopicPartition]) -> None:
         """Revoke partitions that the member still owns."""

@@ -8,14 +8,15 @@ member it joins again under the same id, and keeps the records that it has. Runs
 from __future__ import annotations
 
 import logging
-from base64 import urlsafe_b64encode
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID, uuid4
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from uuid import UUID
 
 from kafka._runtime.tasks import Event
 from kafka._text import printable
-from kafka.coordinator.lookup import COMMITS, CoordinatorFinder
+from kafka.coordinator.group_coordinator import COMMITS, GroupCoordinator
+from kafka.coordinator.membership import new_member_id
+from kafka.coordinator.states import NO_GENERATION, Generation
 from kafka.errors import (
     FencedMemberEpochError,
     KafkaError,
@@ -28,7 +29,6 @@ from kafka.protocol.share import ShareGroupHeartbeatRequest
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka._runtime.application import Application
     from kafka._runtime.tasks import Task
     from kafka.config import Config
     from kafka.protocol.share import ShareGroupHeartbeatResponse
@@ -51,14 +51,16 @@ def share_groups_unsupported(error: KafkaError) -> UnsupportedVersionError:
     )
 
 
-class ShareGroupMember(CoordinatorFinder):
+class ShareGroupMember:
     """One member, with the id that it has for its life."""
 
-    def __init__(
-        self, client: Client, config: Config, application: Application | None, on_change: Callable[[], object]
-    ) -> None:
-        super().__init__(client, config, application)
-        self.member_id = urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
+    protocol: ClassVar[str] = "share"
+
+    def __init__(self, client: Client, config: Config, on_change: Callable[[], object]) -> None:
+        self.loop = client.loop
+        self.coordinator = GroupCoordinator(client, config)
+        self.group_id = self.coordinator.group_id
+        self.member_id = new_member_id()
         self.epoch = _JOIN
         self.assigned: dict[UUID, frozenset[int]] = {}
         """The partitions to read, by the id of their topic."""
@@ -100,9 +102,12 @@ class ShareGroupMember(CoordinatorFinder):
             self._changed.set()
         if not topics:
             if self._task is not None:
-                self._leaving = self.loop.spawn_logged(self.leave(self.loop.time() + self.request_timeout), "leave")
+                self._leaving = self.loop.spawn_logged(
+                    self.end("the application unsubscribed", self.loop.time() + self.coordinator.request_timeout),
+                    "leave",
+                )
         elif self._task is None or self._task.is_done:
-            self._task = self.loop.spawn_logged(self._run(), "share group heartbeats")
+            self._task = self.loop.spawn_logged(self.run(), "share group heartbeats")
 
     def needs(self, topics: frozenset[str]) -> bool:
         """Return whether `subscribe` is to be called: something is new, or an error has ended the heartbeats."""
@@ -119,7 +124,8 @@ class ShareGroupMember(CoordinatorFinder):
 
     # Heartbeats…
 
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Join, and stay in the group; returns after an error that the application must see, or without its poll()."""
         if self._leaving is not None and not self._leaving.is_done:
             await self._leaving  # what unsubscribe() has begun
         while True:
@@ -133,11 +139,11 @@ class ShareGroupMember(CoordinatorFinder):
 
     async def _heartbeat_loop(self) -> None:
         """Send heartbeats when they are due or the subscription has changed; until one fails, or no poll() comes."""
-        await self.find_coordinator()
+        await self.coordinator.find()
         while not self._is_stuck:
             self._changed.clear()
             await self._beat()
-            self.waiting_for = None
+            self.coordinator.waiting_for = None
             timer = self.loop.call_later(self._interval, self._changed.set)
             try:
                 await self._changed.wait()
@@ -149,7 +155,7 @@ class ShareGroupMember(CoordinatorFinder):
             self.group_id,
             self._poll_interval * 1000,
         )
-        await self._leave(None)
+        await self._depart("poll() was not called", None)
 
     async def _beat(self) -> None:
         topics, epoch = self._topics, self.epoch
@@ -162,7 +168,7 @@ class ShareGroupMember(CoordinatorFinder):
         )
         sent = self.loop.time()
         self._may_be_member = True
-        response = await self.ask(request, COMMITS)
+        response = await self.coordinator.ask(request, COMMITS)
         if self.on_heartbeat is not None:
             self.on_heartbeat(self.loop.time() - sent)
         if response.error_code:
@@ -208,12 +214,12 @@ class ShareGroupMember(CoordinatorFinder):
             self._on_change()
         elif not error.retriable:
             self.error = share_groups_unsupported(error) if isinstance(error, UnsupportedVersionError) else error
-            self.waiting_for = str(self.error)
+            self.coordinator.waiting_for = str(self.error)
             self._forget()
             return False
         else:
-            self.coordinator_dead(error)
-        await self.back_off(error, self._failures)
+            self.coordinator.forget(error)
+        await self.coordinator.back_off(error, self._failures)
         self._failures += 1
         return True
 
@@ -225,42 +231,46 @@ class ShareGroupMember(CoordinatorFinder):
 
     # Leaving…
 
-    async def leave(self, deadline: float | None) -> None:
+    async def end(self, reason: str, deadline: float | None) -> None:
         """Leave the group, for good or until `subscribe`."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
-        await self._leave(deadline)
+        await self._depart(reason, deadline)
 
-    async def _leave(self, deadline: float | None) -> None:
-        known = self._may_be_member
+    async def _depart(self, reason: str, deadline: float | None) -> None:
+        leaving = Generation(self.epoch, self.member_id) if self._may_be_member else NO_GENERATION
+        self.stop()
+        await self.leave(leaving, reason, deadline)
+
+    def stop(self) -> None:
+        """Read nothing more."""
         self._forget()
-        if not known or self.coordinator_id is None:
+
+    async def leave(self, leaving: Generation, reason: str, deadline: float | None) -> None:
+        """Send the heartbeat that says so, if the coordinator may have it as a member."""
+        if not leaving.is_member:
             return
+        log.info("Group %s: member %s leaves the share group: %s", self.group_id, self.member_id, reason)
         request = ShareGroupHeartbeatRequest(
             group_id=self.group_id, member_id=self.member_id, member_epoch=_LEAVE, subscribed_topic_names=None
         )
-        timeout = None if deadline is None else max(0.0, deadline - self.loop.time())
-        try:
-            response = await self.ask(request, COMMITS, timeout)
+
+        async def send(node_id: int, limit: float) -> None:
+            response = await self.coordinator.client.submit(node_id, request, use=COMMITS, deadline=limit)
             if response.error_code:
                 raise for_code(response.error_code)(response.error_message)
-        except KafkaError as error:
-            log.info(
-                "Group %s: that member %s leaves was not confirmed; its session ends: %s",
-                self.group_id,
-                self.member_id,
-                error,
-            )
+
+        await self.coordinator.leave(self.member_id, deadline, send)
 
     def health(self) -> dict[str, Any]:
         """Return the member's state as plain values."""
         return {
             "group_id": self.group_id,
-            "protocol": "share",
+            "protocol": self.protocol,
             "member_id": self.member_id,
             "epoch": self.epoch,
             "state": "in the group" if self.is_member else "not in the group",
-            "coordinator": self.coordinator_id,
-            "waiting_for": self.waiting_for,
+            "coordinator": self.coordinator.node_id,
+            "waiting_for": self.coordinator.waiting_for,
         }

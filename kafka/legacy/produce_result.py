@@ -89,8 +89,8 @@ class BatchOfResult:
         """Whether there is an outcome."""
         return self._result.is_done
 
-    def locate(self, index: int) -> tuple[BatchOfResult, int, tuple[int, int] | BaseException | None]:
-        """Return this batch, the index, and the outcome: base offset and timestamp, or the error."""
+    def locate(self, index: int) -> tuple[BatchOfResult, int, tuple[int, int, int] | BaseException | None]:
+        """Return this batch, the index, and the outcome: base offset, timestamp, no start of the log, or the error."""
         result = self._result
         if result.exception is not None:
             return self, index, result.exception
@@ -98,7 +98,7 @@ class BatchOfResult:
             return self, index, None
         assert result.value is not None
         base_offset, timestamp = result.value[:2]
-        return self, index, (base_offset, -1 if timestamp is None else timestamp)
+        return self, index, (base_offset, -1 if timestamp is None else timestamp, -1)
 
     def wait(self, timeout: float | None) -> None:
         """Wait for the outcome."""

@@ -10,10 +10,27 @@ from typing import Any, Final
 
 from kafka.schema_registry.avro import AvroError, compile_avro
 
-__all__ = ["NO_DEFAULT", "PRIMITIVES", "AvroField", "AvroType", "matches_by_name", "parse_avro", "writer_field"]
+__all__ = [
+    "NO_DEFAULT",
+    "PRIMITIVES",
+    "PROMOTIONS",
+    "AvroField",
+    "AvroType",
+    "matches_by_name",
+    "parse_avro",
+    "writer_field",
+]
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: The type of a reader -> the types of a writer that it takes besides its own.
+PROMOTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "long": ("int",),
+    "float": ("int", "long"),
+    "double": ("int", "long", "float"),
+    "bytes": ("string",),
+    "string": ("bytes",),
+}
 #: A default may be null, so its absence is something else.
 NO_DEFAULT: Final = object()
 

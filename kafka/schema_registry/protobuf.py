@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,7 +13,7 @@ from kafka.schema_registry.proto_text import parse_proto
 from kafka.schema_registry.registry import Schema, SchemaRegistry, SchemaRegistryError
 from kafka.schema_registry.serializers import SchemaMismatchError, missing_extra, used_by
 
-__all__ = ["file_descriptor", "protobuf_codec", "protobuf_pool"]
+__all__ = ["ProtobufCodec", "file_descriptor", "is_repeated", "protobuf_codec", "protobuf_pool"]
 
 #: Messages are nested a few levels deep; bytes that are no schema's may announce any number of indexes.
 _DEEPEST: Final = 100
@@ -118,14 +119,28 @@ class ProtobufCodec:
         self._to_dict = _to_dict(pool)
         self._integers = _Integers()
 
-    def decode(self, data: bytes, at: int) -> Any:
-        from google.protobuf.message import DecodeError
+    def message_class(self, name: str | None = None) -> Any:
+        """Return the class of the message with a name, of the first one if there is none."""
+        return self._class((0,) if name is None else self._indexes_of(name))
 
+    def json_of(self, message: Any) -> str:
+        """Return the JSON of a message as text; TypeError for an Any of an unknown type."""
+        return json.dumps(self._to_dict(message), ensure_ascii=False, separators=(",", ":"))
+
+    def written_class(self, data: bytes, at: int) -> tuple[Any, int]:
+        """Return the class of the message that bytes are of, and where it begins."""
         try:
             indexes, at = _indexes(data, at)
         except IndexError:
             raise ValueError("the value ends within the indexes of its message") from None
-        found = self._class(indexes)()
+        return self._class(indexes), at
+
+    def decode(self, data: bytes, at: int) -> Any:
+        """Return the message in the bytes from `at` on, as a dict."""
+        from google.protobuf.message import DecodeError
+
+        kind, at = self.written_class(data, at)
+        found = kind()
         try:
             found.ParseFromString(data[at:])
         except DecodeError as error:
@@ -137,9 +152,10 @@ class ProtobufCodec:
         return self._integers.in_message(found.DESCRIPTOR, value)
 
     def encode(self, value: Any, prefix: bytes) -> bytes:
+        """Return the bytes of a dict behind a prefix."""
         from google.protobuf import json_format
 
-        indexes = self._written()
+        indexes = (0,) if self._message is None else self._indexes_of(self._message)
         found = self._class(indexes)()
         try:
             json_format.ParseDict(value, found, descriptor_pool=self._pool)
@@ -169,10 +185,7 @@ class ProtobufCodec:
             found = self._classes[indexes] = GetMessageClass(descriptor)
         return found
 
-    def _written(self) -> tuple[int, ...]:
-        """Return the indexes of the message that is written: the first one, or the one with the given name."""
-        if self._message is None:
-            return (0,)
+    def _indexes_of(self, name: str) -> tuple[int, ...]:
         known: dict[str, tuple[int, ...]] = {}
 
         def visit(messages: Any, before: tuple[int, ...]) -> None:
@@ -181,9 +194,9 @@ class ProtobufCodec:
                 visit(one.nested_types, (*before, index))
 
         visit(self._file.message_types_by_name.values(), ())
-        if self._message not in known:
-            raise SchemaMismatchError(f"the schema has no message {self._message!r}; it has {', '.join(sorted(known))}")
-        return known[self._message]
+        if name not in known:
+            raise SchemaMismatchError(f"the schema has no message {name!r}; it has {', '.join(sorted(known))}")
+        return known[name]
 
 
 def _to_dict(pool: Any) -> Callable[[Any], Any]:
@@ -234,7 +247,7 @@ class _Integers:
             one = partial(self.in_message, inner)
         elif field.cpp_type in {field.CPPTYPE_INT64, field.CPPTYPE_UINT64}:
             one = int
-        return partial(_in_list, one) if one is not None and _is_repeated(field) else one
+        return partial(_in_list, one) if one is not None and is_repeated(field) else one
 
 
 def _in_values(one: Callable[[Any], Any], values: dict[str, Any]) -> dict[str, Any]:
@@ -245,7 +258,8 @@ def _in_list(one: Callable[[Any], Any], values: list[Any]) -> list[Any]:
     return [one(value) for value in values]
 
 
-def _is_repeated(field: Any) -> bool:
+def is_repeated(field: Any) -> bool:
+    """Return whether a field has a list of values."""
     found = getattr(field, "is_repeated", None)  # protobuf before 6.30 has labels
     return field.label == field.LABEL_REPEATED if found is None else bool(found)
 

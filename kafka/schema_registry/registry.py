@@ -148,6 +148,20 @@ class SchemaRegistry:
         schema: Schema = found
         return schema
 
+    def schema_by_guid(self, guid: str) -> Schema:
+        """Return the schema with a GUID, an id that is equal in all registries (Confluent's registry 8.0 and later)."""
+        key = ("guid", guid)
+        found = self._remembered.get(key)
+        if found is None:
+            found = _schema_of(self._request("GET", f"/schemas/guids/{quote(guid, safe='')}", f"schema GUID {guid}"))
+            self._remember(key, found)
+        schema: Schema = found
+        return schema
+
+    def schema_named(self, identifier: int | str) -> Schema:
+        """Return the schema with an id or a GUID."""
+        return self.schema(identifier) if isinstance(identifier, int) else self.schema_by_guid(identifier)
+
     def version(self, subject: str, version: int) -> Schema:
         """Return a version of a subject."""
         key = ("version", subject, version)

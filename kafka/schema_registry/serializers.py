@@ -22,6 +22,9 @@ __all__ = ["KINDS", "SchemaDeserializer", "SchemaMismatchError", "SchemaSerializ
 #: The types of schemas, as registries name them.
 KINDS: Final = ("AVRO", "JSON", "PROTOBUF")
 _HEADER: Final = struct.Struct(">bI")
+#: The header of a record that has the id of the schema of its key or value, if that does not stand before it.
+ID_HEADER: Final = {"key": "__key_schema_id", "value": "__value_schema_id"}
+_GUID_BYTES: Final = 17
 _NOT_FOUND: Final = 404
 
 
@@ -58,6 +61,21 @@ def schema_id(data: bytes | None) -> int | None:
     return int(_HEADER.unpack_from(data)[1])
 
 
+def header_id(data: bytes | None) -> int | str:
+    """Return the id of a schema in the bytes of a header: a number behind 00, a GUID behind 01.
+
+    >>> header_id(bytes.fromhex("00 0000002a")), header_id(bytes([1]) + bytes(16))
+    (42, '00000000-0000-0000-0000-000000000000')
+    """
+    if data is not None and len(data) == _HEADER.size and not data[0]:
+        return int(_HEADER.unpack(data)[1])
+    if data is not None and len(data) == _GUID_BYTES and data[0] == 1:
+        from uuid import UUID
+
+        return str(UUID(bytes=bytes(data[1:])))
+    raise SchemaMismatchError(f"{data!r} is not 00 and the id of a schema, nor 01 and the GUID of one")
+
+
 class SchemaDeserializer:
     """A deserializer for a client, of all records that were written with a schema registry.
 
@@ -65,8 +83,9 @@ class SchemaDeserializer:
     the values of Python, ``json`` what JSON can carry, ``tagged`` Avro's own JSON, ``short_tagged`` the same with the
     names of types without namespaces. A message of Protobuf is a dict with the names of its fields, whose values are as
     in the JSON of Protobuf, except that integers of 64 bits are numbers. It has all fields that are not optional, the
-    fields that are 0, empty or false among them. A schema is looked up once, by the thread that reads records; in a
-    program with `kafka.aio` that blocks the event loop.
+    fields that are 0, empty or false among them. The id of the schema stands before the value, or in the header
+    ``__value_schema_id``, with ``key`` in ``__key_schema_id``. A schema is looked up once, by the thread that reads
+    records; in a program with `kafka.aio` that blocks the event loop.
 
     >>> from kafka.schema_registry import SchemaDeserializer, SchemaRegistry
     >>> deserializer = SchemaDeserializer(SchemaRegistry("http://localhost:8081"))
@@ -74,15 +93,23 @@ class SchemaDeserializer:
     True
     """
 
-    def __init__(self, registry: SchemaRegistry, *, kind: str | None = None, form: str = "native") -> None:
+    def __init__(
+        self, registry: SchemaRegistry, *, kind: str | None = None, form: str = "native", key: bool = False
+    ) -> None:
         self._registry = registry
         self._kind = _kind(kind)
         self._form = _form(form)
-        self._codecs: dict[int, Codec] = {}
+        self._codecs: dict[int | str, Codec] = {}
+        self._header = ID_HEADER["key" if key else "value"]
 
-    def deserialize(self, topic: str, headers: object, data: bytes | None) -> Any:  # noqa: ARG002 - the form of 3.x
-        """Return the value of the bytes; None stays None."""
-        return None if data is None else self.decode(data)
+    def deserialize(self, topic: str, headers: Any, data: bytes | None) -> Any:  # noqa: ARG002 - the form of 3.x
+        """Return the value of the bytes; None stays None. A header may have the id of their schema."""
+        if data is None:
+            return None
+        for name, value in headers or ():
+            if name == self._header:
+                return self._decode(header_id(value), data, 0)
+        return self.decode(data)
 
     def decode(self, data: bytes) -> Any:
         """Return the value of the bytes; SchemaMismatchError if they are not of the schema that they name."""
@@ -90,20 +117,23 @@ class SchemaDeserializer:
         if identifier is None:
             begin = bytes(data[:5]).hex()
             raise SchemaMismatchError(f"the bytes begin with {begin or 'nothing'}, not with 00 and the id of a schema")
+        return self._decode(identifier, data, _HEADER.size)
+
+    def _decode(self, identifier: int | str, data: bytes, at: int) -> Any:
         codec = self._codecs.get(identifier)
         if codec is None:
             codec = self._codec(identifier)
             self._codecs[identifier] = codec
         try:
-            return codec.decode(data, _HEADER.size)
+            return codec.decode(data, at)
         except ValueError as error:
             raise SchemaMismatchError(f"schema id {identifier}: {error}") from None
         except RecursionError:
             raise SchemaMismatchError(f"schema id {identifier}: the value is nested too deeply") from None
 
-    def _codec(self, identifier: int) -> Codec:
+    def _codec(self, identifier: int | str) -> Codec:
         try:
-            schema = self._registry.schema(identifier)
+            schema = self._registry.schema_named(identifier)
         except SchemaRegistryError as error:
             if error.status != _NOT_FOUND:
                 raise

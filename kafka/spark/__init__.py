@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kafka.spark.jobs.runner import watch
     from kafka.spark.listeners import LagListener, foreach_batch_writer
     from kafka.spark.progress import lag
+    from kafka.spark.registry import from_registry, to_registry
     from kafka.spark.session import ensure_java, register, unregister
 
 __all__ = [
@@ -28,8 +29,10 @@ __all__ = [
     "cause_of",
     "ensure_java",
     "foreach_batch_writer",
+    "from_registry",
     "lag",
     "register",
+    "to_registry",
     "unregister",
     "watch",
 ]
@@ -43,8 +46,10 @@ _HOMES: Final = {
     "cause_of": "errors",
     "ensure_java": "session",
     "foreach_batch_writer": "listeners",
+    "from_registry": "registry",
     "lag": "progress",
     "register": "session",
+    "to_registry": "registry",
     "unregister": "session",
     "watch": "jobs.runner",
 }

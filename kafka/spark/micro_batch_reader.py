@@ -15,7 +15,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
@@ -42,6 +42,8 @@ __all__ = ["KafkaStreamReader", "stream_reader"]
 log = logging.getLogger(__name__)
 
 Nested = dict[str, dict[str, int]]
+#: A commit to the group that failed is tried again after this many seconds, also if nothing new comes.
+_TELL_AGAIN: Final = 5.0
 
 
 class KafkaStreamReader(RangeReader, DataSourceStreamReader):
@@ -67,6 +69,10 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         """Where the query ends then, found when the first batch is asked for that reads."""
         self._latest: Offsets | None = None
         self._loss = DataLoss.of(options)
+        self._clock = clock
+        self._told: Offsets | None = None
+        """The offsets that the group of commitOffsetsToGroup has, as far as this process knows."""
+        self._tell_at = 0.0
         self._gate: MinOffsetsGate | None = None
         if options.min_offsets is not None:
             self._gate = MinOffsetsGate(options.min_offsets, options.max_delay, clock)
@@ -101,7 +107,13 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
     @concise
     def latestOffset(self, start: Mapping[str, Mapping[str, int]] | None = None, limit: object = None) -> Nested:
         """Return where the next micro-batch ends: its start if there is to be none."""
-        self._seen = self._end(None if start is None else from_nested(start), limit)
+        begin = None if start is None else from_nested(start)
+        # Spark asks when the batch before is done and in its log, and asks on where nothing comes: what that batch has
+        # read is committed now, and not when the next one begins.
+        processed = self._seen if begin is None else begin
+        if processed is not None and processed != self._initial:
+            self._tell_group(processed)
+        self._seen = self._end(begin, limit)
         self._asked = True
         return to_nested(self._seen)
 
@@ -207,8 +219,15 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
     @concise
     def commit(self, end: Mapping[str, Mapping[str, int]]) -> None:
         """Hear that all before these offsets is processed; tell the group of commitOffsetsToGroup."""
-        if self.options.group is not None:
-            self.cluster.commit(self.options.group, from_nested(end))
+        self._tell_group(from_nested(end))
+
+    def _tell_group(self, processed: Offsets) -> None:
+        if self.options.group is None or processed == self._told or self._clock() < self._tell_at:
+            return
+        if self.cluster.commit(self.options.group, processed):
+            self._told = processed
+        else:
+            self._tell_at = self._clock() + _TELL_AGAIN
 
     def stop(self) -> None:
         """Close the connections; Spark may also just end the process."""

@@ -188,8 +188,8 @@ class KafkaOffsetReader:
 
     # Progress…
 
-    def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets for a group without members, which tools then show the lag of.
+    def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Commit offsets for a group without members, which tools then show the lag of; return whether all were.
 
         Progress is in the checkpoint: a commit that fails is logged and fails nothing.
         """
@@ -199,10 +199,11 @@ class KafkaOffsetReader:
             outcomes = self._admin.alter_group_offsets(group, offsets, timeout_ms=_COMMIT_MS, raise_errors=False)
         except KafkaError as error:
             log.warning("Committing progress to the group %r failed: %s", group, error)
-            return
+            return False
         for tp, kind in outcomes.items():
             if kind is not NoError:
                 log.warning("Committing progress of %s to %r failed: %s", format_partitions([tp]), group, kind())
+        return all(kind is NoError for kind in outcomes.values())
 
     def _insist(self, ask: Callable[[], T]) -> T:
         """Ask as often as fetchOffset.numRetries says."""

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from kafka.schema_registry.avro_types import PROMOTIONS, AvroType, matches_by_name, writer_field
 
-from kafka.schema_registry.avro_types import AvroType, matches_by_name, writer_field
-
-__all__ = ["PROMOTIONS", "avro_differences"]
-
-#: The type of a reader -> the types of a writer that it takes besides its own.
-PROMOTIONS: Final[dict[str, tuple[str, ...]]] = {
-    "long": ("int",),
-    "float": ("int", "long"),
-    "double": ("int", "long", "float"),
-    "bytes": ("string",),
-    "string": ("bytes",),
-}
+__all__ = ["avro_differences"]
 
 
 def avro_differences(reader: AvroType, writer: AvroType) -> list[str]:

@@ -122,20 +122,20 @@ def test_a_notification_that_comes_while_the_last_one_is_served_is_not_lost(
     settle(consumer)
     core = consumer._core
     assert core is not None
-    membership: Any = core.membership
+    group: Any = core.group
 
     async def nothing() -> None:
         pass
 
     def notified(_self: object) -> bool:
-        membership._set_due()  # by the network thread
+        group.set_due()  # by the network thread
         return False
 
-    monkeypatch.setattr(membership, "_serve", nothing)
-    monkeypatch.setattr(type(membership), "has_work", property(notified))
-    complete(membership.serve())
+    monkeypatch.setattr(group, "_serve", nothing)
+    monkeypatch.setattr(type(group), "has_work", property(notified))
+    complete(group.serve())
     monkeypatch.undo()
-    assert membership.due
+    assert group.due
 
 
 class Bookkeeper(ConsumerRebalanceListener):

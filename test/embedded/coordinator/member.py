@@ -14,6 +14,7 @@ from kafka.broker.groups.service import GroupService
 from kafka.config import resolve
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.coordinator.membership import Membership
 from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Member:
         self.close()
 
 
-def calm_down(broker: Broker, *coordinators: ConsumerCoordinator) -> None:
+def calm_down(broker: Broker, *members: ConsumerCoordinator | Membership) -> None:
     """Give members and their coordinator as much time as in life, after a test in which all goes by in no time.
 
     On a busy machine a limit of some hundred milliseconds may be over each time before anything was done.
@@ -136,9 +137,9 @@ def calm_down(broker: Broker, *coordinators: ConsumerCoordinator) -> None:
             keeper.settings = replace(keeper.settings, consumer_session_timeout=LONG)
 
     broker.run(raise_session)
-    for coordinator in coordinators:
-        coordinator.heartbeat.timeout = coordinator.heartbeat.poll_interval = LONG
-        coordinator.request_rejoin("there is time from now on")
+    for member in members:
+        member.heartbeat.timeout = member.heartbeat.poll_interval = LONG
+        member.request_rejoin("there is time from now on")
 
 
 def poll_until(condition: Callable[[], bool], *members: Member, patience: float = PATIENCE) -> None:

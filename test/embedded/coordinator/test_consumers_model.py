@@ -20,7 +20,7 @@ import pytest
 from kafka._runtime.application import complete
 from kafka.broker import Broker
 from kafka.consumer import KafkaConsumer
-from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.coordinator.membership import Membership
 from kafka.errors import CommitFailedError, KafkaTimeoutError
 from kafka.structs import TopicPartition
 from test.embedded.faces import AIOConsumer
@@ -70,10 +70,10 @@ class Application:
     # What it does
 
     @property
-    def coordinator(self) -> ConsumerCoordinator:
+    def membership(self) -> Membership:
         core = self.consumer._core
         assert core is not None
-        return core.check_group()
+        return core.check_group().membership
 
     def poll(self) -> None:
         for partition, records in self.consumer.poll(timeout_ms=0).items():
@@ -141,7 +141,7 @@ class World:
         self.committed[partition] = offset
 
     def counts(self, who: Application) -> bool:
-        generation = who.coordinator.generation
+        generation = who.membership.generation
         return generation.is_member and generation.member_id in self.broker.group_members("g")
 
     def check_owners(self, who: Application, assigned: set[TopicPartition]) -> None:
@@ -250,7 +250,7 @@ class World:
                 self.broker.clear_faults()
                 self.resume()
                 self.write()
-                calm_down(self.broker, *(application.coordinator for application in self.applications))
+                calm_down(self.broker, *(application.membership for application in self.applications))
                 self.settle()
             finally:
                 for application in self.applications:

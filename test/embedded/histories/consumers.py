@@ -586,7 +586,7 @@ class Consumers(faults.Faults, Kind):
 
     def counted(self, member: Member) -> bool:
         """Whether the coordinator counts it as a member, and it knows of nothing else."""
-        generation = member.consumer._core.check_group().generation
+        generation = member.consumer._core.check_group().membership.generation
         return generation.is_member and generation.member_id in self.broker.group_members(GROUP)
 
     def check_owners(self, member: Member, assigned: set[TopicPartition]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka.schema_registry import SchemaRegistryServer
+from kafka.schema_registry import SchemaRegistryError, SchemaRegistryServer
 from kafka.schema_registry.server.formats import InvalidSchema, Parsed, parse_schema
 from kafka.schema_registry.server.store import Version
 
@@ -26,7 +26,7 @@ class RegistryServer(SchemaRegistryServer):
         store.next_id = max(store.next_id, number + 1)
         try:
             parsed = parse_schema(kind, text, [])._replace(text=text)
-        except InvalidSchema:
+        except (InvalidSchema, SchemaRegistryError):  # the package protobuf may be missing
             parsed = Parsed(kind, text, text, None, ())
         versions.append(Version(subject, len(versions) + 1, number, parsed, tuple(references)))
         return number

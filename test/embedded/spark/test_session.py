@@ -137,14 +137,14 @@ def test_the_lag_of_a_batch_that_is_repeated_is_unknown_and_that_of_the_next_one
     assert describe("x", query.recentProgress[0]).endswith("lag unknown")
 
 
-def test_progress_goes_to_a_group_one_batch_late(stream: Any, broker: Broker, tmp_path: Path) -> None:
+def test_progress_goes_to_a_group_up_to_the_last_batch(stream: Any, broker: Broker, tmp_path: Path) -> None:
     from kafka.consumer import KafkaConsumer
 
     fill(broker, 10)
     frame = stream(maxOffsetsPerTrigger="6", commitOffsetsToGroup="lag")
     run(frame, tmp_path)
     with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id="lag", enable_auto_commit=False) as group:
-        assert group.committed(TopicPartition("events", 0)) == 3
+        assert [group.committed(TopicPartition("events", partition)) for partition in (0, 1)] == [5, 5]
 
 
 def test_frames_are_written_with_keys_headers_and_partitions(spark: Any, broker: Broker) -> None:

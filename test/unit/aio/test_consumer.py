@@ -51,7 +51,7 @@ def live(cluster: Cluster, story: Story, **options: Any) -> None:
 
 
 def state(consumer: AIOKafkaConsumer) -> MemberState:
-    return consumer._core.check_group().state
+    return consumer._core.check_group().membership.state
 
 
 POLLED = {"max_poll_interval_ms": 5000, "session_timeout_ms": 4000, "heartbeat_interval_ms": 1000}
@@ -142,7 +142,7 @@ def test_a_call_that_waits_while_the_member_leaves_because_of_max_poll_interval_
             await starting
             waiting: asyncio.Future[Any] = asyncio.ensure_future(consumer.getone())
         await asyncio.sleep(1)
-        member = consumer._core.check_group()
+        member = consumer._core.check_group().membership
         member.loop.call_soon(member._poll_timed_out)
         await asyncio.sleep(5)
         assert state(consumer) is MemberState.STABLE

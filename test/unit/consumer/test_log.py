@@ -62,6 +62,6 @@ def test_a_busy_application_does_not_find_a_call_for_each_answer_about_metadata(
     rest(consumer, 60)
     assert len(cluster.asked("Metadata")) > 100
     assert consumer._core is not None
-    membership = consumer._core.membership
-    assert membership is not None
-    assert len(membership.rendezvous._waiting) == 1
+    group = consumer._core.group
+    assert group is not None
+    assert len(group.membership.rendezvous._waiting) == 1

@@ -1,201 +1,160 @@
-"""A consumer in a classic group: its offer, its work as the leader, its assignment."""
+"""A member of a classic group: rounds, heartbeats, errors, leaving."""
 
 from __future__ import annotations
 
-import re
 from collections import deque
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
-from kafka.errors import UnsupportedVersionError
+from kafka.coordinator.heartbeat import Heartbeat
+from kafka.coordinator.states import MemberState
+from kafka.errors import FencedInstanceIdError, MemberIdRequiredError
 from kafka.protocol.group import JoinGroupResponse
-from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
+from kafka.testing import HANG_UP, SILENCE
+from test.unit.consumer.scripted import Cluster, MakeConsumer, read, rest
+
+UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION, FENCED, NOT_COORDINATOR = 25, 27, 22, 82, 16
 
 
-def offers(cluster: Cluster, at: int = -1) -> dict[str, ConsumerProtocolMemberMetadata]:
-    request = cluster.asked("JoinGroup")[at]
-    return {each.name: ConsumerProtocolMemberMetadata.decode(each.metadata) for each in request.protocols}
+def state(consumer: object) -> MemberState:
+    return consumer._core.check_group().membership.state  # type: ignore[attr-defined,no-any-return]
 
 
-def leads(cluster: Cluster, *members: tuple[str, list[str]]) -> None:
-    """The next join makes this member the leader of a group with these members."""
-    kind: Any = JoinGroupResponse.JoinGroupResponseMember
-    entries = [
-        kind(member_id=name, metadata=ConsumerProtocolMemberMetadata(0, topics).encode()) for name, topics in members
-    ]
-    cluster.script["JoinGroup"] = deque(
-        [
-            JoinGroupResponse(
-                generation_id=1,
-                protocol_type="consumer",
-                protocol_name="range",
-                leader="m",
-                member_id="m",
-                members=entries,
-            )
-        ]
-    )
+def left(cluster: Cluster) -> list[str]:
+    return [member.member_id for request in cluster.asked("LeaveGroup") for member in request.members]
 
 
-def test_a_member_offers_its_topics_with_each_assignor(cluster: Cluster, make: MakeConsumer) -> None:
-    make("t", group_id="g", client_rack="r1").poll(timeout_ms=1000)
-    found = offers(cluster)
-    assert list(found) == ["range", "cooperative-sticky"]
-    assert [(list(each.topics), each.rack_id) for each in found.values()] == [(["t"], "r1")] * 2
+def test_a_member_joins_syncs_and_sends_heartbeats(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(3)
+    consumer = make("t", group_id="g", heartbeat_interval_ms=1000, session_timeout_ms=10_000)
+    assert len(read(consumer, 3)) == 3
+    assert (len(cluster.asked("JoinGroup")), len(cluster.asked("SyncGroup"))) == (1, 1)
+    rest(consumer, 10)
+    assert 8 <= len(cluster.asked("Heartbeat")) <= 11
+    assert state(consumer) is MemberState.STABLE
 
 
-def test_a_cooperative_member_keeps_its_partitions_through_a_rebalance(cluster: Cluster, make: MakeConsumer) -> None:
-    consumer = make("t", group_id="g", partition_assignment_strategy=["cooperative-sticky"], heartbeat_interval_ms=1000)
-    consumer.poll(timeout_ms=1000)
-    cluster.script["Heartbeat"] = deque([27])
-    cluster.assigns = [0]
-    rest(consumer, 1.5)
-    assert consumer.assignment() == {T0, T1}
-    for _ in range(5):
-        consumer.poll(timeout_ms=1000)
-    assert consumer.assignment() == {T0}
-    assert list(offers(cluster, 1)["cooperative-sticky"].owned_partitions) == [T0, T1]
-    assert list(offers(cluster, 2)["cooperative-sticky"].owned_partitions) == [T0]  # joined again after the revocation
-
-
-def test_the_leader_assigns_the_partitions_of_all_members(cluster: Cluster, make: MakeConsumer) -> None:
-    leads(cluster, ("m", ["t"]), ("n", ["t"]))
-    make("t", group_id="g").poll(timeout_ms=1000)
-    sent = {each.member_id: each.assignment for each in cluster.asked("SyncGroup")[0].assignments}
-    found = {name: ConsumerProtocolMemberAssignment.decode(data).partitions() for name, data in sent.items()}
-    assert found == {"m": [T0], "n": [T1]}
-
-
-def test_a_leader_rebalances_when_partitions_are_added(cluster: Cluster, make: MakeConsumer) -> None:
-    leads(cluster, ("m", ["t"]))
-    consumer = make("t", group_id="g", metadata_max_age_ms=1000)
-    consumer.poll(timeout_ms=1000)
-    rest(consumer, 3)
-    assert len(cluster.asked("JoinGroup")) == 1
-    cluster.topics["t"] = 3
-    rest(consumer, 3)
-    consumer.poll(timeout_ms=1000)
-    assert len(cluster.asked("JoinGroup")) == 2
-
-
-def test_a_member_that_does_not_lead_leaves_new_partitions_to_the_leader(cluster: Cluster, make: MakeConsumer) -> None:
-    consumer = make("t", group_id="g", metadata_max_age_ms=1000)
-    consumer.poll(timeout_ms=1000)
-    cluster.topics["t"] = 3
-    rest(consumer, 5)
-    consumer.poll(timeout_ms=1000)
-    assert len(cluster.asked("JoinGroup")) == 1
-
-
-def test_another_subscription_leads_to_another_join(cluster: Cluster, make: MakeConsumer) -> None:
-    cluster.topics["u"] = 1
+def test_a_member_id_from_the_coordinator_is_used_for_the_join(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.script["JoinGroup"] = deque([JoinGroupResponse(error_code=79, member_id="given")])
     consumer = make("t", group_id="g")
     consumer.poll(timeout_ms=1000)
-    consumer.subscribe(["t", "u"])
-    for _ in range(3):
-        consumer.poll(timeout_ms=1000)
-    assert list(offers(cluster)["range"].topics) == ["t", "u"]
+    assert [request.member_id for request in cluster.asked("JoinGroup")] == ["", "given"]
 
 
-def test_a_pattern_follows_the_cluster_s_topics(cluster: Cluster, make: MakeConsumer) -> None:
-    cluster.assigns = []
-    consumer = make(group_id="g", metadata_max_age_ms=1000)
-    consumer.subscribe(pattern="t.*")
-    consumer.poll(timeout_ms=1000)
-    assert consumer.subscription() == {"t"}
-    cluster.topics["t2"] = 1
-    rest(consumer, 2)
-    consumer.poll(timeout_ms=1000)
-    assert consumer.subscription() == {"t", "t2"}
-    consumer.poll(timeout_ms=1000)
-    assert list(offers(cluster)["range"].topics) == ["t", "t2"]
-
-
-def test_topics_that_another_leader_assigns_without_a_subscription_are_refused_at_growing_intervals(
-    cluster: Cluster, make: MakeConsumer
+@pytest.mark.parametrize(("code", "keeps_id"), [(REBALANCE, True), (ILLEGAL_GENERATION, True), (UNKNOWN_MEMBER, False)])
+def test_a_refused_heartbeat_leads_to_another_join(
+    cluster: Cluster, make: MakeConsumer, code: int, keeps_id: bool
 ) -> None:
-    cluster.topics["u"] = 1
-    consumer = make("u", group_id="g", retry_backoff_ms=100, retry_backoff_max_ms=1000)
-    for _ in range(10):
-        consumer.poll(timeout_ms=1000)  # each assignment is of "t"
-    assert consumer.assignment() == set()
-    assert 10 <= len(cluster.asked("JoinGroup")) <= 20
-    cluster.assigns = []
-    joins = len(cluster.asked("JoinGroup"))
-    for _ in range(5):
-        consumer.poll(timeout_ms=1000)
-    assert len(cluster.asked("JoinGroup")) == joins + 1
-
-
-def test_a_pattern_finds_a_new_topic_that_a_leader_with_newer_metadata_assigns(
-    cluster: Cluster, make: MakeConsumer
-) -> None:
-    partitions = cluster.topics.pop("t")
-    cluster.topics["u"] = 1
-    cluster.assigns = []
-    consumer = make(group_id="g", heartbeat_interval_ms=1000)
-    consumer.subscribe(pattern="t.*")
+    consumer = make("t", group_id="g", heartbeat_interval_ms=1000)
     consumer.poll(timeout_ms=1000)
-    assert not consumer.subscription()
-    cluster.topics["t"] = partitions
-    cluster.assigns = [0]
-    cluster.script["Heartbeat"] = deque([27])
+    cluster.script["Heartbeat"] = deque([code])
     rest(consumer, 1.5)
-    for _ in range(3):
-        consumer.poll(timeout_ms=1000)
-    assert consumer.subscription() == {"t"}
-    assert consumer.assignment() == {T0}
+    consumer.poll(timeout_ms=2000)
+    joins = cluster.asked("JoinGroup")
+    assert [request.member_id for request in joins] == ["", "m" if keeps_id else ""]
+    assert state(consumer) is MemberState.STABLE
 
 
-def test_an_own_assignor_runs_in_the_application(cluster: Cluster, make: MakeConsumer) -> None:
-    class Mine:
-        name = "mine"
-        version = 0
-        seen: list[str] = []
-
-        def metadata(self, topics: Any) -> ConsumerProtocolMemberMetadata:
-            self.seen.append("metadata")
-            return ConsumerProtocolMemberMetadata(0, list(topics), b"")
-
-        def assign(self, cluster: Any, members: Any) -> Any:
-            raise AssertionError("it does not lead")
-
-        def on_assignment(self, assignment: Any) -> None:
-            self.seen.append("assigned")
-
+@pytest.mark.parametrize("api", ["JoinGroup", "SyncGroup"])
+def test_a_retriable_error_of_a_round_is_retried(cluster: Cluster, make: MakeConsumer, api: str) -> None:
     cluster.fill(3)
-    consumer = make("t", group_id="g", partition_assignment_strategy=[Mine])
-    rest(consumer, 2)
-    assert Mine.seen == []
+    cluster.script[api] = deque([14, REBALANCE, 15])
+    consumer = make("t", group_id="g")
     assert len(read(consumer, 3)) == 3
-    assert Mine.seen == ["metadata", "assigned"]
+    assert len(cluster.asked(api)) == 4
 
 
-def test_brokers_without_groups_are_named(cluster: Cluster, make: MakeConsumer) -> None:
-    membership: Any = make(group_id="g")._core.check_group()  # type: ignore[union-attr]
-    membership.client.versions = SimpleNamespace(release=(0, 8, 2))
-    with pytest.raises(UnsupportedVersionError, match=r"brokers of 0\.8\.2 have no consumer groups"):
-        membership._check_groups_exist()
-
-
-def test_the_application_may_unsubscribe_while_metadata_comes(
-    cluster: Cluster, make: MakeConsumer, monkeypatch: pytest.MonkeyPatch
+def test_a_session_that_ends_without_an_answer_is_logged(
+    cluster: Cluster, make: MakeConsumer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster.assigns = []
-    consumer = make(group_id="g")
-    consumer.subscribe(pattern="t.*")
+    expired = Heartbeat.session_timeout_expired
+    noticed: list[bool] = []
+
+    def session_timeout_expired(self: Heartbeat) -> bool:  # as a tracer replaces it
+        noticed.append(expired(self))
+        return noticed[-1]
+
+    monkeypatch.setattr(Heartbeat, "session_timeout_expired", session_timeout_expired)
+    consumer = make("t", group_id="g", heartbeat_interval_ms=1000, session_timeout_ms=5000)
     consumer.poll(timeout_ms=1000)
-    member = consumer._core.check_group()
-    looks: deque[re.Pattern[str] | None] = deque([re.compile("t.*"), None])
+    cluster.script["Heartbeat"] = deque([HANG_UP, SILENCE])
+    rest(consumer, 3)
+    assert noticed == [False]
+    rest(consumer, 10)
+    assert noticed == [False, True]
+    assert "has not answered a heartbeat for 5 s (session_timeout_ms)" in caplog.text
 
-    class Leaving(type(member.subscription)):
-        @property
-        def pattern(self) -> re.Pattern[str] | None:
-            return looks.popleft()
 
-    with monkeypatch.context() as patch:
-        patch.setattr(member.subscription, "__class__", Leaving)
-        member._metadata_changed(member.client.cluster)
+def test_a_fenced_static_member_stops(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g", group_instance_id="one", heartbeat_interval_ms=1000)
+    consumer.poll(timeout_ms=1000)
+    cluster.script["Heartbeat"] = deque([FENCED])
+    rest(consumer, 2)
+    with pytest.raises(FencedInstanceIdError):
+        consumer.poll(timeout_ms=1000)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_member_that_is_closed_before_the_coordinator_gave_it_an_id_leaves(
+    cluster: Cluster, make: MakeConsumer, answered: bool
+) -> None:
+    """The others would wait for it: the coordinator expects it to join with the id (KIP-394)."""
+
+    def answer(session: Any) -> None:
+        header, request = session.unanswered.pop(0)
+        session.reply(header, request, {"error_code": MemberIdRequiredError.errno, "member_id": "given"})
+
+    def join(_request: Any, session: Any) -> Any:
+        assert cluster.loop is not None
+        if answered:
+            cluster.loop.call_later(0.3, answer, session)
+        return SILENCE
+
+    cluster.broker.on("JoinGroup", join)
+    consumer = make("t", group_id="g")
+    consumer.poll(timeout_ms=200)
+    began = cluster.now
+    consumer.close()
+    assert len(cluster.asked("JoinGroup")) == 1
+    assert left(cluster) == (["given"] if answered else [])
+    assert cluster.now - began < 1.5
+
+
+def test_a_member_leaves_while_its_coordinator_is_not_known(cluster: Cluster, make: MakeConsumer) -> None:
+    """As right after its broker has crashed: without the request the group waits for the end of the session."""
+    consumer = make("t", group_id="g", enable_auto_commit=False)
+    consumer.poll(timeout_ms=1000)
+    consumer._core.check_group().membership.coordinator.forget("a heartbeat failed")  # type: ignore[union-attr]
+    consumer.close()
+    assert left(cluster) == ["m"]
+
+
+def test_a_member_leaves_at_the_coordinator_that_has_taken_over(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g")
+    consumer.poll(timeout_ms=1000)
+    cluster.script["LeaveGroup"] = deque([NOT_COORDINATOR])
+    lookups = len(cluster.asked("FindCoordinator"))
+    consumer.close()
+    assert left(cluster) == ["m", "m"]
+    assert len(cluster.asked("FindCoordinator")) == lookups + 1
+
+
+def test_a_member_that_leaves_looks_for_its_coordinator_for_a_second(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g", enable_auto_commit=False)
+    consumer.poll(timeout_ms=1000)
+    consumer._core.check_group().membership.coordinator.forget("a heartbeat failed")  # type: ignore[union-attr]
+    cluster.broker.on("FindCoordinator", lambda _request, _session: SILENCE)
+    began = cluster.now
+    consumer.close()
+    assert cluster.now - began < 2
+    assert not left(cluster)
+
+
+@pytest.mark.parametrize(("static", "requests"), [(None, 1), ("one", 0)])
+def test_only_a_dynamic_member_leaves(cluster: Cluster, make: MakeConsumer, static: str | None, requests: int) -> None:
+    consumer = make("t", group_id="g", group_instance_id=static)
+    consumer.poll(timeout_ms=1000)
+    consumer.close()
+    assert len(cluster.asked("LeaveGroup")) == requests
+    assert state(consumer) is MemberState.CLOSED

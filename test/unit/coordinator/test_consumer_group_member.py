@@ -74,7 +74,7 @@ def consumer(group: Group, make: MakeConsumer) -> KafkaConsumer:
 
 
 def state(consumer: KafkaConsumer) -> MemberState:
-    return consumer._core.check_group().state  # type: ignore[union-attr,no-any-return]
+    return consumer._core.check_group().membership.state  # type: ignore[union-attr,no-any-return]
 
 
 def test_a_member_joins_with_a_heartbeat_and_reports_what_it_owns(group: Group, consumer: KafkaConsumer) -> None:
@@ -173,7 +173,7 @@ def test_a_member_leaves_with_a_heartbeat(group: Group, consumer: KafkaConsumer)
 def test_a_member_leaves_while_its_coordinator_is_not_known(group: Group, make: MakeConsumer) -> None:
     consumer = make("t", group_id="g", group_protocol="consumer", enable_auto_commit=False)
     consumer.poll(timeout_ms=1000)
-    consumer._core.check_group().coordinator_dead("a heartbeat failed")  # type: ignore[union-attr]
+    consumer._core.check_group().membership.coordinator.forget("a heartbeat failed")  # type: ignore[union-attr]
     consumer.close()
     assert group.heartbeats[-1].member_epoch == -1
 

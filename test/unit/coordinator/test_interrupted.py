@@ -40,8 +40,8 @@ def interrupted_at_each_line(
 
 
 def serve(core: Any) -> None:
-    if core.membership is not None:
-        core.membership.polled()
+    if core.group is not None:
+        core.group.polled()
     complete(core._serve())
 
 
@@ -120,9 +120,9 @@ def test_a_rebalance_continues_whenever_ctrl_c_comes(
         if come_to is removed:
             cluster.script["Heartbeat"] = deque([UNKNOWN_MEMBER])
         come_to(consumer)
-        assert consumer._core.check_group().rendezvous  # type: ignore[union-attr]
+        assert consumer._core.check_group().membership.rendezvous  # type: ignore[union-attr]
         return consumer
 
     for consumer in interrupted_at_each_line(waits, serve):
         assert len(read(consumer, 10)) == 10
-        assert consumer._core.check_group().state is MemberState.STABLE  # type: ignore[union-attr]
+        assert consumer._core.check_group().membership.state is MemberState.STABLE  # type: ignore[union-attr]

@@ -130,3 +130,18 @@ def test_unsubscribe_leaves_and_close_does_not_repeat_it(group: Group, consumer:
     assert epochs(group).count(-1) == 1
     consumer.close()
     assert epochs(group).count(-1) == 1
+
+
+def test_a_member_leaves_at_the_coordinator_that_has_taken_over(group: Group, consumer: Any) -> None:
+    consumer.poll(timeout_ms=1500)
+    group.script = deque([NOT_COORDINATOR])
+    consumer.close()
+    assert epochs(group)[-2:] == [-1, -1]
+    assert len(group.cluster.asked("FindCoordinator")) == 2
+
+
+def test_a_member_leaves_while_its_coordinator_is_not_known(group: Group, consumer: Any) -> None:
+    consumer.poll(timeout_ms=1500)
+    consumer._core.member.coordinator.forget("a heartbeat failed")
+    consumer.close()
+    assert epochs(group)[-1] == -1

@@ -16,6 +16,12 @@ class FakeCluster:
     def __init__(self, edges: dict[TopicPartition, tuple[int, int]], times: dict[TopicPartition, int] | None = None):
         self.all = edges
         self.times = times or {}
+        self.commits: list[tuple[str, Offsets]] = []
+        self.commits_fail = False
+
+    def commit(self, group: str, offsets: Offsets) -> bool:
+        self.commits.append((group, dict(offsets)))
+        return not self.commits_fail
 
     def close(self) -> None:
         pass

@@ -39,6 +39,49 @@ def reader(cluster: FakeCluster, **more: str) -> Any:
     return found
 
 
+# The group of commitOffsetsToGroup.
+
+
+def test_a_group_gets_what_a_batch_has_read_though_nothing_more_comes() -> None:
+    cluster = FakeCluster({A0: (0, 50)})
+    query = reader(cluster, commitOffsetsToGroup="g")
+    start = query.initialOffset()
+    end = query.latestOffset(start, ALL)
+    assert cluster.commits == [], "nothing is read yet"
+    assert query.latestOffset(end, ALL) == end
+    assert cluster.commits == [("g", {A0: 50})]
+    query.commit(end)
+    assert query.latestOffset(end, ALL) == end
+    assert len(cluster.commits) == 1, "what the group has is not committed again"
+
+
+def test_releases_that_give_no_start_commit_the_batch_before() -> None:
+    cluster = FakeCluster({A0: (0, 50)})
+    query = reader(cluster, commitOffsetsToGroup="g")
+    start, end = query.initialOffset(), query.latestOffset()
+    query.partitions(start, end)
+    assert cluster.commits == []
+    cluster.append(5, A0)
+    query.latestOffset()
+    assert cluster.commits == [("g", {A0: 50})]
+
+
+def test_a_commit_that_fails_is_tried_again_after_a_while() -> None:
+    now = 0.0
+    cluster = FakeCluster({A0: (0, 50)})
+    cluster.commits_fail = True
+    query = reader(cluster, commitOffsetsToGroup="g")
+    query._clock = lambda: now
+    end = query.latestOffset(query.initialOffset(), ALL)
+    for _ in range(3):
+        query.latestOffset(end, ALL)
+    assert len(cluster.commits) == 1
+    cluster.commits_fail, now = False, 6.0
+    for _ in range(3):
+        query.latestOffset(end, ALL)
+    assert len(cluster.commits) == 2
+
+
 # Holding.
 
 

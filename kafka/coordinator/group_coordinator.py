@@ -1,4 +1,4 @@
-"""Finds the coordinator of a group, and sends requests to it. Runs on the client's loop.
+"""The coordinator of a group, as the client reaches it: the broker is found, and sent requests. Runs on the loop.
 
 Joins have a separate connection: the coordinator holds them back until all members have joined, and it answers the
 requests of one connection one after another.
@@ -7,12 +7,13 @@ requests of one connection one after another.
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._core.attempts import pause_after
 from kafka._core.client import COORDINATOR
-from kafka._runtime.application import Application, ApplicationLoop, complete
 from kafka._runtime.timers import Backoff
+from kafka._text import printable
 from kafka.cluster import GROUP
 from kafka.errors import (
     CoordinatorNotAvailableError,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.protocol.api import Request, Response
 
-__all__ = ["COMMITS", "COORDINATOR_LOST", "COORDINATOR_MOVED", "JOINS", "CoordinatorFinder"]
+__all__ = ["COMMITS", "COORDINATOR_LOST", "GroupCoordinator", "JOINS"]
 
 ResponseT = TypeVar("ResponseT", bound="Response")
 
@@ -46,36 +47,35 @@ COORDINATOR_LOST: Final = (
     KafkaTimeoutError,
     RequestTimedOutError,
 )
-# Errors after which a request that was sent once may be sent to the coordinator, as it is now, once more.
-COORDINATOR_MOVED: Final = (InvalidCoordinatorError, CoordinatorNotAvailableError, KafkaConnectionError)
+# Errors after which a request to leave may be sent to the coordinator, as it is now, once more.
+_MOVED: Final = (InvalidCoordinatorError, CoordinatorNotAvailableError, KafkaConnectionError)
 # How long a member that leaves looks for its coordinator, in seconds: its session ends without that, too.
 _LEAVING_PATIENCE: Final = 1.0
 
 
-class CoordinatorFinder:
+class GroupCoordinator:
     """Finds one group's coordinator, and sends requests to it."""
 
-    def __init__(self, client: Client, config: Config, application: Application | None) -> None:
+    def __init__(self, client: Client, config: Config) -> None:
         self.client = client
         self.loop: Loop = client.loop
         self.group_id: str = config["group_id"]
         self.waiting_for: str | None = None
-        """The reason why it is not a member, in words; None for a member."""
+        """The reason why the client is not a member, in words; None for a member."""
         self.request_timeout = config.seconds("request_timeout_ms")
         self.retry_backoff = config.seconds("retry_backoff_ms")
         # The options of the coordinator, which may be made by hand with others than its client.
         self._backoff = Backoff(self.retry_backoff, config.seconds("retry_backoff_max_ms"), self.loop.rng)
-        self.application = ApplicationLoop(client.loop) if application is None else application
 
     @property
-    def coordinator_id(self) -> int | None:
+    def node_id(self) -> int | None:
         """The broker that coordinates the group; None while it is unknown."""
         known = self.client.cluster.coordinator_for_group(self.group_id)
         return None if known is None or known < 0 else known
 
-    def coordinator_unknown(self) -> bool:
+    def is_unknown(self) -> bool:
         """Whether the coordinator must be looked up, or has no working connection."""
-        node_id = self.coordinator_id
+        node_id = self.node_id
         if node_id is None or self.client.cluster.broker_metadata(node_id) is None:
             return True
         if self.client.link(node_id, COMMITS).backing_off():
@@ -83,27 +83,18 @@ class CoordinatorFinder:
             return True
         return False
 
-    def coordinator_dead(self, error: object) -> None:
-        """Look the coordinator up again before the next request."""
-        if self.coordinator_id is not None:
+    def forget(self, error: object) -> None:
+        """Look the coordinator up again before the next request, because of an error."""
+        if self.node_id is not None:
             log.info(
                 "Group %s: broker %s does not answer as its coordinator, so the coordinator is looked up again: %s",
                 self.group_id,
-                self.coordinator_id,
+                self.node_id,
                 error,
             )
             self.client.cluster.forget_coordinator(GROUP, self.group_id)
 
-    def ensure_coordinator_known(self, timeout_ms: float | None = None) -> bool:
-        """Wait until the coordinator is known and connected; False after the timeout."""
-        deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
-        try:
-            complete(self.application.run(self.find_coordinator(), deadline, "looking up the coordinator"))
-        except KafkaTimeoutError:
-            return False
-        return True
-
-    async def find_coordinator(self, *, joining: bool = False) -> int:
+    async def find(self, *, joining: bool = False) -> int:
         """Return the coordinator's id, however long that takes; raises errors that are not retriable.
 
         With `joining` the connection for joins is made at the same time.
@@ -119,19 +110,11 @@ class CoordinatorFinder:
             except KafkaError as error:
                 if not error.retriable:
                     raise
-                self.coordinator_dead(error)
+                self.forget(error)
                 failures += 1
-                self._report_waiting(f"the coordinator of group {self.group_id}: {error}", failures)
-                await self.loop.sleep(pause_after(error, failures, self._backoff))
+                await self._back_off(error, failures, f"the coordinator of group {self.group_id}: {error}")
             else:
                 return node_id
-
-    async def find_coordinator_to_leave(self, deadline: float | None) -> int:
-        """Return the coordinator's id; KafkaTimeoutError where it cannot be found soon."""
-        patience = self.loop.time() + _LEAVING_PATIENCE
-        return await self.client.coordinator(
-            GROUP, self.group_id, patience if deadline is None else min(patience, deadline)
-        )
 
     async def ask(self, request: Request[ResponseT], use: str, timeout: float | None = None) -> ResponseT:
         """Send a request to the coordinator and return the response; its error codes are the caller's to read."""
@@ -143,13 +126,41 @@ class CoordinatorFinder:
             return await self.client.submit(node_id, request, use=JOINS, timeout=timeout)
         return await self.client.submit(node_id, request, use=COMMITS, deadline=deadline)
 
-    def _report_waiting(self, what: str, failures: int) -> None:
+    async def back_off(self, error: KafkaError, failures: int) -> None:
+        """Wait for the backoff before another attempt to be a member, after `failures` and this one."""
+        await self._back_off(error, failures + 1, f"group {self.group_id} to let this member in: {error}")
+
+    async def _back_off(self, error: KafkaError, failures: int, what: str) -> None:
         # The first time at once, then about each minute, once the backoff has grown.
         if failures == 1 or failures % 60 == 0:
             log.warning("Waiting for %s", what)
         self.waiting_for = what
+        await self.loop.sleep(pause_after(error, failures, self._backoff))
 
-    async def back_off(self, error: KafkaError, failures: int) -> None:
-        """Log the reason, and wait for the backoff before the next attempt."""
-        self._report_waiting(f"group {self.group_id} to let this member in: {error}", failures + 1)
-        await self.loop.sleep(pause_after(error, failures + 1, self._backoff))
+    async def leave(
+        self, member_id: str, deadline: float | None, send: Callable[[int, float], Awaitable[object]]
+    ) -> None:
+        """Have `send` tell the coordinator that a member leaves, by a deadline; a failure is logged.
+
+        Once more where that broker is not the coordinator any more, or its connection ends, perhaps over another
+        request without an answer: the group would wait for the session's end.
+        """
+        for is_last in (False, True):
+            now = self.loop.time()
+            patience, limit = now + _LEAVING_PATIENCE, now + self.request_timeout
+            if deadline is not None:
+                patience, limit = min(patience, deadline), max(now, deadline)
+            try:
+                await send(await self.client.coordinator(GROUP, self.group_id, patience), limit)
+            except KafkaError as error:
+                if isinstance(error, _MOVED) and not is_last:
+                    self.forget(error)
+                    continue
+                log.info(
+                    "Group %s: the coordinator did not confirm that member %s left. If it did not receive that, its "
+                    "session ends, and what it has goes to other members then: %s",
+                    self.group_id,
+                    printable(member_id),
+                    error,
+                )
+            return

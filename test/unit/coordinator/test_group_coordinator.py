@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from random import Random
+from typing import Any
 
 import pytest
 
 from kafka._core.attempts import pause_after
 from kafka._runtime.application import complete
 from kafka._runtime.timers import Backoff
-from kafka.coordinator.lookup import COMMITS, JOINS
+from kafka.coordinator.group_coordinator import COMMITS, JOINS
 from kafka.errors import GroupAuthorizationFailedError, KafkaConnectionError, RequestTimedOutError
 from test.unit.consumer.scripted import T0, Cluster, MakeConsumer, read, rest
 
@@ -37,9 +38,9 @@ def test_without_the_right_poll_raises(cluster: Cluster, make: MakeConsumer) -> 
 def test_the_coordinator_is_asked_for_once_and_again_after_it_moved(cluster: Cluster, make: MakeConsumer) -> None:
     consumer = make("t", group_id="g", heartbeat_interval_ms=500)
     consumer.poll(timeout_ms=1000)
-    membership = consumer._core.check_group()  # type: ignore[union-attr]
-    assert membership.coordinator_id == 0
-    assert not membership.coordinator_unknown()
+    coordinator = consumer._core.check_group().membership.coordinator  # type: ignore[union-attr]
+    assert coordinator.node_id == 0
+    assert not coordinator.is_unknown()
     assert len(cluster.asked("FindCoordinator")) == 1
     cluster.script["Heartbeat"] = deque([16])
     rest(consumer, 3)
@@ -58,10 +59,10 @@ def test_joins_have_a_separate_connection(cluster: Cluster, make: MakeConsumer) 
 def test_the_historic_call_waits_for_the_coordinator(cluster: Cluster, make: MakeConsumer) -> None:
     cluster.script["FindCoordinator"] = deque([15] * 1000)
     consumer = make(group_id="g")
-    membership = consumer._core.check_group()  # type: ignore[union-attr]
-    assert not membership.ensure_coordinator_known(timeout_ms=2000)
+    coordinator: Any = consumer._coordinator  # type: ignore[attr-defined]
+    assert not coordinator.ensure_coordinator_known(timeout_ms=2000)
     cluster.script["FindCoordinator"].clear()
-    assert membership.ensure_coordinator_known(timeout_ms=2000)
+    assert coordinator.ensure_coordinator_known(timeout_ms=2000)
 
 
 def test_a_failed_connection_has_its_own_backoff() -> None:
@@ -72,7 +73,7 @@ def test_a_failed_connection_has_its_own_backoff() -> None:
 
 def test_requests_to_a_silent_coordinator_time_out(cluster: Cluster, make: MakeConsumer) -> None:
     consumer = make(group_id="g", request_timeout_ms=5000)
-    membership = consumer._core.check_group()  # type: ignore[union-attr]
+    group = consumer._core.check_group()  # type: ignore[union-attr]
     consumer.assign([T0])
     consumer.poll(timeout_ms=1000)
     cluster.go_silent()
@@ -80,5 +81,5 @@ def test_requests_to_a_silent_coordinator_time_out(cluster: Cluster, make: MakeC
 
     began = cluster.now
     with pytest.raises(RequestTimedOutError):
-        complete(membership.application.run(membership.ask(HeartbeatRequest(group_id="g"), COMMITS)))
+        complete(group.application.run(group.membership.coordinator.ask(HeartbeatRequest(group_id="g"), COMMITS)))
     assert cluster.now - began == pytest.approx(5, abs=1)
