@@ -87,6 +87,7 @@ class AIOConsumerCore(ConsumerCore):
     """See the head of this file."""
 
     record_type = ConsumerRecord
+    face = "AIOKafkaConsumer"
 
     def __init__(
         self, config: Config, client: Client, application: ApplicationTask, subscription: SubscriptionState

@@ -12,8 +12,12 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
+from kafka import _hooks
+from kafka._core.client import Facts
 from kafka._core.offset_lookup import OffsetLookup
 from kafka._runtime.application import Wakeup
 from kafka._runtime.signals import SignalsDeferred
@@ -24,6 +28,7 @@ from kafka.consumer.fetcher import Fetcher
 from kafka.consumer.partition_state import Chunk
 from kafka.consumer.positions import Positions
 from kafka.consumer.subscription_state import Mode
+from kafka.consumer.tracing import traced_poll
 from kafka.errors import (
     ClientClosedError,
     FixNeededError,
@@ -43,6 +48,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._core.offset_lookup import Found
+    from kafka._hooks import ConsumerTracer
     from kafka._runtime.application import Application
     from kafka._runtime.tasks import Coro
     from kafka.config import Config
@@ -71,6 +77,8 @@ class ConsumerCore:
 
     record_type: ClassVar[type[ConsumerRecord]] = ConsumerRecord
     """The class of the records that the application gets."""
+    face: ClassVar[str] = "KafkaConsumer"
+    """The name of the application's class."""
 
     def __init__(
         self, config: Config, client: Client, application: Application, subscription: SubscriptionState
@@ -126,6 +134,12 @@ class ConsumerCore:
             from kafka.interceptors import Interceptors
 
             self.interceptors = Interceptors(config["interceptors"], config)
+        self.tracer: ConsumerTracer | None = None
+        if _hooks.tracer is not None:
+            self.tracer = _hooks.tracer.consumer(Facts(client, self.face))
+            if self.tracer is not None:
+                # In place of the method, so that a poll without a tracer takes no call more.
+                self._poll = partial(traced_poll, self._poll, self.tracer)  # type: ignore[method-assign]
         self.group = self._make_group() if config["group_id"] is not None else None
         self.positions.group = self.group
         self.closed = False
@@ -496,7 +510,8 @@ class ConsumerCore:
         With None commit the offsets behind all returned records.
         """
         committing = self.check_group().offsets.commit(offsets, deadline)
-        await self.run(committing, deadline, "the commit")
+        with nullcontext() if self.tracer is None else self.tracer.settling("commit"):
+            await self.run(committing, deadline, "the commit")
         self.tell_interceptors()
 
     async def committed(
