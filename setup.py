@@ -36,7 +36,7 @@ EXTRAS = {
         "jsonschema>=4.18",
         "mypy>=1.13",
         "numpy>=1.24",
-        "opentelemetry-instrumentation>=0.60b0",
+        "opentelemetry-distro>=0.60b0",
         "opentelemetry-proto>=1.39",
         "opentelemetry-sdk>=1.39",
         "prometheus-client>=0.20",
@@ -84,6 +84,7 @@ setup(
     extras_require=EXTRAS,
     entry_points={
         "console_scripts": ["purekafka = kafka.__main__:main"],
+        "opentelemetry_instrumentor": ["purekafka = kafka.otel:Instrumentor"],
         "pytest11": ["purekafka = kafka.broker.pytest_plugin"],
     },
     classifiers=[

@@ -53,6 +53,7 @@ nitpick_ignore_regex = [
         r"ApiVersions|AbstractContextManager|ApiVersionsResponse|Call|Callback|Clock|Config|Connection|ConnectionContext|Delivered|Deserializes|Environment|ProducerBatch|Answer|Registration|Release|RequestHeader|Response|Results|TopicName",
     ),
     ("py:(class|func|data)", r"(.*\.)?(SealedBatch|Deserialize|record_size|FULL)"),
+    ("py:class", r"CollectorRegistry|Labels|Metric|ProcessBlock"),
     ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Progress|Window)"),
     ("py:.*", r"(.*\.)?(record_size|FULL|SealedBatch|Deserialize)"),
     (

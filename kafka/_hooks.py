@@ -8,61 +8,100 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping, Sized
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakSet
 
 if TYPE_CHECKING:
-    from kafka.metrics.series import Series
+    from contextlib import AbstractContextManager
 
-__all__ = ["ConsumerTracer", "ProducerTracer", "SendSpan", "Tracer", "add", "discard", "living", "tracer"]
+    from kafka.metrics.series import Series
+    from kafka.structs import TopicPartition
+
+__all__ = [
+    "ClientFacts",
+    "ConsumerTracer",
+    "HeaderPairs",
+    "ProducerTracer",
+    "SendSpan",
+    "Tracer",
+    "add",
+    "discard",
+    "living",
+    "tracer",
+]
+
+
+HeaderPairs: TypeAlias = "list[tuple[str, bytes]]"
 
 
 class SendSpan(Protocol):
     """The span of one call that sends records, until they are settled. No method raises."""
 
-    def succeeded(self, partition: int | None, offset: int | None) -> None:
-        """End it: the broker has the records."""
+    def succeeded(self, metadata: Any = None) -> object:
+        """End it: the records are written, a single one at the place that `metadata` says."""
 
-    def failed(self, error: BaseException) -> None:
+    def failed(self, error: BaseException) -> object:
         """End it: records were refused, or given up."""
 
 
 class ProducerTracer(Protocol):
-    """What traces the records of one producer. No method raises."""
+    """The tracer of the records of one producer. No method raises, apart from errors within `settling`."""
 
     def send(
         self, topic: str, key: object, value: object, headers: Any, partition: int | None, with_headers: bool
     ) -> tuple[SendSpan | None, Any]:
         """Begin the span of a record; return it, and the headers to send. Without `with_headers` none may be added."""
 
-    def send_many(self, topic: str, count: int) -> tuple[SendSpan | None, list[tuple[str, bytes]]]:
+    def send_many(self, topic: str, count: int, with_headers: bool) -> tuple[SendSpan | None, HeaderPairs]:
         """Begin the span of many records; return it, and the headers that each of them gets."""
 
-    def settled(self, topic: str, seconds: float, error: BaseException | None) -> None:
-        """A batch was acknowledged, or given up, this long after it was opened. Called on the network thread."""
+    def settled(self, topic: str, count: int, seconds: float, error: BaseException | None) -> None:
+        """Note a batch that was acknowledged, or given up, this long after it was opened. On the network thread."""
 
-    def settling(self, operation: str) -> Callable[[BaseException | None], None]:
-        """Begin the span of a commit; the result ends it."""
+    def settling(self, operation: str) -> AbstractContextManager[object]:
+        """Return the block in which offsets are committed."""
 
 
 class ConsumerTracer(Protocol):
-    """What traces the calls of one consumer. No method raises."""
+    """The tracer of the calls of one consumer. No method raises, apart from errors within the blocks."""
 
     def now(self) -> int:
         """Return the time, for `received` and `failed`."""
 
-    def received(self, began: int, taken: Mapping[Any, Any]) -> None:
-        """A call has taken records or columns, by partition."""
+    def received(self, began: int, taken: Mapping[TopicPartition, Sized]) -> None:
+        """Note a call that has taken records or columns, by partition."""
 
     def failed(self, began: int, error: BaseException) -> None:
-        """A call that takes records has raised an error of Kafka."""
+        """Note a call that takes records and has raised an error of Kafka."""
 
-    def processing(self, record: Any) -> Any:
-        """Return a context manager for the block that processes a record."""
+    def processing(self, record: Any) -> AbstractContextManager[object]:
+        """Return the block in which a record is processed."""
 
-    def settling(self, operation: str) -> Callable[[BaseException | None], None]:
-        """Begin the span of a commit; the result ends it."""
+    def settling(self, operation: str) -> AbstractContextManager[object]:
+        """Return the block in which offsets or acknowledgements are committed."""
+
+
+class ClientFacts(Protocol):
+    """The facts about a client, for its tracer."""
+
+    face: str
+    """The name of its class."""
+
+    @property
+    def client_id(self) -> str:
+        """The name of the client."""
+
+    @property
+    def group_id(self) -> str | None:
+        """The group of a consumer."""
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The id of the cluster; None before it is known."""
+
+    def address(self, topic: str, partition: int) -> tuple[str, int] | None:
+        """Return host and port of the leader of a partition, if it is known."""
 
 
 class Tracer(Protocol):
@@ -73,21 +112,6 @@ class Tracer(Protocol):
 
     def consumer(self, facts: ClientFacts) -> ConsumerTracer | None:
         """Return the tracer of a consumer that is being made."""
-
-
-class ClientFacts(Protocol):
-    """The facts about a client, for its tracer."""
-
-    client_id: str
-    group_id: str | None
-    face: str
-    """The name of the class that the application has made."""
-
-    def cluster_id(self) -> str | None:
-        """Return the id of the cluster; None before it is known."""
-
-    def address(self, topic: str, partition: int | None) -> tuple[str, int] | None:
-        """Return host and port of a partition's leader, or of any broker; None before one is known."""
 
 
 tracer: Tracer | None = None

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kafka.metrics.series import Series
     from kafka.protocol.commit import FindCoordinatorRequest, FindCoordinatorResponse
 
-__all__ = ["COORDINATOR", "DEFAULT", "FETCH", "PRODUCE", "Client", "NodeId", "core_of", "make_client"]
+__all__ = ["COORDINATOR", "DEFAULT", "FETCH", "PRODUCE", "Client", "Facts", "NodeId", "core_of", "make_client"]
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
@@ -326,6 +326,37 @@ class Client(Connections):
     def __repr__(self) -> str:
         ready = sum(link.ready for link in self.links())
         return f"<{type(self).__name__} {self.cluster} connected={ready} of {len(self._links)}>"
+
+
+class Facts:
+    """The facts about a client for its tracer (`kafka._hooks.ClientFacts`)."""
+
+    def __init__(self, client: Client, face: str) -> None:
+        self.face = face
+        self._client = client
+
+    @property
+    def client_id(self) -> str:
+        """The name of the client."""
+        return self._client.config["client_id"] or ""
+
+    @property
+    def group_id(self) -> str | None:
+        """The group of a consumer."""
+        group_id: str | None = self._client.config.get("group_id")
+        return group_id
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The id of the cluster; None before it is known."""
+        return self._client.cluster.cluster_id
+
+    def address(self, topic: str, partition: int) -> tuple[str, int] | None:
+        """Return host and port of the leader of a partition, if it is known."""
+        cluster = self._client.cluster
+        leader = cluster.leader_for_partition(TopicPartition(topic, partition))
+        broker = None if leader is None else cluster.broker_metadata(leader)
+        return None if broker is None else (broker.host, broker.port)
 
 
 def _coordinator_request(link: Connection, key_type: int, key: str) -> FindCoordinatorRequest:

@@ -142,12 +142,14 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
     # Its life…
 
     def _open(self) -> Loop:
-        self._calls = calls = ProducerCalls(self.config, self._world(self.config), sent_records=AIOSentRecords)
+        self._calls = calls = ProducerCalls(
+            self.config, self._world(self.config), sent_records=AIOSentRecords, face="AIOKafkaProducer"
+        )
         calls._failed = _refuse_record  # type: ignore[method-assign,assignment]  # out of send(), not out of the future
         self._waiters = {}
         # What send() reads.
         accumulator = calls.accumulator
-        self._plain, self._hashes = calls.plain, calls.hashes
+        self._plain, self._hashes = calls.direct, calls.hashes
         self._try_append = accumulator.try_append
         self._time = calls.core.client.environment.clock.time
         self._turned = calls.core.loop

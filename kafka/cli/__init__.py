@@ -25,8 +25,13 @@ __all__ = ["COMMANDS", "forget_output", "main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["kcat"]:  # with kcat's own options
+        from kafka.cli.kcat import main as kcat
+
+        return kcat(words[1:])
     try:
-        found = parse(sys.argv[1:] if argv is None else argv)
+        found = parse(words)
     except BrokenPipeError:
         return _closed()
     if found is None:

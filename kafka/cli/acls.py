@@ -147,7 +147,11 @@ _PLACES: Final = (
     ),
 )
 _NEW: Final = (
-    arg("--principal USER...", "a user, as ada or User:ada, or User:* for all; may be repeated", required=True),
+    arg(
+        "--principal, --allow-principal, --deny-principal USER...",
+        "a user, as ada or User:ada, or User:* for all; may be repeated",
+        required=True,
+    ),
     *_PLACES,
     arg("--host HOST...", "the client's address (any); may be repeated"),
 )

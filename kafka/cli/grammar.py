@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, Final, NamedTuple, NoReturn
 
+from kafka.cli.other_tools import advice, command_advice, understood
+
 __all__ = [
     "COMMANDS",
     "CONNECTION",
@@ -306,6 +308,9 @@ _SINGULAR: Final = {
 _OPTIONS_ALIKE: Final = 0.7
 
 
+_MODES_OF_KCAT: Final = {"-C", "-P", "-L", "-Q", "-G", "-M"}
+
+
 def plural(name: str) -> str:
     """Return the name of a command that may be given in the singular.
 
@@ -357,14 +362,17 @@ def parse(words: Sequence[str]) -> tuple[Verb, argparse.Namespace] | None:
         words, behind = words[:at], words[at:]
     if words[:1] == ["help"]:
         words = [*words[1:3], "--help"]
+    if words[:1] and words[0] in _MODES_OF_KCAT:
+        _refuse("purekafka", f"unknown option {words[0]}: for kcat's options, purekafka kcat {words[0]} ...")
     first = _first_word(words)
     if first is None:
         _root_help(words)
         return None
-    name = words.pop(first)
-    name = plural(name)
+    words = _in_words_here(words, first)
+    name = plural(words.pop(first))
     if name not in COMMANDS:
-        _refuse("purekafka", f"unknown command {name!r}{nearest(name, [*COMMANDS, *_SINGULAR])}")
+        hint = command_advice(name) or nearest(name, [*COMMANDS, *_SINGULAR])
+        _refuse("purekafka", f"unknown command {name!r}{hint}")
     command, prog = load(name), f"purekafka {name}"
     if isinstance(command, Noun):
         chosen = _verb_of(command, words, prog)
@@ -381,6 +389,18 @@ def parse(words: Sequence[str]) -> tuple[Verb, argparse.Namespace] | None:
         arguments = parser.parse_intermixed_args(words + behind)
     arguments.prog = prog
     return found, arguments
+
+
+def _in_words_here(words: list[str], first: int) -> list[str]:
+    """Replace a command of another tool that takes the same arguments here."""
+    noun = plural(words[first])
+    second = _first_word(words[first + 1 :])
+    at = None if second is None else first + 1 + second
+    if at is not None and (found := understood(f"{noun} {words[at]}")):
+        return [*words[:first], *found.split(), *words[first + 1 : at], *words[at + 1 :]]
+    if found := understood(noun):
+        return [*words[:first], *found.split(), *words[first + 1 :]]
+    return words
 
 
 def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
@@ -400,7 +420,7 @@ def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
         name = f"{name}-{words.pop(place)}"
     if name not in noun.verbs:
         _refuse_dashes(noun, words, prog)
-        _refuse(prog, f"unknown verb {name!r}{nearest(name, noun.verbs)}")
+        _refuse(prog, f"unknown verb {name!r}{command_advice(f'{noun.name} {name}') or nearest(name, noun.verbs)}")
     return noun.verbs[name]
 
 
@@ -409,6 +429,8 @@ def _refuse_dashes(noun: Noun, words: Sequence[str], prog: str) -> None:
     for word in words:
         if word.removeprefix("--") in noun.verbs and word.startswith("--"):
             _refuse(prog, f"unknown option {word}: the verb stands without dashes: {prog} {word[2:]}")
+        if word.startswith("--") and (hint := command_advice(f"{noun.name} {word[2:]}")):
+            _refuse(prog, f"unknown option {word}{hint}")
 
 
 def _first_word(words: list[str]) -> int | None:
@@ -455,8 +477,6 @@ class _Parser(argparse.ArgumentParser):
         _refuse(self.prog, message)
 
     def _hint(self, option: str) -> str:
-        from kafka.cli.other_tools import advice
-
         options = self._option_string_actions
         arguments = {str(action.metavar) for action in self._get_positional_actions()}
         return advice(option, options, arguments) or nearest(option, options, _OPTIONS_ALIKE)
@@ -480,10 +500,10 @@ def _parser(verb: Verb, prog: str) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=prog,
         usage=f"{prog}{_usage_break(prog, f'{required}{positional}{optional}{command}')}",
-        description=verb.summary[0].upper() + verb.summary[1:] + ".",
-        epilog="\n\n".join(
-            part for part in (_wrapped(verb.epilog), f"Examples:{examples}" if examples else "") if part
+        description="\n\n".join(
+            part for part in (f"{verb.summary[0].upper()}{verb.summary[1:]}.", f"Examples:{examples}") if part
         ),
+        epilog=_wrapped(verb.epilog),
         formatter_class=_Formatter,
         allow_abbrev=False,
         add_help=False,
@@ -529,7 +549,8 @@ def _root_help(words: list[str]) -> None:
     print(
         '\n"purekafka COMMAND --help" lists the verbs of a command, and\n'
         '"purekafka COMMAND VERB --help" their arguments.\n'
-        '"purekafka topics list --sandbox" needs no cluster; --version is there too.'
+        '"purekafka topics list --sandbox" needs no cluster; --version is there too.\n'
+        '"purekafka kcat ..." takes the options of kcat.'
     )
 
 

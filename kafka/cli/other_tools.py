@@ -1,4 +1,4 @@
-"""Words of Kafka's scripts, kcat and rpk, and what they are called here; read when an option is unknown."""
+"""Words of Kafka's scripts, kcat, kaf, rpk and kcl, and their names here; read when a word is unknown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["advice"]
+__all__ = ["advice", "command_advice", "understood"]
 
 #: Word of another tool -> the words here, of which the first that a command has is shown. A word in capital letters is
 #: an argument that stands without an option.
@@ -44,6 +44,37 @@ _WORDS: Final = {
     "--include": ("--pattern",),
     "--isolation-level": ("--read-committed",),
     "--json": ("--format json",),
+    "-J": ("--format jsonl", "--format json"),
+    "-o": ("--from PLACE", "--format json"),
+    "-e": ("--to PLACE",),
+    "-G": ("--group GROUP",),
+    "-l": ("--max-records", "FILE"),
+    "-D": ("--lines",),
+    "-Z": ("--null TEXT",),
+    "-P": ("--partition",),
+    "--exit": ("--to PLACE",),
+    "--exclude-internal": ("--all",),
+    "--entity-type": ("KIND",),
+    "--formatter": ("--format",),
+    "--reader-property": ("--key-delimiter",),
+    "--formatter-property": ("--format",),
+    "--from-timestamp": ("--from TIME",),
+    "--to-timestamp": ("--to TIME",),
+    "--limit-messages": ("--max-records",),
+    "--num": ("--max-records",),
+    "--path-to-json-file": ("TOPIC[:N,N-M]",),
+    "--topics-to-move-json-file": ("TOPIC[:N,N-M]",),
+    "--all-topic-partitions": ("[TOPIC[:N,N-M]...]",),
+    "--topic-partitions": ("TOPIC[:N,N-M]",),
+    "--election-type": ("--unclean",),
+    "--time": ("--at PLACE",),
+    "--all-topics": ("[TOPIC...]",),
+    "--shift-by": ("--to PLACE",),
+    "--to-group": ("--to PLACE",),
+    "--print-headers": ("--format jsonl",),
+    "--input": ("--format",),
+    "--detailed": ("--format json",),
+    "--members": ("--format json",),
     "--output": ("--format",),
     "--to-datetime": ("--to 2026-01-31T12:00Z",),
     "--to-offset": ("--to OFFSET",),
@@ -57,6 +88,111 @@ _WORDS: Final = {
     "--add-config": ("--set NAME=VALUE",),
     "--delete-config": ("--unset NAME",),
 }
+
+
+#: Kafka's scripts, with or without .sh, and their commands here.
+_SCRIPTS: Final = {
+    "kafka-topics": "topics",
+    "kafka-console-consumer": "consume",
+    "kafka-console-producer": "produce",
+    "kafka-console-share-consumer": "consume --share GROUP",
+    "kafka-consumer-groups": "groups",
+    "kafka-share-groups": "groups",
+    "kafka-streams-groups": "groups",
+    "kafka-groups": "groups",
+    "kafka-configs": "configs",
+    "kafka-acls": "acls",
+    "kafka-get-offsets": "offsets list",
+    "kafka-delete-records": "records delete-before",
+    "kafka-reassign-partitions": "partitions reassign-plan",
+    "kafka-leader-election": "partitions elect",
+    "kafka-log-dirs": "brokers log-dirs",
+    "kafka-broker-api-versions": "brokers versions",
+    "kafka-cluster": "cluster describe",
+    "kafka-features": "cluster features",
+    "kafka-metadata-quorum": "cluster quorum",
+    "kafka-transactions": "transactions list",
+    "kafka-delegation-tokens": "tokens list",
+    "kafka-client-metrics": "metrics list",
+    "kafka-dump-log": "logs dump",
+    "kafka-producer-perf-test": "perf produce",
+    "kafka-consumer-perf-test": "perf consume",
+    "kafka-e2e-latency": "perf latency",
+    "kafka-verifiable-producer": "verifiable producer",
+    "kafka-verifiable-consumer": "verifiable consumer",
+}
+#: Commands of kaf, rpk and kcl that take the same arguments here: they are understood.
+_SAME: Final = {
+    "nodes": "brokers list",
+    "metadata": "cluster describe",
+    "features": "cluster features",
+    "lag": "groups lag",
+    "cluster info": "cluster describe",
+    "cluster metadata": "cluster describe",
+    "cluster health": "health",
+    "topics consume": "consume",
+    "topics produce": "produce",
+    "topics ls": "topics list",
+    "topics rm": "topics delete",
+    "groups ls": "groups list",
+    "groups rm": "groups delete",
+    "groups peek": "groups describe",
+    "groups seek": "groups reset-offsets",
+    "groups offset-delete": "groups delete-offsets",
+    "acls create": "acls allow",
+    "users create": "users set-password",
+    "contexts use-cluster": "contexts use",
+    "contexts use-context": "contexts use",
+}
+#: Commands whose arguments differ: the answer names the command here.
+_OTHERS: Final = {
+    "get": "topics list, groups list or brokers list",
+    "create": "topics create",
+    "delete": "topics delete",
+    "describe": "topics describe",
+    "alter": "topics alter or configs set",
+    "reset": "groups reset-offsets",
+    "list-offsets": "offsets list",
+    "elect-leaders": "partitions elect",
+    "admin": "topics, groups, configs and partitions",
+    "misc": "offsets list, brokers versions or cluster quorum",
+    "topics add-partitions": "topics alter TOPIC --partitions N",
+    "topics alter-config": "topics alter TOPIC --set NAME=VALUE",
+    "topics trim-prefix": "records delete-before TOPIC --place OFFSET",
+    "topics describe-storage": "brokers log-dirs --topic TOPIC",
+    "topics lag": "groups lag --topic TOPIC",
+    "topics set-config": "topics alter TOPIC --set NAME=VALUE",
+    "groups commit": "groups reset-offsets GROUP --to PLACE",
+    "groups reset": "groups reset-offsets GROUP --to PLACE",
+    "configs alter": "configs set KIND NAME SETTING=VALUE",
+    "configs add": "configs set KIND NAME SETTING=VALUE",
+    "acls add": "acls allow or acls deny",
+    "acls remove": "acls delete",
+    "partitions alter": "partitions reassign-plan and reassign-apply",
+    "partitions move": "partitions reassign-plan and reassign-apply",
+    "cluster config": "configs describe broker default",
+    "cluster logdirs": "brokers log-dirs",
+    "cluster partitions": "partitions reassign-status",
+}
+
+
+def understood(words: str) -> str:
+    """Return the command here that takes the same arguments as another tool's, or an empty text.
+
+    >>> understood("groups seek"), understood("groups commit")
+    ('groups reset-offsets', '')
+    """
+    return _SAME.get(words, "")
+
+
+def command_advice(words: str) -> str:
+    """Return what a command of another tool is called here, or an empty text.
+
+    >>> command_advice("kafka-topics.sh"), command_advice("topics add-partitions")
+    (': did you mean purekafka topics?', ': did you mean purekafka topics alter TOPIC --partitions N?')
+    """
+    found = _SCRIPTS.get(words.removesuffix(".sh")) or _OTHERS.get(words)
+    return f": did you mean purekafka {found}?" if found else ""
 
 
 def advice(word: str, options: Collection[str], arguments: Collection[str]) -> str:

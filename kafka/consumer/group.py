@@ -22,6 +22,7 @@ from kafka.consumer.arguments import (
 from kafka.consumer.calls import ConsumerCalls, ImmediateCalls
 from kafka.consumer.partition_state import EARLIEST, LATEST
 from kafka.consumer.subscription_state import Mode, SubscriptionState
+from kafka.consumer.tracing import processed_records
 from kafka.errors import ClientClosedError, IllegalStateError
 from kafka.record.consumer_record import ConsumerRecord, K, V
 from kafka.structs import OffsetAndMetadata, OnCommit, TopicPartition, check_topic
@@ -171,7 +172,9 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
 
     def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
         # A subclass or a tracer that replaced __next__ sees each record.
-        return self._iterator() if type(self).__next__ is _OWN_NEXT else self
+        records = self._iterator() if type(self).__next__ is _OWN_NEXT else self
+        core = self._core
+        return records if core is None or core.tracer is None else processed_records(records.__next__, core.tracer)
 
     def __next__(self) -> ConsumerRecord[K, V]:
         return next(self._iterator())

@@ -303,7 +303,7 @@ class Chunk:
     two, so Ctrl-C comes before both or after both, and the records from the position on were not returned.
     """
 
-    __slots__ = ("cursor", "end", "end_epoch", "interrupted", "records", "state")
+    __slots__ = ("cursor", "end", "end_epoch", "interrupted", "is_traced", "records", "state")
 
     def __init__(
         self, state: AssignedPartition, records: list[ConsumerRecord], start: int | None, epoch: int = -1
@@ -315,6 +315,8 @@ class Chunk:
         """The position behind all of them, which may be beyond the last one, and its epoch."""
         self.interrupted = False
         """Whether the iteration must stop before the next record: for the group, a commit that is due, `wakeup`."""
+        self.is_traced = False
+        """Whether a tracer has seen it."""
         self.cursor.position, self.cursor.epoch = start, epoch
 
     def pass_through(self, interceptors: Interceptors) -> None:

@@ -281,6 +281,7 @@ class Membership:
             self.group_id,
             self.who,
             why,
+            extra={"kafka_group": self.group_id},
         )
         self.stop()
         leaving = self.generation

@@ -43,25 +43,28 @@ MAX_SERIES: Final = 2000
 _WHOLE: Final = 2.0**53
 
 
-def samples(max_series: int = MAX_SERIES) -> dict[str, list[tuple[Labels, float]]]:
+def samples(max_series: int = MAX_SERIES, *, only: str | None = None) -> dict[str, list[tuple[Labels, float]]]:
     """Return the samples of all open clients by the name of the metric; the first label is the client's.
 
     A client with more than `max_series` shows sums in place of its largest metrics: over the partitions of a topic,
     then over topics. The label that is summed over is empty then, and kafka_client_series_dropped says how many series
-    are missing. Numbers that are not finite are left out.
+    are missing. Numbers that are not finite are left out. With `only` there is one metric.
     """
     found: dict[str, list[tuple[Labels, float]]] = {name: [] for name in CATALOG}
     for series in _hooks.living():
         client = series.client_id
-        for name, values in _of_client(series, max_series).items():
+        for name, values in _of_client(series, max_series, only).items():
             of_name = found[name]
             of_name += [((client, *labels), value) for labels, value in values.items() if math.isfinite(value)]
     return {name: of_name for name, of_name in found.items() if of_name}
 
 
-def _of_client(series: Series, max_series: int) -> dict[str, dict[Labels, float]]:
-    found = series.collect()
-    found["kafka_client_info"] = {(__version__, series.kind, series.group): 1}
+def _of_client(series: Series, max_series: int, only: str | None) -> dict[str, dict[Labels, float]]:
+    found = series.collect(only)
+    if only in {None, "kafka_client_info"}:
+        found["kafka_client_info"] = {(__version__, series.kind, series.group): 1}
+    if not found:
+        return found
     total = before = sum(map(len, found.values()))
     while total > max_series:
         largest = max(found, key=lambda name: len(found[name]))

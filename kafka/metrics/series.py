@@ -7,7 +7,7 @@ Clients count per request, batch, call or event, never per record. `kafka.metric
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 __all__ = ["Labels", "Series"]
@@ -55,15 +55,15 @@ class Series:
         for name, read in reads.items():
             self._gauges[name] = lambda read=read: {(): read()}  # type: ignore[assignment, misc]
 
-    def collect(self, names: Iterable[str] | None = None) -> dict[str, dict[Labels, float]]:
-        """Return the values now, by name and labels; a gauge that cannot be read at the moment is left out."""
-        wanted = None if names is None else set(names)
+    def collect(self, only: str | None = None) -> dict[str, dict[Labels, float]]:
+        """Return the values now, by name and labels; a gauge that cannot be read at the moment is left out.
+
+        `only` names a single metric.
+        """
         with self._lock:
-            found = {name: dict(values) for name, values in self._counts.items() if wanted is None or name in wanted}
+            found = {name: dict(values) for name, values in self._counts.items() if only in {None, name}}
         for name, read in tuple(self._gauges.items()):
-            if wanted is not None and name not in wanted:
-                continue
-            for _ in range(3):
+            for _ in range(3 if only in {None, name} else 0):
                 try:
                     found[name] = dict(read())
                     break

@@ -121,6 +121,15 @@ def checked_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
     return checked
 
 
+def header_size(pairs: Sequence[tuple[str, bytes | None]] | None) -> int:
+    """Return the bytes of checked headers; -1 without any.
+
+    >>> header_size([("trace", b"1f"), ("none", None)]), header_size(None)
+    (11, -1)
+    """
+    return sum(len(name.encode()) + len(data or b"") for name, data in pairs) if pairs else -1
+
+
 def checked_records(records: object) -> list[Any]:
     """Return records for `send_many()` as a list."""
     if type(records) is list:

@@ -8,7 +8,7 @@ are sent one by one. Needs numpy and pyarrow.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from kafka.partitioner.hash_column import murmur2_column
 from kafka.producer.arguments import checked_timeout
 from kafka.producer.producer_batch import Divided
 from kafka.producer.record_accumulator import too_large
+from kafka.producer.tracing import follow_batches
 from kafka.record.arrow_encoder import binary_column, encode_arrow, encode_divided, larger_chunks
 
 if TYPE_CHECKING:
@@ -116,10 +117,44 @@ async def send_columns(
 ) -> SentColumns:
     """Do what `KafkaProducer.send_columns` does: an application-side coroutine."""
     if takes_columns(calls):
-        batches = await _send_whole(calls, topic, values, keys, headers, partitions)
+        batches = await _send_traced(calls, topic, values, keys, headers, partitions)
         return SentColumns({batch: batch.count for batch in batches})
     sent = await calls.send_many(topic, _rows(calls, values, keys, headers, partitions))
     return SentColumns(sent.counts_by_batch())
+
+
+async def _send_traced(
+    calls: ProducerCalls[FutureT],
+    topic: str,
+    values: Array,
+    keys: Array | None,
+    headers: Array | None,
+    partitions: Array | None,
+) -> list[ProducerBatch]:
+    """Send the columns; with a tracer in one span, whose context is in each record unless the records have headers."""
+    tracing = calls.tracing
+    if tracing is None:
+        return await _send_whole(calls, topic, values, keys, headers, partitions)
+    span, more = tracing.begin_many(topic, len(values), with_headers=headers is None)
+    if more:
+        headers = _repeated(more, len(values))
+    try:
+        batches = await _send_whole(calls, topic, values, keys, headers, partitions)
+    except BaseException as error:
+        if span is not None:
+            span.failed(error)
+        raise
+    if span is not None:
+        follow_batches(span, batches)
+    return batches
+
+
+def _repeated(headers: Sequence[tuple[str, bytes]], count: int) -> Array:
+    """Return a column of `count` times the same headers."""
+    names = pa.array([name for name, _ in headers] * count)
+    data = pa.array([data for _, data in headers] * count, pa.binary())
+    ends = np.arange(0, len(headers) * count + 1, len(headers), dtype=np.int32)
+    return pa.ListArray.from_arrays(ends, pa.StructArray.from_arrays([names, data], ["key", "value"]))
 
 
 def _rows(

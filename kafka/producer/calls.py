@@ -13,11 +13,13 @@ import math
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from kafka import _hooks
+from kafka._core.client import Facts
 from kafka.config import Config
 from kafka.errors import (
     BrokerResponseError,
@@ -35,6 +37,7 @@ from kafka.producer.arguments import (
     checked_headers,
     checked_records,
     checked_timestamp,
+    header_size,
 )
 from kafka.producer.buffer_pool import Reservation
 from kafka.producer.common_calls import FOREVER, CommonCalls
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from kafka._runtime.application import Application
     from kafka._runtime.tasks import Coro
     from kafka.net.environment import Environment
+    from kafka.producer.tracing import TracedSends
 
 __all__ = ["ProducerCalls"]
 
@@ -75,8 +79,17 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
     The face makes a driver for ``core.loop``, then calls `attach`, then awaits `connect`.
     """
 
+    tracing: TracedSends[FutureT] | None = None
+    """The spans of the records; None without a tracer."""
+    _interception: Interception | None = None
+
     def __init__(
-        self, config: Config, environment: Environment | None = None, *, sent_records: type[RecordFutures[FutureT]]
+        self,
+        config: Config,
+        environment: Environment | None = None,
+        *,
+        sent_records: type[RecordFutures[FutureT]],
+        face: str = "KafkaProducer",
     ) -> None:
         self.config = config
         self.sent_records = sent_records
@@ -92,11 +105,8 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         self._serialize = plugins.serialize
         self._places_keyless = plugins.is_default
         self._place = plugins.place
-        self._interception: Interception | None = None
         if config["interceptors"]:
             self._interception = Interception(config)
-            # In place of the method, so that a record without interceptors takes no call more.
-            self.send = partial(self._interception.send, self.send)  # type: ignore[method-assign]
         self.core = core = ProducerCore(config, environment)
         plugins.cluster = core.cluster
         self.accumulator = core.accumulator
@@ -111,10 +121,29 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
             assert core.client.series is not None
             prefix = config["metric_group_prefix"]
             core.measure(ProducerMetrics(self.metrics, core.client.series, prefix, core.accumulator))
+        if _hooks.tracer is not None:
+            self.tracing = self._traced(face)
+        self.direct = self.plain and self.tracing is None
+        """Whether the face itself adds bytes to an open batch."""
+        # In place of the method, so that a record without them takes no call more. Interceptors come first.
+        if self.tracing is not None:
+            self.send = partial(self.tracing.send, self.send)  # type: ignore[method-assign]
+        if self._interception is not None:
+            self.send = partial(self._interception.send, self.send)  # type: ignore[method-assign]
         if config["on_delivery"] is not None:
             from kafka.producer.future import reporter
 
             core.sender.on_settled = reporter(config["on_delivery"])
+
+    def _traced(self, face: str) -> TracedSends[FutureT] | None:
+        from kafka.producer.tracing import TracedSends
+
+        core = self.core
+        assert _hooks.tracer is not None
+        core.sender.tracer = self.tracer = _hooks.tracer.producer(Facts(core.client, face))
+        if self.tracer is None:
+            return None
+        return TracedSends(self.tracer, lambda: core.accumulator.magic > 1 and core.client.versions is not None)
 
     def attach(
         self, face: object, application: Application, event_loop: asyncio.AbstractEventLoop | None = None
@@ -181,11 +210,11 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
             return self._failed(topic, error)
         key_size = -1 if key_bytes is None else len(key_bytes)
         value_size = -1 if value_bytes is None else len(value_bytes)
-        header_size = sum(len(name.encode()) + len(data or b"") for name, data in pairs) if pairs else -1
+        size = header_size(pairs)
         if place is None:
-            facts = timestamp, key_size, value_size, header_size
+            facts = timestamp, key_size, value_size, size
             return self._add_later(state, where, record, facts, deadline)
-        return self.record_future(*place, timestamp, key_size, value_size, header_size)
+        return self.record_future(*place, timestamp, key_size, value_size, size)
 
     async def _find_and_send(
         self,
@@ -250,13 +279,28 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         if type(topic) is not str:
             check_topic(topic)
         values = checked_records(records)
+        tracing = self.tracing
+        if tracing is None or send is not None or self._interception is not None:  # else each record has its own span
+            return await self._send_all(topic, values, send)
+        span, headers = tracing.begin_many(topic, len(values))
+        return await tracing.end_many(span, self._send_all(topic, values, None, headers))
+
+    async def _send_all(
+        self,
+        topic: str,
+        values: list[Any],
+        send: Callable[..., FutureT] | None,
+        more: Sequence[tuple[str, bytes]] = (),
+    ) -> RecordFutures[FutureT]:
+        """Send records; all of them get `more` headers."""
         timestamp = int(self._time() * 1000)
         if self.plain and not set(map(type, values)) - _BYTES:
-            return await self._send_values(topic, values, timestamp)
+            return await self._send_values(topic, values, timestamp, more)
         if send is None and self.plain and self.hashes and _are_pairs(values):
-            return await self._send_pairs(topic, values, timestamp)
+            return await self._send_pairs(topic, values, timestamp, more)
+        # Past the tracer, if there are no interceptors: one span is for all.
+        add = send or (self.send if self._interception is not None else partial(ProducerCalls.send, self))
         futures = []
-        add = send or self.send
         for record in values:
             if isinstance(record, tuple):
                 if not _SHORTEST <= len(record) <= _LONGEST:
@@ -265,30 +309,40 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
                         f"timestamp_ms]]]), not a tuple of {len(record)}"
                     )
                 key, value, *rest = record
+                if more:
+                    rest[:1] = [with_headers(rest[0] if rest else None, more)]
                 sent = add(topic, value, key, *rest)
             else:
-                sent = add(topic, record, None)
+                sent = add(topic, record, None, more or None)
             futures.append(sent if isinstance(sent, RecordFuture) else await sent)
         return self.sent_records.of(futures)
 
     async def _send_pairs(
-        self, topic: str, pairs: list[tuple[bytes | None, bytes | None]], timestamp: int
+        self,
+        topic: str,
+        pairs: list[tuple[bytes | None, bytes | None]],
+        timestamp: int,
+        more: Sequence[tuple[str, bytes]],
     ) -> RecordFutures[FutureT]:
         places: list[tuple[ProducerBatch, int]] = []
         while len(places) < len(pairs):
             state = self._topics.get(topic)
             if state is not None:
-                self.accumulator.extend_pairs(state, pairs, timestamp, places)
+                self.accumulator.extend_pairs(state, pairs, timestamp, places, more)
             if len(places) < len(pairs):  # one that needs a new batch, or whose topic is not known yet
                 key, value = pairs[len(places)]
-                sent = self.send(topic, value, key, None, None, timestamp)
+                sent = ProducerCalls.send(self, topic, value, key, more, None, timestamp)
                 places.append((sent if isinstance(sent, RecordFuture) else await sent).place)
         sizes = [(-1 if key is None else len(key), -1 if value is None else len(value)) for key, value in pairs]
-        return self.sent_records.at(places, lambda at: (timestamp, *sizes[at]))
+        size = header_size(more)
+        return self.sent_records.at(places, lambda at: (timestamp, *sizes[at], size))
 
-    async def _send_values(self, topic: str, values: list[bytes | None], timestamp: int) -> RecordFutures[FutureT]:
+    async def _send_values(
+        self, topic: str, values: list[bytes | None], timestamp: int, more: Sequence[tuple[str, bytes]]
+    ) -> RecordFutures[FutureT]:
         sizes = [-1 if value is None else len(value) for value in values]
-        sent = self.sent_records(lambda at: (timestamp, -1, sizes[at]))
+        size = header_size(more)
+        sent = self.sent_records(lambda at: (timestamp, -1, sizes[at], size))
         state = self._topics.get(topic)
         deadline = None
         if state is None:
@@ -296,9 +350,9 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
             state = await self.find_topic(topic, deadline)
         start = 0
         while start < len(values):
-            place = self.accumulator.extend(state, values, start, timestamp)
+            place = self.accumulator.extend(state, values, start, timestamp, more)
             if place is None:
-                record = (timestamp, None, values[start], None)
+                record = (timestamp, None, values[start], more or None)
                 reservation = self.accumulator.reserve(state, None, record, self.application.pending())
                 add = self._add_reserved
                 facts = timestamp, -1, -1, -1
@@ -453,6 +507,15 @@ def _logging_is_configured() -> bool:
             return True
         logger = logger.parent if logger.propagate else None
     return False
+
+
+def with_headers(headers: Any, more: Sequence[tuple[str, bytes]]) -> Any:
+    """Return the headers of one record with more, unless it has one of these names: the context of its producer."""
+    if not headers:
+        return more
+    pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
+    names = {name for name, _ in more}
+    return pairs if any(pair[0] in names for pair in pairs) else [*pairs, *more]
 
 
 def _are_pairs(records: list[Any]) -> bool:

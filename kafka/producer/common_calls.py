@@ -8,7 +8,7 @@ only: it is most of what importing `KafkaProducer` would take.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._core.status import ClientStatus
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kafka._core.client import Client
+    from kafka._hooks import ProducerTracer
     from kafka._runtime.application import Application
     from kafka._runtime.tasks import Coro
     from kafka.metrics import Metrics
@@ -90,6 +91,7 @@ class CommonCalls:
     max_block: float
     """The seconds of max_block_ms."""
     metrics: Metrics | None = None
+    tracer: ProducerTracer | None = None
     closed = False
 
     # Waiting…
@@ -239,7 +241,8 @@ class CommonCalls:
         checked_in = checked_group(next(given, None))
         checked = checked_offsets(offsets)
         work = self.transactions.send_offsets(checked, checked_in)
-        await self.transact(work, "send_offsets_to_transaction()", "txn-send-offsets", timeout)
+        with nullcontext() if self.tracer is None else self.tracer.settling("send_offsets_to_transaction"):
+            await self.transact(work, "send_offsets_to_transaction()", "txn-send-offsets", timeout)
 
     async def commit_transaction(self, timeout: float | None = None) -> None:
         """Send the remaining records, wait for them, and commit the transaction.

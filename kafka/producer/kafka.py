@@ -103,7 +103,7 @@ class KafkaProducer(ImmediateCalls):
         self._driver = ThreadDriver(core.loop, f"kafka-producer-{self.config['client_id']}")
         self._calls.attach(self, ApplicationThread(self._driver))
         # What send() reads.
-        self._plain = self._calls.plain
+        self._plain = self._calls.direct
         self._hashes = self._calls.hashes
         self._accumulator = core.accumulator
         self._inside = core.accumulator.inside

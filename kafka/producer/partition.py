@@ -424,6 +424,9 @@ class Partition:
         sender.accumulator.settled(batch)
         if sender.metrics is not None and not isinstance(outcome, Divided):
             sender.metrics.settled(batch, outcome)
+        if sender.tracer is not None and not isinstance(outcome, Divided):
+            error = outcome if isinstance(outcome, BaseException) else None
+            sender.tracer.settled(self.tp.topic, batch.count, sender.loop.time() - batch.created, error)
         if transactions is not None and isinstance(outcome, BaseException):
             transactions.lost(batch, outcome)
         if report is not None and not isinstance(outcome, Divided):

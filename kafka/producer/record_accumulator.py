@@ -23,16 +23,16 @@ Nothing here does I/O or reads a clock.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from threading import RLock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kafka.errors import IllegalStateError, RecordTooLargeError
 from kafka.producer.buffer_pool import BufferPool, Reservation
 from kafka.producer.partition import Partition, PartitionsByKey, Topic
 from kafka.producer.producer_batch import ProducerBatch
-from kafka.record.batch_builder import FULL, BatchBuilder, record_size
+from kafka.record.batch_builder import FULL, BatchBuilder, encode_headers, record_size
 from kafka.record.header import V2_HEADER_SIZE
 from kafka.record.message_v0_v1 import LegacyBuilder, message_size
 
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RecordAccumulator", "too_large"]
 
-Record = tuple[int, "bytes | None", "bytes | None", "list[tuple[str, bytes | None]] | None"]
+Pairs: TypeAlias = "Sequence[tuple[str, bytes | None]]"
+Record: TypeAlias = "tuple[int, bytes | None, bytes | None, Pairs | None]"
 """Timestamp, key, value, headers."""
 # Bytes of a request beside its records: names, lengths, transactional id.
 _REQUEST_OVERHEAD: Final = 512
@@ -182,9 +183,11 @@ class RecordAccumulator:
             self._wake_soon(self.memory.cancel(reservation))
 
     def extend(
-        self, topic: Topic, values: list[bytes | None], start: int, timestamp: int
+        self, topic: Topic, values: list[bytes | None], start: int, timestamp: int, headers: Pairs = ()
     ) -> tuple[ProducerBatch, int, int] | None:
         """Add values without keys from `start` on, as many as fit one batch: batch, first index, count.
+
+        All of them get the `headers`.
 
         None where there is no memory.
         """
@@ -193,10 +196,16 @@ class RecordAccumulator:
                 self.check_admits()
                 batch = self.sticky.get(topic.name)
                 if batch is not None:
-                    first, taken = batch.builder.count, batch.builder.extend(values, timestamp, start=start)
+                    first = batch.builder.count
+                    if headers:
+                        assert isinstance(batch.builder, BatchBuilder)  # older formats have no headers
+                        tail = encode_headers(headers)
+                        taken = batch.builder.extend(values, timestamp, start=start, headers=tail)
+                    else:
+                        taken = batch.builder.extend(values, timestamp, start=start)
                     if taken:
                         return batch, first, taken
-        place = self.add(topic, None, (timestamp, None, values[start], None))
+        place = self.add(topic, None, (timestamp, None, values[start], headers or None))
         return None if place is None else (*place, 1)
 
     def extend_pairs(
@@ -205,22 +214,24 @@ class RecordAccumulator:
         pairs: list[tuple[bytes | None, bytes | None]],
         timestamp: int,
         places: list[tuple[ProducerBatch, int]],
+        headers: Pairs = (),
     ) -> None:
         """Add pairs of key and value to open batches and their places to `places`, until one needs a new batch.
 
-        Begins with the first pair that `places` does not have. A key goes where its hash says.
+        Begins with the first pair that `places` does not have. A key goes where its hash says. All get the `headers`.
         """
         # Hot: `try_append` for many, with the lock taken once.
         if self.inside():
             return
         by_key, sticky, name = topic.by_key, self.sticky, topic.name
+        tail = encode_headers(headers) if headers else None
         with self.lock:
             self.check_admits()
             for key, value in islice(pairs, len(places), None):
                 batch = sticky.get(name) if key is None else by_key[key].open
                 if batch is None:
                     return
-                index = batch.append(timestamp, key, value)
+                index = batch.append(timestamp, key, value, tail)
                 if index == FULL:
                     return
                 places.append((batch, index))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from kafka._core.client import Client
+    from kafka._hooks import ProducerTracer
     from kafka._runtime.application import Application
     from kafka.config import Config
     from kafka.producer.diagnostics import Diagnostics
@@ -57,6 +58,7 @@ class Sender:
         self.metrics: ProducerMetrics | None = None
         self.on_settled: Callable[[ProducerBatch, Delivered | BaseException], object] | None = None
         """Called with each batch that is written or given up."""
+        self.tracer: ProducerTracer | None = None
         self.lost = LostRecords(self.loop)
         """The failures, unless `on_settled` or the end of a transaction tells the program of them."""
         self.acknowledged_at = 0.0

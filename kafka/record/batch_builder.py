@@ -274,8 +274,12 @@ class BatchBuilder:
         records = self._records
         return self._count if records is None else len(records)
 
-    def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | None = None) -> int:
+    def append(
+        self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | bytes | None = None
+    ) -> int:
         """Add a record; return its index in the batch, or ``FULL`` and leave the batch as it is.
+
+        Headers may be encoded already (`encode_headers`), for many records that have the same.
 
         >>> BatchBuilder(limit=1000).append(0, b"key", None, [("trace", b"1")])
         0
@@ -296,7 +300,7 @@ class BatchBuilder:
                 len(stamp) + len(offset) + _FIELD_SIZES[size] + 2
             )  # the attributes, and the tail if there are no headers
             if headers:
-                tail = encode_headers(headers)
+                tail = _tail(headers)
                 body += len(tail) - 1
             else:
                 tail = b"\0"
@@ -324,8 +328,11 @@ class BatchBuilder:
         timestamp: int,
         keys: Sequence[bytes | None] | None = None,
         start: int = 0,
+        headers: bytes | None = None,
     ) -> int:
         """Add records with one timestamp, from ``values[start]`` on, until one does not fit; return how many went in.
+
+        All of them get the `headers`, which are encoded already.
 
         >>> batch = BatchBuilder(limit=90)
         >>> batch.extend([b"0123456789"] * 5, 1700000000000)
@@ -334,14 +341,14 @@ class BatchBuilder:
         first = self.count
         while start < len(values):
             key = None if keys is None else keys[start]
-            if self.append(timestamp, key, values[start]) == FULL:
+            if self.append(timestamp, key, values[start], headers) == FULL:
                 break
             start += 1
             if keys is None:
-                start += self._extend_plain(values, timestamp, start)
+                start += self._extend_plain(values, timestamp, start, headers or _NO_HEADERS)
         return self.count - first
 
-    def _extend_plain(self, values: Sequence[bytes | None], timestamp: int, start: int) -> int:
+    def _extend_plain(self, values: Sequence[bytes | None], timestamp: int, start: int, tail: bytes) -> int:
         """Add values like the last one; return how many. Other values (null, large) are left to ``append``."""
         # `append` in a loop, with what does not change in local variables: two thirds of its time.
         records = self._records
@@ -351,14 +358,14 @@ class BatchBuilder:
         first = index = len(records)
         limit, total = self.limit, self.size
         stamp = _VARINTS[delta]
-        fixed = len(stamp) + 3  # attributes, null key, no headers
+        fixed = len(stamp) + len(tail) + 2  # attributes, null key
         try:
             for at in range(start, len(values)):
                 value = values[at]
                 offset = _VARINTS[index]
                 size = len(value)  # type: ignore[arg-type]
                 length = _LENGTHS[fixed + len(offset) + _FIELD_SIZES[size]]
-                record = b"".join((length, stamp, offset, _NULL_KEYS[size], value, b"\0"))  # type: ignore[arg-type]
+                record = b"".join((length, stamp, offset, _NULL_KEYS[size], value, tail))  # type: ignore[arg-type]
                 total += len(record)
                 if total > limit:
                     break
@@ -384,7 +391,9 @@ class BatchBuilder:
             )
         return encode_varint(delta)
 
-    def _encode_any(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | None) -> bytes:
+    def _encode_any(
+        self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | bytes | None
+    ) -> bytes:
         if self._records is None:
             raise IllegalStateError("the batch is sealed; its bytes do not change any more")
         index = self.count
@@ -457,7 +466,7 @@ class BatchBuilder:
 
 
 def _encode_record(
-    stamp: bytes, offset: bytes, key: bytes | None, value: bytes | None, headers: Headers | None
+    stamp: bytes, offset: bytes, key: bytes | None, value: bytes | None, headers: Headers | bytes | None
 ) -> bytes:
     pieces = [stamp, offset]
     for field in (key, value):
@@ -466,7 +475,7 @@ def _encode_record(
         else:
             size = len(field)
             pieces += (_VARINTS[size] if size < VARINT_END else encode_varint(size), field)
-    pieces.append(encode_headers(headers) if headers else _NO_HEADERS)
+    pieces.append(_tail(headers) if headers else _NO_HEADERS)
     size = sum(map(len, pieces)) + 1
     return b"".join((_LENGTHS[size] if size < VARINT_END else encode_varint(size) + b"\0", *pieces))
 
@@ -484,6 +493,10 @@ def record_size(
         body += 1 if field is None else varint_size(len(field)) + len(field)
     body += len(encode_headers(headers)) if headers else 1
     return varint_size(body) + body
+
+
+def _tail(headers: Headers | bytes) -> bytes:
+    return headers if isinstance(headers, bytes) else encode_headers(headers)
 
 
 # Names of headers repeat: their encodings, length first.

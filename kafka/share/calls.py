@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from kafka._core.status import ClientStatus
@@ -137,8 +137,10 @@ class ImmediateShareCalls(ClientStatus, Generic[RecordT]):
     @contextmanager
     def _processing(self, record: RecordT, max_deliveries: int | None) -> Iterator[RecordT]:
         one = cast("Any", record)
+        tracer = None if self._core is None else self._core.tracer
         try:
-            yield record
+            with nullcontext() if tracer is None else tracer.processing(record):
+                yield record
         except Exception:
             last = max_deliveries is not None and one.delivery_count >= max_deliveries
             kind = AcknowledgeType.REJECT if last else AcknowledgeType.RELEASE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, cast, overload
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, cas
 from kafka._runtime.application import ApplicationThread, blocking, complete
 from kafka.config import defaults, given_options, name_client, resolve
 from kafka.consumer.arguments import checked_timeout, checked_topics, hint_for_attribute, options_before_topics
+from kafka.consumer.tracing import processed_records
 from kafka.errors import ClientClosedError, IllegalStateError
 from kafka.record.consumer_record import K, V
 from kafka.share.acknowledgements import AcknowledgeType
@@ -133,10 +134,12 @@ class KafkaShareConsumer(ImmediateShareCalls[ShareRecord[K, V]], Generic[K, V]):
     commit = blocking(ShareConsumerCalls.commit)
     client_instance_id = blocking(ShareConsumerCalls.client_instance_id)
 
-    def __iter__(self) -> Self:
+    def __iter__(self) -> Iterator[ShareRecord[K, V]]:
         """Return the consumer. In the implicit mode the record that a loop before was left with is released."""
-        self._usable().end_current(AcknowledgeType.RELEASE)
-        return self
+        core = self._usable()
+        core.end_current(AcknowledgeType.RELEASE)
+        # In the explicit mode `processing` is the block in which a record is processed.
+        return self if core.tracer is None or core.is_explicit else processed_records(self.__next__, core.tracer)
 
     def __next__(self) -> ShareRecord[K, V]:
         core = self._usable()

@@ -11,8 +11,11 @@ import logging
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from kafka import _hooks
+from kafka._core.client import Facts
 from kafka._runtime.application import Wakeup
 from kafka.consumer.fetch_response import ReaderSettings
 from kafka.coordinator.share_group_member import ShareGroupMember
@@ -37,6 +40,7 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
+    from kafka._hooks import ConsumerTracer
     from kafka._runtime.application import Application
     from kafka._runtime.tasks import Coro
     from kafka.config import Config
@@ -94,6 +98,9 @@ class ShareConsumerCore:
             self.member.on_heartbeat = heartbeats.heartbeat
             if client.telemetry is not None:
                 client.telemetry.member_id = lambda: self.member.member_id
+        self.tracer: ConsumerTracer | None = None
+        if _hooks.tracer is not None:
+            self.tracer = _hooks.tracer.consumer(Facts(client, "KafkaShareConsumer"))
         self.closed_error: type[Exception] = ClientClosedError
         """The error of a call that waits while the consumer is closed."""
         self.closed = False
@@ -178,6 +185,8 @@ class ShareConsumerCore:
     async def poll(self, deadline: float) -> dict[TopicPartition, list[ShareRecord]]:
         """Return records as soon as there are some; {} at the deadline."""
         self._begin_call()
+        tracer = self.tracer
+        began = 0 if tracer is None else tracer.now()
         try:
             self._end_last_call()
             if not await self._wait_for_rows(deadline):
@@ -189,7 +198,13 @@ class ShareConsumerCore:
                 rows = self._take_rows()
                 found.setdefault(TopicPartition(rows[0].topic, rows[0].partition), []).extend(rows)
                 left -= len(rows)
+            if tracer is not None:
+                tracer.received(began, found)
             return found
+        except KafkaError as error:
+            if tracer is not None and not isinstance(error, (WakeupError, self.closed_error)):
+                tracer.failed(began, error)
+            raise
         finally:
             self._end_call()
 
@@ -200,9 +215,12 @@ class ShareConsumerCore:
             self.end_current(AcknowledgeType.ACCEPT)
             self._raise_woken()
             if not self._has_fresh_rows():
+                began = 0 if self.tracer is None else self.tracer.now()
                 self._end_last_call()
                 if not await self._wait_for_rows(deadline):
                     return None
+                if self.tracer is not None and self._source is not None:
+                    self.tracer.received(began, {self._source.partition: tuple(self._rows)})
             elif self.loop.time() - self._sent_at > _SEND_EVERY:
                 self.send()
                 await self.tell()
@@ -399,6 +417,10 @@ class ShareConsumerCore:
 
     async def commit(self, deadline: float) -> dict[TopicPartition, KafkaError | None]:
         """Send the acknowledgements and wait for the answers."""
+        with nullcontext() if self.tracer is None else self.tracer.settling("commit"):
+            return await self._commit(deadline)
+
+    async def _commit(self, deadline: float) -> dict[TopicPartition, KafkaError | None]:
         self.check_not_in_callback()
         if not self.is_explicit:
             self.held.accept_open()

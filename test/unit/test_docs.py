@@ -30,6 +30,7 @@ PUBLIC = (
     "kafka.metrics",
     "kafka.metrics.prometheus",
     "kafka.metrics.stats",
+    "kafka.otel",
     "kafka.oauth",
     "kafka.options",
     "kafka.partitioner",

@@ -65,13 +65,13 @@ def plan_topic(
     twin = twin_of(cluster, name)
     if twin is not None:
         raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {twin}")
-    checked = check_topic_configs(configs)
+    checked = check_topic_configs(cluster, configs)
     if assignments:
         return TopicPlan(name, _manual(cluster, partitions, replication_factor, assignments), checked)
-    if partitions < _DEFAULT or partitions == 0:
-        raise InvalidPartitionsError("Number of partitions was set to an invalid non-positive value.")
     if replication_factor < _DEFAULT or replication_factor == 0:
         raise InvalidReplicationFactorError("Replication factor must be larger than 0, or -1 to use the default value.")
+    if partitions < _DEFAULT or partitions == 0:
+        raise InvalidPartitionsError("Number of partitions was set to an invalid non-positive value.")
     if partitions == _DEFAULT:
         partitions = cluster.configs.broker_int("num.partitions")
     if replication_factor == _DEFAULT:
@@ -117,7 +117,7 @@ def _check_copies(copies: int, nodes: int) -> None:
         )
 
 
-def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
+def check_topic_configs(cluster: Cluster, configs: Mapping[str, str | None]) -> dict[str, str]:
     """Return the configuration if all of it may be set for a topic."""
     checked: dict[str, str] = {}
     for key, value in configs.items():
@@ -128,6 +128,7 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
             raise InvalidConfigurationError(f"Null value not supported for topic configs: {key}")
         check_value(option, value)
         checked[key] = value
+    cluster.configs.check_lags(checked)
     return checked
 
 

@@ -165,6 +165,15 @@ class Configs:
             return own
         return self.topic_values(TOPIC_OPTIONS[name], topic.configs)[0].value or ""
 
+    def check_lags(self, own: Mapping[str, str]) -> None:
+        """Raise if records of a topic with these values could never be compacted in time."""
+        least, most = "min.compaction.lag.ms", "max.compaction.lag.ms"
+        if not own.keys() & {least, most}:
+            return
+        low, high = (int(self.topic_values(TOPIC_OPTIONS[name], own)[0].value or 0) for name in (least, most))
+        if low > high:
+            raise InvalidConfigurationError(f"conflict topic config setting {least} ({low}) > {most} ({high})")
+
     def topic_int(self, topic: Topic, name: str) -> int:
         """Return the value in force as a number."""
         return int(self.topic_value(topic, name))

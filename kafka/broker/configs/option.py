@@ -107,8 +107,9 @@ def _check_words(option: Option, text: str, value: str) -> None:
         if not re.fullmatch(option.pattern, text):
             raise _refuse(option, value, option.refusal.format(value=value))
     elif option.choices:
-        words = parse_list(text) if option.kind is Kind.LIST else [text]
-        if not words or any(word not in option.choices for word in words):
+        # A list may be empty, but none of its words.
+        words = [word.strip() for word in text.split(",")] if option.kind is Kind.LIST and text else [text]
+        if any(word not in option.choices for word in words) and (text or option.kind is not Kind.LIST):
             raise _refuse(option, value, f"String must be one of: {', '.join(option.choices)}")
 
 

@@ -104,6 +104,9 @@ class ResourceKind:
         for key, value in values.items():
             check_value(self.option(key), value)
 
+    def check_exists(self, name: str) -> None:
+        """Raise if there is no such resource, once its changes are known to be valid."""
+
     def keep(self, name: str, values: dict[str, str]) -> None:
         """Replace the values that are set."""
         raise NotImplementedError
@@ -123,12 +126,18 @@ class _Topics(ResourceKind):
     def own(self, name: str) -> dict[str, str]:
         _check_name(name)
         topic = self.cluster.topic(name)
-        if topic is None:
+        return {} if topic is None else dict(topic.configs)
+
+    def check_exists(self, name: str) -> None:
+        if self.cluster.topic(name) is None:
             raise UnknownTopicOrPartitionError(f"The topic '{name}' does not exist.")
-        return dict(topic.configs)
 
     def option(self, name: str) -> Option:
         return _known(SETTABLE_TOPIC_OPTIONS, "topic", name)
+
+    def check(self, values: Mapping[str, str]) -> None:
+        super().check(values)
+        self.cluster.configs.check_lags(values)
 
     def keep(self, name: str, values: dict[str, str]) -> None:
         topic = self.cluster.topics[name]

@@ -108,8 +108,12 @@ def _alter(
     after = {} if replace else dict(before)
     _check_once(seen)
     for change in changes:
+        if change.value is None and change.operation != DELETE:
+            raise InvalidRequestError(f"Null value not supported for : {change.name}")
+    for change in changes:
         _apply(kind, name, after, change)
     kind.check(after)
+    kind.check_exists(name)
     if not validate_only:
         kind.keep(name, after)
 
@@ -131,8 +135,7 @@ def _apply(kind: ResourceKind, name: str, values: dict[str, str], change: Change
     if deletes:
         values.pop(change.name, None)
         return
-    if change.value is None:
-        raise InvalidRequestError(f"Null value not supported for : {change.name}")
+    assert change.value is not None
     value = change.value
     if change.operation in {APPEND, SUBTRACT}:
         value = _edit(kind, option, values, change.operation, value)
@@ -146,7 +149,7 @@ def _edit(kind: ResourceKind, option: Option, values: dict[str, str], operation:
     if option.kind is not Kind.LIST or not kind.appends:
         verb = "APPEND" if operation == APPEND else "SUBTRACT"
         raise InvalidConfigurationError(f"Can't {verb} to key {option.name} because its type is not LIST.")
-    have, edit = parse_list(values.get(option.name, option.default or "")), parse_list(words)
+    have, edit = parse_list(values.get(option.name, option.default or "")), [word.strip() for word in words.split(",")]
     if operation == APPEND:
         return ",".join([*have, *(word for word in edit if word not in have)])
     return ",".join(word for word in have if word not in edit)

@@ -58,6 +58,32 @@ def synonyms(row: Any) -> list[tuple[str, str | None, int]]:
     return [(one.name, one.value, one.source) for one in row.synonyms]
 
 
+# Topics
+
+
+@pytest.mark.kafka_broker(topics=["events"])
+@pytest.mark.parametrize(
+    ("topic", "changes", "code"),
+    [
+        ("none", [("retention.ms", SET, "1")], Code.UNKNOWN_TOPIC_OR_PARTITION),
+        ("none", [("retention.ms", SET, "day")], Code.INVALID_CONFIG),
+        ("none", [("retention.ms", APPEND, "1")], Code.INVALID_CONFIG),
+        ("none", [("retention.ms", SET, "day"), ("segment.ms", SET, None)], Code.INVALID_REQUEST),
+        ("events", [("cleanup.policy", SET, "")], 0),
+        ("events", [("cleanup.policy", APPEND, "")], Code.INVALID_CONFIG),
+        ("events", [("cleanup.policy", SET, "delete,,compact")], Code.INVALID_CONFIG),
+        ("events", [("compression.type", SET, "")], Code.INVALID_CONFIG),
+        ("events", [("min.compaction.lag.ms", SET, "2"), ("max.compaction.lag.ms", SET, "1")], Code.INVALID_CONFIG),
+        ("events", [("min.compaction.lag.ms", SET, "1"), ("max.compaction.lag.ms", SET, "1")], 0),
+    ],
+)
+def test_changes_of_a_topic_are_checked_as_by_kafka(
+    client: Wire, topic: str, changes: list[tuple[str, int, str | None]], code: int
+) -> None:
+    assert alter(client, TOPIC, topic, *changes)[0] == code
+    assert alter(client, TOPIC, topic, *changes, validate_only=True)[0] == code
+
+
 # Brokers
 
 

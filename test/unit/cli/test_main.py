@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -103,7 +104,7 @@ def test_help_fits_into_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     for param in _verbs():
         with pytest.raises(SystemExit):
             main([*param.values[0].split(), "--help"])
-        shown = capsys.readouterr().out.partition("Examples:")[0]
+        shown = re.sub(r"(?m)^  purekafka .*$", "", capsys.readouterr().out)
         assert [line for line in shown.splitlines() if len(line) > 100] == [], param.id
 
 
@@ -234,3 +235,13 @@ def test_a_word_of_another_tool_is_answered_with_the_word_here(
     except SystemExit as ended:
         code = ended.code
     assert (code, hint in capsys.readouterr().err) == (2, True)
+
+
+def test_help_begins_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    """The example stands on the first screen, before the options, however many there are."""
+    for param in _verbs():
+        title, verb = param.values[0], param.values[1]
+        with pytest.raises(SystemExit):
+            main([*title.split(), "--help"])
+        first = capsys.readouterr().out.splitlines()[:14]
+        assert f"  {verb.examples[0]}" in first, title

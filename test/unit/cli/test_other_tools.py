@@ -45,3 +45,91 @@ def test_a_word_that_is_like_none_gets_no_advice(line: str, capsys: pytest.Captu
     with pytest.raises(SystemExit):
         main(shlex.split(line))
     assert "did you mean" not in capsys.readouterr().err
+
+
+#: Ten commands from habit of each tool, as fingers write them after the name of the program; and the command that runs,
+#: or the words of the answer.
+HABITS = {
+    "kcat": [
+        ("kcat -b b:1 -L", "kcat"),
+        ("kcat -C -b b:1 -t events -o beginning -e", "kcat"),
+        ("kcat -P -b b:1 -t events -K : -z lz4", "kcat"),
+        ("kcat -Q -b b:1 -t events:0:-1", "kcat"),
+        ("kcat -b b:1 -G billing events orders", "kcat"),
+        ("-C -t events", "purekafka kcat -C"),
+        ("-L", "purekafka kcat -L"),
+        ("consume -t events", "TOPIC is an argument"),
+        ("consume events -o beginning", "did you mean --from PLACE?"),
+        ("consume events -J", "did you mean --format jsonl?"),
+    ],
+    "scripts": [
+        ("kafka-topics.sh --list", "did you mean purekafka topics?"),
+        ("topics --list", "purekafka topics list"),
+        ("topics create --topic events --partitions 3", "TOPIC is an argument"),
+        ("kafka-console-consumer --topic events", "did you mean purekafka consume?"),
+        ("consume events --from-beginning", "--from beginning"),
+        ("groups describe --group billing", "GROUP is an argument"),
+        ("groups reset-offsets billing --to-earliest --execute", "--to beginning"),
+        ("configs --alter --entity-type topics", "configs set KIND NAME SETTING=VALUE"),
+        ("acls allow --allow-principal User:ada --operation Read --topic events", "acls allow"),
+        ("kafka-reassign-partitions.sh --generate", "partitions reassign-plan"),
+    ],
+    "kaf": [
+        ("topics", "help of topics"),
+        ("topic describe events", "topics describe"),
+        ("topic create events -p 3 -r 1", "topics create"),
+        ("topic delete events", "topics delete"),
+        ("topic lag events", "groups lag --topic TOPIC"),
+        ("consume events -f", "expected one argument"),
+        ("produce events -k key", "produce"),
+        ("group describe billing", "groups describe"),
+        ("group commit billing", "groups reset-offsets GROUP --to PLACE"),
+        ("nodes", "brokers list"),
+    ],
+    "rpk": [
+        ("topic list", "topics list"),
+        ("topic create events -p 3 -r 3 -c retention.ms=1", "topics create"),
+        ("topic produce events -k key", "produce"),
+        ("topic consume events -n 5 -g billing", "consume"),
+        ("topic add-partitions events -n 3", "topics alter TOPIC --partitions N"),
+        ("topic alter-config events --set retention.ms=1", "topics alter TOPIC --set NAME=VALUE"),
+        ("group seek billing --to start", "groups reset-offsets"),
+        ("cluster health", "health"),
+        ("cluster info", "cluster describe"),
+        ("acl create --allow-principal ada --operation read --topic events", "acls allow"),
+    ],
+    "kcl": [
+        ("metadata", "cluster describe"),
+        ("topic create events", "topics create"),
+        ("consume events -n 3", "consume"),
+        ("group list", "groups list"),
+        ("group seek billing --to end", "groups reset-offsets"),
+        ("group offset-delete billing --topic events", "groups delete-offsets"),
+        ("misc list-offsets events", "offsets list"),
+        ("admin elect-leaders", "partitions"),
+        ("acl list", "acls list"),
+        ("config alter topic events", "configs set KIND NAME SETTING=VALUE"),
+    ],
+}
+
+
+@pytest.mark.parametrize(("tool", "line", "expected"), [(tool, *row) for tool, rows in HABITS.items() for row in rows])
+def test_fifty_commands_from_habit_work_or_name_the_right_word(
+    tool: str, line: str, expected: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is run: the verb that would run is seen here, with kcat's main in place of its own."""
+    assert len(HABITS[tool]) == 10
+    ran: list[str] = []
+    monkeypatch.setattr("kafka.cli.kcat.main", lambda _words: ran.append("kcat") or 0)
+    monkeypatch.setattr("kafka.cli._run", lambda _verb, arguments, _watchdog: ran.append(arguments.prog[10:]) or 0)
+    try:
+        code = main(shlex.split(line))
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    printed = capsys.readouterr()
+    if ran:
+        assert (code, ran) == (0, [expected])
+    elif expected.startswith("help of "):
+        assert (code, printed.out[:24]) == (0, f"usage: purekafka {expected[8:]}  "[:24].rstrip() + " ")
+    else:
+        assert (code, expected in printed.err) == (2, True), printed.err

@@ -150,3 +150,9 @@ def test_every_name_that_clients_count_is_in_the_catalog(source):
     built = {"kafka_client_sent_bytes_total", "kafka_client_received_bytes_total", "kafka_client_request_seconds_count"}
     built |= {"kafka_client_request_seconds_sum", "kafka_client_throttled_seconds_total"}  # of `ConnectionMetrics.show`
     assert named | built == set(CATALOG)
+
+
+def test_the_names_for_opentelemetry_in_the_documentation_are_those_of_the_catalog():
+    page = (DOCS / "observability.rst").read_text(encoding="utf-8")
+    found = re.findall(r"^``(kafka_[a-z_]+)``\s+``([a-z_.]+)``\s+``(.+?)``$", page, re.MULTILINE)
+    assert found == [(name, metric.otel_name, metric.unit or "1") for name, metric in CATALOG.items()]

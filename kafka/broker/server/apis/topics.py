@@ -226,7 +226,7 @@ def _delete_records_of(
     if partition.leader != call.node.node_id:
         return index, -1, Code.NOT_LEADER_OR_FOLLOWER
     log = partition.log
-    if partition.topic.is_internal or not log.config.deletes:
+    if partition.topic.is_internal or (log.config.compacts and not log.config.deletes):
         return index, -1, Code.POLICY_VIOLATION
     offset = log.high_watermark if part.offset == _HIGH_WATERMARK else part.offset
     if not 0 <= offset <= log.high_watermark:

@@ -15,6 +15,7 @@ from .lockstep import Address, Kind
 from .records import IdempotentProduce
 from .rights import ADMIN, ALICE, Rights
 from .share_groups import ShareGroups
+from .topics import Topics
 from .transactions import Transactions
 
 KINDS: dict[str, type[Kind]] = {
@@ -24,6 +25,7 @@ KINDS: dict[str, type[Kind]] = {
     "classic-groups": ClassicGroups,
     "share-groups": ShareGroups,
     "rights": Rights,
+    "topics": Topics,
 }
 
 #: Delays that the embedded broker does without by default.

@@ -15,7 +15,15 @@ from .kinds import KINDS, both
 from .lockstep import live, shortened
 
 #: How many histories of a kind take a few seconds.
-FEW = {"records": 10, "transactions": 10, "consumer-groups": 8, "classic-groups": 3, "share-groups": 5, "rights": 3}
+FEW = {
+    "records": 10,
+    "transactions": 10,
+    "consumer-groups": 8,
+    "classic-groups": 3,
+    "share-groups": 5,
+    "rights": 3,
+    "topics": 5,
+}
 
 
 def live_through(name: str, seeds: range) -> None:
