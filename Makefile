@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-quick test-unit test-embedded test-alone test-real test-matrix test-pythons test-spark-versions test-clients test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons generated clean \
-	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-aio bench-spark
+	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-idle bench-aio bench-spark
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST) | column -t -s :
@@ -125,7 +125,7 @@ generated: $(INSTALLED)  ## write again what the programs in tools/ generate fro
 
 BENCH = $(BIN)/python -m benchmarks
 bench: $(INSTALLED)  ## every benchmark against the other libraries; takes hours
-	$(BENCH) protocol records produce consume groups latency aio spark
+	$(BENCH) protocol records produce consume groups latency idle aio spark
 
 bench-protocol: $(INSTALLED)  ## encoding and decoding of messages
 	$(BENCH) protocol
@@ -141,6 +141,9 @@ bench-consume: $(INSTALLED)  ## reading from a broker, alone and in groups
 
 bench-latency: $(INSTALLED)  ## the time of one record, from send() to poll()
 	$(BENCH) latency
+
+bench-idle: $(INSTALLED)  ## what clients cost that nobody uses
+	$(BENCH) idle
 
 bench-aio: $(INSTALLED)  ## the asyncio clients beside aiokafka
 	$(BENCH) aio

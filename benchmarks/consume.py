@@ -34,6 +34,8 @@ def _plans() -> dict[str, Plan]:
         for codec in ("lz4", "zstd"):
             plans[f"poll-{shape}-p6-{codec}"] = _plan(shape, 6, codec)
         plans[f"columns-{shape}-p6"] = _plan(shape, 6)._replace(mode="columns")
+    for partitions in (100, 1000):
+        plans[f"poll-mix-p{partitions}"] = _plan("mix", partitions)
     plans["poll-mix-p6-headers"] = _plan("mix-headers", 6)
     plans["poll-mix-p6-group"] = _plan("mix", 6)._replace(group=True)
     plans["poll5000-mix-p6"] = _plan("mix", 6)._replace(at_once=5000)
@@ -84,6 +86,7 @@ WORKLOAD = Workload(
     ],
     prepare=prepare,
     targets=[
+        Target("poll-mix-p1000", peer=OURS, peer_case="poll-mix-p1", at_least=1 / 1.3),
         Target("poll-*", peer="kafka-python", at_least=2.5),
         *(
             target

@@ -10,9 +10,9 @@ import argparse
 
 import traffic
 from producers import BULK, PRODUCERS, Plan
-from workload import Case, Job, Target, Workload, main
+from workload import OURS, Case, Job, Target, Workload, main
 
-_TOPICS = {1: "bench-produce-1", 6: "bench-produce-6"}
+_TOPICS = {count: f"bench-produce-{count}" for count in (1, 6, 100, 1000)}
 
 
 def _plans() -> dict[str, Plan]:
@@ -31,6 +31,8 @@ def _plans() -> dict[str, Plan]:
     plans["flush20-mix-p1"] = Plan(_TOPICS[1], "mix", mode="flush20")
     plans["flush500-mix-p6"] = six._replace(mode="flush500")
     plans["paced-mix-p1"] = Plan(_TOPICS[1], "mix", mode="paced")
+    for partitions in (100, 1000):
+        plans[f"send-mix-p{partitions}"] = Plan(_TOPICS[partitions], "mix")
     plans["send-100-p6"] = six._replace(shape="100")
     plans["send-1000-p6"] = six._replace(shape="1000")
     return plans
@@ -59,13 +61,16 @@ WORKLOAD = Workload(
     cases=[Case(name, f"{plan.shape}, {plan.codec}, {plan.mode}", start=1000) for name, plan in PLANS.items()],
     prepare=prepare,
     targets=[
-        target
-        for shape in ("mix", "json")
-        for target in (
-            Target(f"send-{shape}-p?*", peer="aiokafka", at_least=2),
-            Target(f"send-{shape}-p?*", peer="kafka-python", at_least=6.67),
-            Target(f"send-{shape}-p?*", peer="confluent-kafka", at_least=0.67),
-        )
+        Target("send-mix-p1000", peer=OURS, peer_case="send-mix-p1", at_least=1 / 1.3),
+        *(
+            target
+            for shape in ("mix", "json")
+            for target in (
+                Target(f"send-{shape}-p?*", peer="aiokafka", at_least=2),
+                Target(f"send-{shape}-p?*", peer="kafka-python", at_least=6.67),
+                Target(f"send-{shape}-p?*", peer="confluent-kafka", at_least=0.67),
+            )
+        ),
     ],
     settings={
         "options": "each library's defaults; acks=all where its default is less; -acks1: acks=1",

@@ -215,7 +215,7 @@ class Wakeup:
         """Return the future that the next `notify` completes. Calls that wait at the same time share it."""
         future = self._future
         if future.is_done:
-            future = self._future = Future[None]()
+            future = self._future = Future()
         return future
 
     def notify(self) -> None:

@@ -65,7 +65,7 @@ class FetchSession:
         """Return the next request's part, for all partitions that are wanted."""
         if not self.enabled:
             return Outgoing(0, _SESSIONLESS, wanted, ())
-        by_id = all(entry.topic_id != NO_TOPIC_ID for entry in wanted.values())
+        by_id = all(entry.topic_id is not NO_TOPIC_ID for entry in wanted.values())
         if by_id != self._by_id and wanted:
             # A session goes by names or by ids, not by both (KIP-516).
             self._by_id = by_id
@@ -73,12 +73,18 @@ class FetchSession:
         if self.epoch == 0:
             self._known = dict(wanted)
             return Outgoing(self.id, 0, wanted, ())
-        changed = {partition: entry for partition, entry in wanted.items() if self._known.get(partition) != entry}
+        # Of many partitions few have changed; the entries of the others are the same objects.
+        known = self._known
+        changed = {
+            partition: entry
+            for partition, entry in wanted.items()
+            if (before := known.get(partition)) is not entry and before != entry
+        }
         # A topic that was created again under the same name has another id: the old one is forgotten.
         forgotten = [
             (partition, entry.topic_id)
-            for partition, entry in self._known.items()
-            if partition not in wanted or wanted[partition].topic_id != entry.topic_id
+            for partition, entry in known.items()
+            if (now := wanted.get(partition)) is not entry and (now is None or now.topic_id != entry.topic_id)
         ]
         self._known = dict(wanted)
         return Outgoing(self.id, self.epoch, changed, forgotten)

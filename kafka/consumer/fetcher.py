@@ -429,15 +429,14 @@ class Fetcher:
         self, targets: Mapping[TopicPartition, FetchTarget], response: FetchResponse
     ) -> Iterator[tuple[FetchTarget, FetchResponse.PartitionData]]:
         """Yield the partitions of a response whose positions were not moved, with their targets."""
-        ids = {partition.topic: self._cluster.topic_id(partition.topic) for partition in targets}
-        names = {topic_id: name for name, topic_id in ids.items()}
+        topology = self._cluster.topology
         for topic in response.responses:
-            name = topic.topic or names.get(topic.topic_id)
+            name = topic.topic or topology.names_by_id.get(topic.topic_id)
             for data in topic.partitions:
                 entry = targets.get(TopicPartition(name, data.partition_index)) if name else None
                 if entry is None or entry.stale:
                     continue
-                topic_id = ids[entry.state.topic_partition.topic]
+                topic_id = topology.topic_ids.get(entry.state.topic_partition.topic)
                 if topic_id is not None and entry.cursor.topic_id not in {None, topic_id}:
                     continue  # fetched by name, and created again meanwhile: it may be of either topic
                 yield entry, data

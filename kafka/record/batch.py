@@ -130,7 +130,7 @@ def verify_batches(
     epoch: int = -1,
     room: float = inf,
 ) -> ScanResult:
-    """Go through about ``room`` bytes of batches from ``position`` on; batches that end before ``offset`` are not wanted.
+    """Go through about ``room`` bytes of batches from ``position`` on; batches before ``offset`` are not wanted.
 
     ``epoch`` is the leader epoch of the last wanted batch before ``position``. Raises
     :class:`~kafka.errors.CorruptRecordError` where it cannot be seen how far a batch goes.

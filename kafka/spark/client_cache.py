@@ -8,6 +8,7 @@ worker runs one task at a time, so there are no locks.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -17,7 +18,7 @@ from kafka.spark.errors import is_spark_process
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
 
-__all__ = ["ClientCache", "admin_client", "prepare_worker", "spare_collector"]
+__all__ = ["ClientCache", "admin_client", "prepare_worker", "show_warnings", "spare_collector"]
 
 
 class _Closable(Protocol):
@@ -78,6 +79,20 @@ def admin_client(options: Mapping[str, Any]) -> KafkaAdminClient:
     )
 
 
+def show_warnings() -> None:
+    """Have the warnings of this package printed by processes that Spark has started, where nothing else takes them.
+
+    A library leaves that to the program; but a program has no say in these processes, and what they skip would be
+    skipped without a line.
+    """
+    logger = logging.getLogger("kafka.spark")
+    if is_spark_process() and not logger.handlers and not logging.getLogger().handlers:
+        handler = logging.StreamHandler()
+        handler.setLevel(logging.WARNING)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logger.addHandler(handler)
+
+
 def spare_collector() -> None:
     """Leave out of garbage collections what is loaded by now: pyspark, pyarrow and numpy, some 100,000 objects.
 
@@ -96,6 +111,7 @@ def prepare_worker(*, freeze: bool) -> None:
 
     A worker collects garbage after every task: 17 to 33 ms with pyarrow and pandas loaded, most of a small task's time.
     """
+    show_warnings()
     global _frozen  # noqa: PLW0603 - a fact about the process
     if freeze and not _frozen:
         _frozen = True

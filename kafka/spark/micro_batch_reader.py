@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import DataSourceStreamReader
 
 from kafka.spark.batch_reader import KafkaPartition, RangeReader
-from kafka.spark.client_cache import spare_collector
+from kafka.spark.client_cache import show_warnings, spare_collector
 from kafka.spark.errors import concise
 from kafka.spark.offset_ranges import MinOffsetsGate, limited
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, format_partitions, from_nested, to_nested
 from kafka.spark.options import SourceOptions
-from kafka.spark.planning import DataLoss, check_available, find_bound, stream_ranges, tasks
+from kafka.spark.planning import DataLoss, check_available, find_bound, stream_ranges, tasks, tell_lost
 
 limits: Any
 try:
@@ -85,6 +85,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
     def cluster(self) -> KafkaOffsetReader:
         """The connections, made when first needed."""
         if self._cluster is None:
+            show_warnings()
             spare_collector()
             from kafka.spark.offset_reader import KafkaOffsetReader, patient_client
 
@@ -189,6 +190,8 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         if begin == until:
             return []
         ranges = stream_ranges(self.cluster, begin, until, self._loss)
+        if not self.options.fail_on_data_loss:
+            tell_lost(self.cluster, ranges)
         return [KafkaPartition(each) for each in tasks(ranges, self.options)]
 
     def _is_redone(self, begin: Offsets, until: Offsets) -> bool:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, TypeVar
 
-from kafka.errors import IllegalStateError, UnknownTopicOrPartitionError
+from kafka.errors import IllegalStateError, KafkaError, UnknownTopicOrPartitionError
 from kafka.spark.errors import (
     CROSSED_ADVICE,
     GROUP_ID_ADVICE,
@@ -22,7 +22,16 @@ from kafka.spark.offsets import EARLIEST, LATEST, Offsets, format_partitions, to
 from kafka.spark.options import SourceOptions
 from kafka.structs import TopicPartition
 
-__all__ = ["DataLoss", "OffsetSource", "batch_ranges", "check_available", "find_bound", "stream_ranges", "tasks"]
+__all__ = [
+    "DataLoss",
+    "OffsetSource",
+    "batch_ranges",
+    "check_available",
+    "find_bound",
+    "stream_ranges",
+    "tell_lost",
+    "tasks",
+]
 
 log = logging.getLogger(__name__)
 
@@ -221,6 +230,30 @@ def stream_ranges(
             )
         ranges.append(OffsetRange(tp.topic, tp.partition, begin[tp], end[tp]))
     return ranges
+
+
+def tell_lost(source: OffsetSource, ranges: Iterable[OffsetRange]) -> None:
+    """Log from the driver what a batch will skip with failOnDataLoss=false, as the logs of workers may be elsewhere.
+
+    The ranges stay as they are: a batch that is done again must have the same tasks, whatever was deleted meanwhile.
+    """
+    wanted = [each for each in ranges if each.size > 0]
+    try:
+        earliest = source.edges(dict.fromkeys((each.tp for each in wanted), EARLIEST)) if wanted else {}
+    except KafkaError as error:  # the tasks will find out
+        log.info("Whether records of the batch were deleted is not known: %s", error)
+        return
+    for each in wanted:
+        first = earliest.get(each.tp, each.start)
+        if first > each.start:
+            partition = format_partitions([each.tp])
+            log.warning(
+                "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Records of this batch were deleted before it read them. "
+                "failOnDataLoss is false: skipped %s offsets of %s, continuing at %s",
+                f"{min(first, each.end) - each.start:,}",
+                partition,
+                first,
+            )
 
 
 def check_available(source: OffsetSource, target: Offsets, end: Offsets) -> None:

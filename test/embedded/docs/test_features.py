@@ -20,16 +20,17 @@ from kafka.broker import Broker
 from kafka.broker.faults import NO_REPLY, SeenRequest
 from test.embedded.schema_registry.registry_server import RegistryServer
 
-from .blocks import ROOT
+from .blocks import ROOT, blocks
 
 DEADLINE_S = 30.0
+WIDEST = 88
 
 
 def statements() -> dict[str, str]:
     """Return the rows of the table: the feature, and what is said of this package."""
     text = (ROOT / "README.rst").read_text(encoding="utf-8")
-    section = text.split("\nFeatures\n--------\n")[1]
-    rule, _head, _rule, *rows = section.strip().split("\n")
+    section = text.split("\nFeatures\n--------\n")[1].split(".. End of features.")[0]
+    rule, _head, _rule, *rows = section[section.index("\n====") :].strip().split("\n")
     begin, end = re.search(r" +(=+)", rule).span(1)  # type: ignore[union-attr]
     found = {}
     for row in rows:
@@ -259,6 +260,19 @@ FEATURES: dict[str, tuple[str, Callable[[Broker], None]]] = {
     "Names of kafka-python 1.x, 2.x, 3.x": ("yes", has_the_names_of_kafka_python),
     "Schema registry": ("yes", has_a_schema_registry),
 }
+
+
+@pytest.mark.parametrize("page", ["README.rst", "docs/index.rst", "docs/quickstart.rst"])
+def test_no_line_of_code_scrolls_in_a_window_of_1280_pixels(page: str) -> None:
+    """The theme has room for about 90 characters then."""
+    wide = [
+        line
+        for block in blocks(ROOT / page)
+        if (block.is_code or block.is_doctest) and not block.hidden
+        for line in block.text.split("\n")
+        if len(line) > WIDEST
+    ]
+    assert not wide
 
 
 def test_each_row_of_the_table_has_its_test() -> None:

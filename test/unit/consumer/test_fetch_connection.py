@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -161,7 +160,7 @@ class Link:
 
 
 def checked(link: Link, *numbers: int) -> dict[int, EpochCheck]:
-    wanted = {TopicPartition("t", number): Wanted(10, 5, 2, 100, UUID(int=0)) for number in numbers}
+    wanted = {TopicPartition("t", number): Wanted(10, 5, 2, 100) for number in numbers}
     coro = check_new_leader(link, wanted, 1.0)  # type: ignore[arg-type]
     with pytest.raises(StopIteration) as ended:
         coro.send(None)

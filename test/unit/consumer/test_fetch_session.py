@@ -7,14 +7,14 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka.consumer.fetch_session import FetchSession, Wanted
+from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Wanted
 from kafka.structs import TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def wanted(offset: int, topic_id: int = 0) -> Wanted:
-    return Wanted(offset, -1, -1, 100, UUID(int=topic_id))
+    return Wanted(offset, -1, -1, 100, UUID(int=topic_id) if topic_id else NO_TOPIC_ID)
 
 
 def test_a_lost_reply_makes_the_next_request_full_and_replaces_the_session() -> None:

@@ -179,6 +179,30 @@ def test_what_was_available_has_to_be_there_when_it_is_read(edges: Any, end: Any
         query.partitions(nested(0, 0), end)
 
 
+# Records that are gone.
+
+
+def test_the_driver_says_what_a_batch_skips_and_plans_the_tasks_that_it_would(caplog: Any) -> None:
+    cluster = FakeCluster({A0: (30, 100), A1: (0, 100)})
+    query = reader(cluster, failOnDataLoss="false")
+    planned = query.partitions(nested(10, 10), nested(90, 90))
+    assert "failOnDataLoss is false: skipped 20 offsets of a-0, continuing at 30" in caplog.text
+    assert "a-1" not in caplog.text
+    cluster.all = {A0: (0, 100), A1: (0, 100)}
+    whole = reader(cluster, failOnDataLoss="false").partitions(nested(10, 10), nested(90, 90))
+    assert [each.ranges for each in planned] == [each.ranges for each in whole], "a repeated batch has equal tasks"
+    caplog.clear()
+    cluster.all = {A0: (0, 100), A1: (95, 100)}
+    query.partitions(nested(10, 10), nested(90, 90))
+    assert "skipped 80 offsets of a-1, continuing at 95" in caplog.text
+
+
+def test_a_query_that_fails_on_lost_records_does_not_ask_where_partitions_begin() -> None:
+    cluster = FakeCluster({A0: (30, 100)})
+    cluster.edges = None  # type: ignore[assignment, method-assign]
+    assert reader(cluster).partitions(nested(10), nested(90))
+
+
 # Partitions that are gone.
 
 

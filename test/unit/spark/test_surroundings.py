@@ -224,3 +224,23 @@ def test_an_interpreter_that_the_driver_does_not_have_is_named_before_spark_look
     spark = Session({"PYSPARK_PYTHON": "no-such-python"}, "no-such-python", master="yarn")
     with pytest.raises(KafkaConfigurationError, match="set PYSPARK_PYTHON to an interpreter that exists"):
         register(spark)
+
+
+def test_processes_of_spark_print_warnings_and_programs_decide_for_themselves() -> None:
+    program = """
+import logging, sys
+import kafka.client_async  # which keeps the package silent where a program has no handlers
+import kafka.spark.client_cache as cache
+sys.modules["__main__"].__spec__ = type("Spec", (), {"name": sys.argv[1]})()
+cache.show_warnings()
+cache.show_warnings()
+logging.getLogger("kafka.spark.planning").warning("skipped 3 offsets")
+"""
+
+    def printed(name: str) -> str:
+        command = [sys.executable, "-c", program, name]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
+
+    assert printed("pyspark.daemon").endswith("WARNING kafka.spark.planning: skipped 3 offsets\n")
+    assert printed("pyspark.daemon").count("skipped") == 1
+    assert printed("program") == ""
