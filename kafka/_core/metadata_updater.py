@@ -344,6 +344,7 @@ class MetadataUpdater:
             ".".join(map(str, link.versions.release)),
             len(cluster.topology.brokers),
             config["security_protocol"],
+            extra={"kafka_client_id": config["client_id"]},
         )
 
     def _request(self, link: Connection) -> tuple[Any, bool]:

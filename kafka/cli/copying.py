@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -16,25 +16,36 @@ from kafka.cli.output import Progress, complain, counted
 from kafka.cli.produce import Delivery, pieces_of, record_of
 from kafka.cli.ranges import HELP, parse_partitions
 from kafka.cli.source import Source, bounds, partitions_of
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka.admin import TopicDescription
+    from kafka.consumer import KafkaConsumer
+    from kafka.producer import FutureRecordMetadata
     from kafka.record import ConsumerRecord
 
 __all__ = ["VERBS"]
 
 
+#: Records in one transaction of a copy that can be resumed.
+_IN_TRANSACTION: Final = 5000
+
+
 def _source(arguments: Namespace, connection: Connection, topic: str) -> Source:
     """Return the source of the records of a topic, in the range of --from and --to."""
-    consumer = connection.consumer(
+    consumer = _consumer(connection)
+    partitions = partitions_of(consumer, [topic], parse_partitions(arguments.partition))
+    return Source(consumer, *bounds(arguments, consumer, partitions))
+
+
+def _consumer(connection: Connection) -> KafkaConsumer:
+    return connection.consumer(
         group_id=None,
         enable_auto_commit=False,
         allow_auto_create_topics=False,
         auto_offset_reset="earliest",
         isolation_level="read_committed",
     )
-    partitions = partitions_of(consumer, [topic], parse_partitions(arguments.partition))
-    return Source(consumer, *bounds(arguments, consumer, partitions))
 
 
 def _copy(arguments: Namespace) -> int:
@@ -67,6 +78,8 @@ def _copy_records(arguments: Namespace, connection: Connection, target: Connecti
             f"topic {arguments.to_topic!r} has {counted(len(found.partitions), 'partition')}, not {len(wanted)}: "
             "give --repartition to choose partitions again, by the keys"
         )
+    if arguments.resume:
+        return _copy_resumably(arguments, connection, target, len(wanted))
     source = _source(arguments, connection, arguments.topic)
     delivery = Delivery(arguments, target.producer(), "record", total=source.total)
     line = 0
@@ -80,9 +93,73 @@ def _copy_records(arguments: Namespace, connection: Connection, target: Connecti
             delivery.send(arguments.to_topic, (r.key, r.value, list(r.headers) or None, partition, stamp), line)
 
     code = delivery.run(lambda: source.run(write))
+    return _copied(arguments, connection, target, delivery.delivered) or code
+
+
+def _copied(arguments: Namespace, connection: Connection, target: Connection, records: int) -> int:
     where = f" from cluster {connection.cluster()} to cluster {target.cluster()}" if arguments.to_context else ""
-    print(f"{arguments.to_topic}: {counted(delivery.delivered, 'record')} copied{where}")
-    return code
+    print(f"{arguments.to_topic}: {counted(records, 'record')} copied{where}")
+    return 0
+
+
+def _resumed(
+    arguments: Namespace, connection: Connection, stored: Mapping[TopicPartition, OffsetAndMetadata]
+) -> Source:
+    """Return the source of a topic, from the offsets that are stored for the partitions of the copy."""
+    consumer = _consumer(connection)
+    partitions = partitions_of(consumer, [arguments.topic], parse_partitions(arguments.partition))
+    starts, ends = bounds(arguments, consumer, partitions)
+    first = consumer.beginning_offsets(list(starts))
+    for tp in starts:
+        place = stored.get(TopicPartition(arguments.to_topic, tp.partition))
+        if place is None or place.offset < 0:
+            continue
+        if place.offset < first[tp]:
+            gone = f"offsets {place.offset} to {first[tp] - 1} were deleted before they were copied"
+            complain(arguments, f"{tp.topic}-{tp.partition}: {gone}")
+        starts[tp] = max(place.offset, first[tp])
+    return Source(consumer, starts, ends)
+
+
+def _copy_resumably(arguments: Namespace, connection: Connection, target: Connection, partitions: int) -> int:
+    """Copy in transactions, each of which also commits in the target how far the source is copied."""
+    group = f"purekafka-copy-{arguments.resume}"
+    producer = target.producer(transactional_id=group)
+    producer.init_transactions()  # which ends the last transaction of a copy that was killed, and fences one that runs
+    admin = target.admin()
+    if len(admin.describe_topics([arguments.to_topic])[0].partitions) < partitions:
+        raise CommandError(f"--resume needs at least {counted(partitions, 'partition')} in {arguments.to_topic!r}")
+    source = _resumed(arguments, connection, admin.list_group_offsets(group, require_stable=True)[group])
+    copied = 0
+    waiting: dict[TopicPartition, OffsetAndMetadata] = {}
+    futures: list[FutureRecordMetadata] = []
+
+    def write(records: Sequence[ConsumerRecord]) -> None:
+        if not futures:
+            producer.begin_transaction()
+        for r in records:
+            partition = None if arguments.repartition else r.partition
+            stamp = r.timestamp if r.timestamp is not None and r.timestamp >= 0 else None
+            futures.append(producer.send(arguments.to_topic, r.value, r.key, list(r.headers) or None, partition, stamp))
+        waiting[TopicPartition(arguments.to_topic, records[-1].partition)] = OffsetAndMetadata(records[-1].offset + 1)
+        if len(futures) >= _IN_TRANSACTION:
+            commit()
+
+    def commit() -> None:
+        nonlocal copied
+        if futures:
+            producer.send_offsets_to_transaction(waiting, group)
+            producer.commit_transaction()
+            copied += len(futures)
+            futures.clear()
+            waiting.clear()
+
+    try:
+        source.run(write)
+        commit()
+    finally:
+        _copied(arguments, connection, target, copied)
+    return 0
 
 
 def _description(connection: Connection, topic: str) -> TopicDescription:
@@ -190,11 +267,13 @@ VERBS: Final = [
             arg("--create", "create the topic with as many partitions, if it is missing"),
             arg("--repartition", "choose partitions again, by the keys"),
             arg("--to-context NAME", "write to the cluster of this context", complete="context"),
+            arg("--resume NAME", "copy each record once, and continue where the last copy of this name ended"),
             *_RANGE,
         ],
         [
             "purekafka topics copy events events-2 --create --sandbox",
             "purekafka topics copy orders events --repartition --from 2026-01-01T02:00Z --sandbox",
+            "purekafka topics copy events copy --create --resume nightly --sandbox",
         ],
         epilog=HELP,
     ),

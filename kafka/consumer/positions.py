@@ -174,8 +174,10 @@ class Positions:
 
     def _log_places(self, placed: list[str], unplaced: list[str]) -> None:
         """Log where partitions start, and why: a consumer that starts at the end looks like an empty topic."""
+        config = self._client.config
+        fields = {"kafka_client_id": config["client_id"], "kafka_group": config["group_id"]}
         if placed:
-            log.info("Reading starts at committed offsets: %s", _some(placed))
+            log.info("Reading starts at committed offsets: %s", _some(placed), extra=fields)
         if unplaced:
             at = {
                 "latest": "at the end, with records that are written from now on",
@@ -184,7 +186,12 @@ class Positions:
             }.get(self._reset, "at a point in time")
             lacks = "there is no group_id" if self.group is None else "the group has no committed offsets of them"
             log.info(
-                "Reading starts %s, as %s and auto_offset_reset is %r: %s", at, lacks, self._reset, _some(unplaced)
+                "Reading starts %s, as %s and auto_offset_reset is %r: %s",
+                at,
+                lacks,
+                self._reset,
+                _some(unplaced),
+                extra=fields,
             )
 
     def _report(self, places: Places, failed: Mapping[TopicPartition, KafkaError]) -> None:

@@ -190,6 +190,7 @@ class ClassicAssignment:
             printable(generation.member_id),
             sorted(partitions),
             generation.protocol,
+            extra={"kafka_group": self._group_id},
         )
         self._assignments.rebalance_logged = False
         await self._assignor_calls.tell(assignor, given, generation.generation_id)

@@ -229,7 +229,13 @@ class ClassicMember:
         elif isinstance(error, COORDINATOR_LOST):
             self._coordinator.forget(error)
         elif isinstance(error, (UnknownMemberIdError, IllegalGenerationError)):
-            log.warning("Group %s: the coordinator removed %s from the group: %s", self.group_id, membership.who, error)
+            log.warning(
+                "Group %s: the coordinator removed %s from the group: %s",
+                self.group_id,
+                membership.who,
+                error,
+                extra={"kafka_group": self.group_id, "kafka_error": type(error).__name__},
+            )
             membership.lose_generation(keep_id=isinstance(error, IllegalGenerationError), why=f"{REMOVED}: {error}")
             if membership.state is MemberState.STABLE:
                 membership.move(MemberEvent.RETRY)

@@ -252,7 +252,11 @@ class ConsumerGroupMember:
         membership = self._membership
         while (partitions := self._resolved()) != self._assignments.held() and membership.generation.is_member:
             log.info(
-                "Group %s: member %s is assigned %s", self._group_id, printable(self._member_id), sorted(partitions)
+                "Group %s: member %s is assigned %s",
+                self._group_id,
+                printable(self._member_id),
+                sorted(partitions),
+                extra={"kafka_group": self._group_id},
             )
             await self._assignments.revoke(self._assignments.held() - partitions)
             if membership.generation.is_member and partitions != self._assignments.held():
@@ -333,6 +337,7 @@ class ConsumerGroupMember:
                 self._group_id,
                 printable(self._member_id),
                 error,
+                extra={"kafka_group": self._group_id, "kafka_error": type(error).__name__},
             )
             self.stop()
             membership.lose_generation(keep_id=True, why=f"{REMOVED}: {error}")

@@ -278,6 +278,7 @@ class Membership:
             self.group_id,
             self.who,
             why,
+            extra={"kafka_group": self.group_id},
         )
         self.stop()
         leaving = self.generation

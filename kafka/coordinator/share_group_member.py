@@ -204,6 +204,7 @@ class ShareGroupMember:
                 self.group_id,
                 printable(self.member_id),
                 error,
+                extra={"kafka_group": self.group_id, "kafka_error": type(error).__name__},
             )
             self._forget()
             if not self._failures:

@@ -36,12 +36,15 @@ log = logging.getLogger("kafka.otel")
 
 #: A span has this many links at most, by default, in the SDK.
 _MOST_LINKS: Final = 128
+# Topics whose attributes a producer keeps.
+_MOST_TOPICS: Final = 1000
 #: In place of spans of sends there is propagation only.
 _SEND_SPANS: Final = "OTEL_PYTHON_KAFKA_SEND_SPANS"
 #: Keys of records are shown in spans only where this says so: they may be personal data.
 _MESSAGE_KEYS: Final = "OTEL_PYTHON_KAFKA_MESSAGE_KEYS"
+_SUPPRESSED: Final = contexts._SUPPRESS_INSTRUMENTATION_KEY  # noqa: SLF001
 # Older instrumentations set the plain name.
-_SUPPRESSED: Final = (contexts._SUPPRESS_INSTRUMENTATION_KEY, "suppress_instrumentation")  # noqa: SLF001
+_SUPPRESSED_BEFORE: Final = "suppress_instrumentation"
 _OFF: Final = frozenset({"none", "false", "0", "off"})
 _ON: Final = frozenset({"true", "1", "on", "yes"})
 
@@ -73,7 +76,7 @@ class Telemetry:
 
     def is_suppressed(self, context: Context) -> bool:
         """Whether there is nothing to trace in a context: an exporter may send through this library."""
-        return not self.enabled or any(context.get(key) for key in _SUPPRESSED)
+        return not self.enabled or bool(context.get(_SUPPRESSED) or context.get(_SUPPRESSED_BEFORE))
 
     def drops(self, parent: trace.SpanContext) -> bool:
         """Whether a span below this one would not be sampled, so that it need not be made."""
@@ -198,6 +201,7 @@ class ProducerTracing(_Tracing):
     def __init__(self, telemetry: Telemetry, facts: ClientFacts) -> None:
         super().__init__(telemetry, facts)
         self._cached: tuple[object, object, HeaderPairs] = (None, None, [])
+        self._of_topics: dict[str, dict[str, Any]] = {}
 
     def send(
         self, topic: str, key: object, value: object, headers: Any, partition: int | None, with_headers: bool
@@ -215,13 +219,7 @@ class ProducerTracing(_Tracing):
             if not telemetry.send_spans or telemetry.drops(current.get_span_context()):
                 more = self._current_headers(context, current) if propagates else ()
                 return None, [*pairs, *more] if more else headers
-            attributes = self.attributes("send", "send", topic)
-            if partition is not None:
-                attributes[names.PARTITION] = str(partition)
-            if value is None:
-                attributes[names.TOMBSTONE] = True
-            if telemetry.keys and key is not None:
-                attributes[names.KEY] = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
+            attributes = self._of_record(topic, key, value, partition)
             span = telemetry.tracer.start_span(
                 f"send {topic}",
                 context,
@@ -229,7 +227,8 @@ class ProducerTracing(_Tracing):
                 attributes,
                 _links([headers_context]) if own and (headers_context := span_context_of(pairs)) else None,
             )
-            sent = _SentSpan(span, self, topic)
+            # One that is not sampled has nothing to follow the record for.
+            sent = _SentSpan(span, self, topic) if span.is_recording() else None
             try:
                 return sent, [*pairs, *headers_of(context, span)] if propagates else headers
             except Exception:
@@ -238,6 +237,24 @@ class ProducerTracing(_Tracing):
         except Exception:
             self.telemetry.failed("a span of send() was begun")
             return None, headers
+
+    def _of_record(self, topic: str, key: object, value: object, partition: int | None) -> dict[str, Any]:
+        """Return the attributes of a record's span at its start."""
+        attributes = self._of_topics.get(topic)
+        if attributes is None or not self._cluster_known:
+            attributes = self.attributes("send", "send", topic)
+            if len(self._of_topics) < _MOST_TOPICS:
+                self._of_topics[topic] = attributes
+        if partition is None and value is not None and not self.telemetry.keys:
+            return attributes
+        attributes = dict(attributes)
+        if partition is not None:
+            attributes[names.PARTITION] = str(partition)
+        if value is None:
+            attributes[names.TOMBSTONE] = True
+        if self.telemetry.keys and key is not None:
+            attributes[names.KEY] = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
+        return attributes
 
     def _current_headers(self, context: Context, span: trace.Span) -> HeaderPairs:
         """Return the headers for a record without a span: the context of the span around it."""

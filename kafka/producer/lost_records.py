@@ -28,6 +28,9 @@ log = logging.getLogger(__name__)
 #: For how long a program may leave failures alone before the log has them, in seconds.
 PATIENCE: Final = 60.0
 
+# One template for all, by which handlers group what is logged.
+_LOST: Final = "%s to topic %r failed, and the program has not looked at the error: %s"
+
 
 class LostRecords:
     """The failed batches of one producer. See the head of this module. Any thread may call it."""
@@ -60,11 +63,9 @@ class LostRecords:
             if unseen > 0:
                 counts[kind] = counts.get(kind, 0) + unseen
                 errors.setdefault(kind, batch.outcome)
-        lines = [
-            f"{counted(count)} to topic {topic!r} failed, and the program has not looked at the error: "
-            f"{errors[topic, kind]}"
-            for (topic, kind), count in counts.items()
-        ]
-        for line in lines:
-            log.error("%s", line)
+        lines = []
+        for (topic, error), count in counts.items():
+            values = counted(count), topic, errors[topic, error]
+            log.error(_LOST, *values, extra={"kafka_topic": topic, "kafka_error": error.__name__})
+            lines.append(_LOST % values)
         return lines

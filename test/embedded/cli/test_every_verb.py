@@ -56,6 +56,7 @@ topics alter
 topics delete
     topics.py::test_c11_deletion_shows_what_it_would_delete_and_needs_consent
 topics copy
+    copying.py::test_a_copy_that_is_ended_continues_without_loss_and_without_a_record_twice
     interrupted.py::test_a_copy_that_is_interrupted_says_how_many_records_are_written
     contexts.py::test_a_copy_to_a_context_does_not_take_over_how_the_source_is_reached
 topics dump
