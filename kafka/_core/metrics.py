@@ -6,22 +6,33 @@ The names are historic. Connections record per system call and per request, and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka import _hooks
+from kafka._core.telemetry import PushingClient, Telemetry
 from kafka.metrics import AnonMeasurable, MetricConfig, Metrics
 from kafka.metrics.series import Series
 from kafka.metrics.stats import Avg, Count, Max, Rate, SampledTotal, Total
 from kafka.net.states import ConnectionStates
 
 if TYPE_CHECKING:
-    from kafka._core.client import Client
     from kafka.config import Config
     from kafka.metrics import Metrics, Sensor
     from kafka.metrics.metric import AbstractMeasurableStat
     from kafka.net.settings import ConnectionContext
 
 __all__ = ["ConnectionMetrics", "SensorGroup", "make_metrics", "measure"]
+
+
+class MeasuredClient(PushingClient, Protocol):
+    """The client core, which imports this module."""
+
+    context: ConnectionContext
+    series: Series | None
+    telemetry: Telemetry | None
+
+    def health(self) -> dict[str, Any]:
+        """Return the state of the connections, of metadata and of topics."""
 
 
 class ConnectionMetrics:
@@ -133,7 +144,7 @@ def measure(context: ConnectionContext, metrics: Metrics, prefix: str) -> Connec
     return made
 
 
-def make_metrics(config: Config, client: Client) -> Metrics:
+def make_metrics(config: Config, client: MeasuredClient) -> Metrics:
     """Return a registry with the options of `config`, into which the connections of `client` record.
 
     The client gets its series, which Prometheus and OpenTelemetry show until its loop is closed.
@@ -157,8 +168,6 @@ def make_metrics(config: Config, client: Client) -> Metrics:
     _hooks.add(series)
     client.loop.on_close(lambda: _hooks.discard(series))
     if config["enable_metrics_push"]:
-        from kafka._core.telemetry import Telemetry
-
         client.telemetry = Telemetry(client, metrics, config)
     return metrics
 

@@ -10,7 +10,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from uuid import UUID
 
 from kafka.codec import CODEC_NAMES, CODEC_NONE, compressor, has_codec
@@ -29,12 +29,14 @@ from kafka.protocol.telemetry import GetTelemetrySubscriptionsRequest, PushTelem
 from kafka.version import __version__
 
 if TYPE_CHECKING:
-    from kafka._core.client import Client
+    from kafka._runtime.loop import Loop
     from kafka._runtime.tasks import Task
     from kafka.config import Config
     from kafka.metrics import Metrics
     from kafka.metrics.metric import KafkaMetric, MetricName
     from kafka.net.connection import Connection
+    from kafka.net.environment import Environment
+    from kafka.net.settings import ConnectionSettings
     from kafka.protocol.telemetry import GetTelemetrySubscriptionsResponse
 
 __all__ = ["Telemetry", "client_instance_id", "unsupported"]
@@ -79,10 +81,35 @@ class Subscription(NamedTuple):
         return name.startswith(self.prefixes)
 
 
+class Listened(Protocol):
+    """The metadata of the cluster."""
+
+    def add_listener(self, listener: Callable[..., Any]) -> object:
+        """Have a function called after each update."""
+
+
+class PushingClient(Protocol):
+    """The client core, which imports this module."""
+
+    loop: Loop
+    settings: ConnectionSettings
+    environment: Environment
+
+    @property
+    def cluster(self) -> Listened:
+        """What is known of the cluster."""
+
+    def links(self) -> Iterator[Connection]:
+        """Go through the connections."""
+
+    async def some_link(self, deadline: float) -> Connection:
+        """Wait for a connection to any broker, and return it."""
+
+
 class Telemetry:
     """The client metrics of one client."""
 
-    def __init__(self, client: Client, metrics: Metrics, config: Config) -> None:
+    def __init__(self, client: PushingClient, metrics: Metrics, config: Config) -> None:
         self.member_id: Callable[[], str] | None = None
         """Returns the id of the group's member."""
         self.subscription: Subscription | None = None
@@ -327,14 +354,14 @@ def _subscription(response: GetTelemetrySubscriptionsResponse) -> Subscription:
     )
 
 
-async def client_instance_id(client: Client, deadline: float) -> UUID:
+async def client_instance_id(telemetry: Telemetry | None, deadline: float) -> UUID:
     """Return the id that brokers know a client by."""
-    if client.telemetry is None:
+    if telemetry is None:
         raise IllegalStateError(
             "client_instance_id() needs enable_metrics_push=True and metrics_enabled=True: brokers give an id to "
             "clients that push metrics"
         )
-    return await client.telemetry.instance_id(deadline)
+    return await telemetry.instance_id(deadline)
 
 
 def unsupported(what: str = "client_instance_id()") -> UnsupportedVersionError:

@@ -428,7 +428,7 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         from kafka._core.telemetry import client_instance_id
 
         core, deadline = self._usable(), self._until(timeout_ms)
-        return await core.run(client_instance_id(core.client, deadline), deadline, "client_instance_id()")
+        return await core.run(client_instance_id(core.client.telemetry, deadline), deadline, "client_instance_id()")
 
     async def topics(self, timeout_ms: float | None = None) -> set[str]:
         """All topics of the cluster that this client may see."""

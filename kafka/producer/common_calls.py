@@ -125,7 +125,9 @@ class CommonCalls:
 
         timeout = checked_timeout(timeout, "client_instance_id()")
         deadline = self.core.now() + (self.max_block if timeout is None else timeout)
-        return await self._run(client_instance_id(self.core.client, deadline), deadline, "client_instance_id()")
+        return await self._run(
+            client_instance_id(self.core.client.telemetry, deadline), deadline, "client_instance_id()"
+        )
 
     async def partitions_for(self, topic: str, timeout: float | None = None) -> set[int]:
         """Return the numbers of a topic's partitions, waiting for metadata for at most `timeout` seconds.

@@ -269,4 +269,4 @@ class ShareConsumerCalls(ImmediateShareCalls[RecordT]):
         from kafka._core.telemetry import client_instance_id
 
         core, deadline = self._usable(), self._until(timeout_ms)
-        return await core.run(client_instance_id(core.client, deadline), deadline, "client_instance_id()")
+        return await core.run(client_instance_id(core.client.telemetry, deadline), deadline, "client_instance_id()")
