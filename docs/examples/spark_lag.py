@@ -1,9 +1,12 @@
-"""Write how far each query is behind to a file that Prometheus's node exporter reads (its textfile collector).
+"""Write how far each query is behind, and when it was last alive, for Prometheus's node exporter.
 
-python spark_lag.py localhost:9092 events /tmp/checkpoint /var/lib/node_exporter/spark.prom
+Each query has a file in the directory. A query is stuck if time() - spark_kafka_alive exceeds the time of its batches.
+
+python spark_lag.py localhost:9092 events /tmp/checkpoint /var/lib/node_exporter
 """
 
 import sys
+import time
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -16,17 +19,22 @@ spark = SparkSession.builder.appName("lag").getOrCreate()
 kafka.spark.register(spark)
 
 
-def export(query: str, lag: dict[TopicPartition, int]) -> None:
+lags: dict[str, dict[TopicPartition, int]] = {}
+
+
+def export(query: str) -> None:
     lines = [
         f'spark_kafka_lag{{query="{query}",topic="{tp.topic}",partition="{tp.partition}"}} {behind}\n'
-        for tp, behind in sorted(lag.items())
+        for tp, behind in sorted(lags.get(query, {}).items())
     ]
-    whole = Path(metrics).with_suffix(".new")
+    lines.append(f'spark_kafka_alive{{query="{query}"}} {time.time():.0f}\n')
+    file = Path(metrics) / f"spark_{query}.prom"
+    whole = file.with_suffix(".new")
     whole.write_text("".join(lines), encoding="utf-8")
-    whole.replace(metrics)  # a reader sees the old file or the new one
+    whole.replace(file)  # a reader sees the old file or the new one
 
 
-spark.streams.addListener(kafka.spark.LagListener(export))
+spark.streams.addListener(kafka.spark.LagListener(lags.__setitem__, alive=export))
 query = (
     spark.readStream.format("purekafka")
     .option("kafka.bootstrap.servers", servers)

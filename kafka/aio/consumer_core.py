@@ -148,7 +148,7 @@ class AIOConsumerCore(ConsumerCore):
         """Unsubscribe; `attend` commits, calls the listener, and leaves the group."""
         self.subscription.depart()
         self.departing = self.group is not None
-        self.look_again()
+        self.topics.look_again()
         self.waiting.notify()
 
     async def _leave_group(self) -> None:

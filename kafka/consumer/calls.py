@@ -94,7 +94,7 @@ class ImmediateCalls(ClientStatus):
             )
         self._subscription.subscribe(topics, pattern, listener)
         if self._core is not None:
-            self._core.look_again()
+            self._core.topics.look_again()
         self._chosen(listener)
 
     def unsubscribe(self) -> None:
@@ -420,7 +420,7 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
 
     async def topics(self, timeout_ms: float | None = None) -> set[str]:
         """All topics of the cluster that this client may see."""
-        return await self._usable().topics(self._until(timeout_ms))
+        return await self._usable().list_topics(self._until(timeout_ms))
 
     async def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
         """Know the cluster, as the consumer does once it is made; with `refresh` ask for its metadata again, and wait.

@@ -28,17 +28,14 @@ from kafka.consumer.fetcher import Fetcher
 from kafka.consumer.partition_state import Chunk
 from kafka.consumer.positions import Positions
 from kafka.consumer.subscription_state import Mode
+from kafka.consumer.topics import ConsumerTopics
 from kafka.consumer.tracing import traced_poll
 from kafka.errors import (
     ClientClosedError,
-    FixNeededError,
     IllegalStateError,
-    InvalidTopicError,
     KafkaError,
     KafkaTimeoutError,
-    UnknownTopicOrPartitionError,
     WakeupError,
-    for_code,
 )
 from kafka.record.batch_reader import TAKEN_BYTES
 from kafka.record.consumer_record import ConsumerRecord
@@ -142,12 +139,17 @@ class ConsumerCore:
                 self._poll = partial(traced_poll, self._poll, self.tracer)  # type: ignore[method-assign]
         self.group = self._make_group() if config["group_id"] is not None else None
         self.positions.group = self.group
+        self.topics = ConsumerTopics(
+            client,
+            subscription,
+            application,
+            exclude_internal=config["exclude_internal_topics"],
+            assigns_all=self.group is None,
+        )
         self.closed = False
         self._closing = False
         self._woken = False
         self._commit_scheduled = False
-        self._seen_topology: object = None
-        self._missed: frozenset[str] = frozenset()
         self.client.cluster.add_listener(lambda _cluster: self.waiting.notify())
         self.loop.on_fork(self._end_iteration)
 
@@ -351,7 +353,7 @@ class ConsumerCore:
             self._woken
             or self.fetcher.errors
             or self._committed
-            or self.client.cluster.topology is not self._seen_topology
+            or self.client.cluster.topology is not self.topics.seen
             or (group is not None and group.due)
         )
 
@@ -364,8 +366,8 @@ class ConsumerCore:
         self.tell_interceptors()
         if self.group is not None and self.group.due:
             await self.group.serve()
-        if self.client.cluster.topology is not self._seen_topology:
-            await self._topology_changed()
+        if self.client.cluster.topology is not self.topics.seen:
+            await self.topics.follow()
 
     def tell_interceptors(self) -> None:
         """Pass the commits that have succeeded to the interceptors."""
@@ -410,60 +412,6 @@ class ConsumerCore:
         if self.loop.closed:
             self.loop.check_usable()
         return True
-
-    # Changes of metadata…
-
-    async def _topology_changed(self) -> None:
-        try:
-            self._seen_topology = self.client.cluster.topology
-            await self._follow_topology()
-        except Exception:
-            raise
-        except BaseException:  # Ctrl-C, or a cancelled task: the next call looks again
-            self.look_again()
-            raise
-
-    async def _follow_topology(self) -> None:
-        cluster, subscription = self.client.cluster, self.subscription
-        for topic, code in cluster.topology.errors.items():
-            error = for_code(code)
-            if topic not in subscription.wanted_topics:
-                continue
-            if issubclass(error, (FixNeededError, InvalidTopicError)):
-                raise error(f"topic {topic!r} cannot be read")
-            if issubclass(error, UnknownTopicOrPartitionError) and topic not in self._missed:
-                log.warning(
-                    "The cluster does not have topic %r, check its name; it is read as soon as it exists", topic
-                )
-        self._missed = frozenset(cluster.topology.errors)
-        if subscription.is_automatic:
-            subscription.match(cluster.topics(exclude_internal_topics=self.config["exclude_internal_topics"]))
-            if self.group is None:
-                await self._assign_all()
-
-    async def _assign_all(self) -> None:
-        """Without a group: assign all partitions of the topics, and call the listener."""
-        cluster, subscription, call = self.client.cluster, self.subscription, self.application.call
-        found = {
-            TopicPartition(topic, number)
-            for topic in subscription.subscribed_topics
-            for number in cluster.partitions_for_topic(topic) or ()
-        }
-        before = set(subscription.partitions)
-        if found == before:
-            return
-        listener = subscription.listener
-        try:
-            if listener is not None and before - found:
-                await call(listener.on_partitions_revoked, before - found)
-        finally:  # whatever it raises, the partitions are gone
-            subscription.assign_from_group(sorted(found))
-        if listener is not None and found - before:
-            await call(listener.on_partitions_assigned, found - before)
-
-    def look_again(self) -> None:
-        """Compare the subscription with the topology at the next poll."""
-        self._seen_topology = None
 
     # Positions…
 
@@ -533,43 +481,18 @@ class ConsumerCore:
 
     async def refresh_metadata(self, deadline: float) -> None:
         """Ask for metadata and wait for the response."""
-        await self.run(self._refresh_metadata(deadline), deadline, "asking for metadata")
+        await self.run(self.topics.refresh(deadline), deadline, "asking for metadata")
 
-    async def topics(self, deadline: float) -> set[str]:
+    async def list_topics(self, deadline: float) -> set[str]:
         """Return all topics that this client may see."""
-        return await self.run(self._refresh_all_topics(deadline), deadline, "listing topics")
+        return await self.run(self.topics.list(deadline), deadline, "listing topics")
 
     async def partitions_for_topic(self, topic: str, deadline: float) -> set[int] | None:
         """Return the partitions of a topic; None if there is no such topic."""
         known = self.client.cluster.partitions_for_topic(topic)
         if known is not None:
             return known
-        return await self.run(self._refresh_topic(topic, deadline), deadline, "asking for a topic")
-
-    async def _refresh_metadata(self, deadline: float) -> None:
-        """On the loop: refresh metadata, and retry what may pass until the deadline."""
-        # Not by `client.attempts`: after a failure they ask for metadata too, beside the request that is repeated here.
-        while True:
-            try:
-                return await self.client.refresh(deadline)
-            except KafkaError as error:  # noqa: PERF203 - a request each time round; the backoff keeps them apart
-                if not error.retriable or self.client.loop.time() >= deadline:
-                    raise
-
-    async def _refresh_all_topics(self, deadline: float) -> set[str]:
-        cluster = self.client.cluster
-        before, cluster.need_all_topic_metadata = cluster.need_all_topic_metadata, True
-        try:
-            await self._refresh_metadata(deadline)
-        finally:
-            cluster.need_all_topic_metadata = before
-        return set(cluster.topics())
-
-    async def _refresh_topic(self, topic: str, deadline: float) -> set[int] | None:
-        cluster = self.client.cluster
-        with cluster.also({topic}):
-            await self._refresh_metadata(deadline)
-        return cluster.partitions_for_topic(topic)
+        return await self.run(self.topics.partitions(topic, deadline), deadline, "asking for a topic")
 
     # Health…
 
@@ -588,7 +511,7 @@ class ConsumerCore:
         group = None if self.group is None else self.group.health()
         waiting_for = group and group["waiting_for"]
         problems = [f"group {group['group_id']!r}: {waiting_for}"] if group and waiting_for else []
-        if self._seen_topology is None and self.subscription.mode is not Mode.NONE and not self.closed:
+        if self.topics.seen is None and self.subscription.mode is not Mode.NONE and not self.closed:
             problems.append("the application has not called poll() since it chose topics or partitions")
         return self.client.health_with(
             partitions,

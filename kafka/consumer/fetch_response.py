@@ -29,7 +29,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.protocol.fetch import FetchResponse
-    from kafka.record.batch_reader import Deserialize
+    from kafka.record.deserialization import Deserialize
     from kafka.serializer import Bound
 
 __all__ = [

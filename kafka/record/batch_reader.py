@@ -14,15 +14,16 @@ comes when the batch's turn has come: records in front of it are delivered first
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from heapq import heapify, heappop
+from collections.abc import Iterable, Iterator
 from math import inf
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
-from kafka.record.batch import RecordsPayload, ScanResult, check_batch, control_type, open_batch, verify_batches
+from kafka.record.aborted_transactions import AbortedTransactionFilter
+from kafka.record.batch import RecordsPayload, ScanResult, check_batch, open_batch, verify_batches
 from kafka.record.consumer_record import ConsumerRecord
+from kafka.record.deserialization import Deserialize, deserialize
 from kafka.record.header import CONTROL, LOG_OVERHEAD, BatchHeader, Buffer, corrupt, is_cut_off, read_header
 from kafka.record.message_v0_v1 import Nested, read_messages, to_rows
 from kafka.record.record_decoder import SHORTEST_RUN, decode_rows, decode_runs, record_ends, skip_rows
@@ -31,16 +32,12 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.record.columns import BatchRecords, Columns
 
-__all__ = ["TAKEN_BYTES", "AbortedTransactionFilter", "RecordReader"]
-
-#: Takes the bytes, or with ``deserialize_with_headers`` the record's headers and the bytes.
-Deserialize: TypeAlias = Callable[..., Any]
+__all__ = ["TAKEN_BYTES", "RecordReader"]
 
 #: How many bytes of records one taking decodes by default: the rest stays compressed in the buffer.
 TAKEN_BYTES: Final = 8 << 20
 #: How many records more than asked for are decoded if the batch ends with them.
 _MOST_AHEAD: Final = 500
-_ABORT: Final = 0
 
 _new = tuple.__new__
 
@@ -535,7 +532,7 @@ class RecordReader:
         if not self._raw:
             self._raw = self._take_raw(count, room)
             self._offset_after_raw = self.next_offset
-        rows, self._refused = _deserialize(
+        rows, self._refused = deserialize(
             self._raw[:count],
             self._record_type,
             self._key_deserializer,
@@ -547,95 +544,3 @@ class RecordReader:
         if self._refused is not None and not rows:
             raise self._refused.with_traceback(None)
         return rows
-
-
-class AbortedTransactionFilter:
-    """The aborted transactions in a buffer, as the fetch response lists them; asks are to come in the batches' order.
-
-    A transaction reaches from its first offset to its producer's next abort marker. Its batches are known by the
-    producer's id, because a producer has one transaction at a time.
-
-    >>> aborted = AbortedTransactionFilter([(7, 100)])
-    >>> bool(aborted), bool(AbortedTransactionFilter([]))
-    (True, False)
-    """
-
-    __slots__ = ("_active", "_pending")
-
-    def __init__(self, aborted: Iterable[tuple[int, int]]) -> None:
-        """Take the producer id and the first offset of each, in any order."""
-        self._pending = [(first, producer) for producer, first in aborted]
-        heapify(self._pending)
-        self._active: set[int] = set()
-
-    def __bool__(self) -> bool:
-        """Whether any may still concern a batch."""
-        return bool(self._pending or self._active)
-
-    def copy(self) -> AbortedTransactionFilter:
-        """Return a filter in the same state."""
-        other = AbortedTransactionFilter(())
-        other._pending, other._active = self._pending.copy(), self._active.copy()
-        return other
-
-    def covers(self, header: BatchHeader, unpack: Callable[[BatchHeader], RecordsPayload]) -> bool:
-        """Whether the batch is of an aborted transaction. ``unpack`` opens a marker, if its type matters."""
-        pending, active = self._pending, self._active
-        while pending and pending[0][0] <= header.last_offset:
-            active.add(pending[0][1])  # before it is taken away: an interruption in between may not lose it
-            heappop(pending)
-        if header.producer_id not in active:
-            return False
-        if header.is_control:
-            if control_type(unpack(header), header) == _ABORT:
-                active.discard(header.producer_id)
-            return False
-        return header.is_transactional
-
-
-def _deserialize(
-    records: Iterable[ConsumerRecord],
-    record_type: type[ConsumerRecord],
-    key_deserializer: Deserialize | None,
-    value_deserializer: Deserialize | None,
-    *,
-    with_headers: bool,
-) -> tuple[list[ConsumerRecord], RecordDeserializationError | None]:
-    """Return the records with their keys and values deserialized, up to one that is refused, and that refusal."""
-    key_deserializer = key_deserializer or _as_it_is
-    value_deserializer = value_deserializer or _as_it_is
-    rows: list[ConsumerRecord] = []
-    for record in records:
-        origin = "key"
-        try:
-            if with_headers:
-                key = key_deserializer(record.headers, record.key)
-                origin = "value"
-                value = value_deserializer(record.headers, record.value)
-            else:
-                key = key_deserializer(record.key)
-                origin = "value"
-                value = value_deserializer(record.value)
-        except Exception as err:  # whatever the application's code raises
-            return rows, _refusal(record, origin, err)
-        rows.append(_new(record_type, (*record[:5], key, value, *record[7:])))
-    return rows, None
-
-
-def _as_it_is(*given: Any) -> Any:
-    return given[-1]
-
-
-def _refusal(record: ConsumerRecord, origin: str, cause: Exception) -> RecordDeserializationError:
-    err = RecordDeserializationError(
-        f"the {origin} deserializer raised {type(cause).__name__}: {cause}",
-        topic_partition=TopicPartition(record.topic, record.partition),
-        offset=record.offset,
-        origin=origin,
-        key_bytes=record.key,
-        value_bytes=record.value,
-        headers=record.headers,
-        timestamp=record.timestamp,
-    )
-    err.__cause__ = cause
-    return err

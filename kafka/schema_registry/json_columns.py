@@ -1,4 +1,4 @@
-"""JSON Schema to Arrow columns: properties of objects are columns; parts without a type for columns are JSON as text."""
+"""JSON Schema to Arrow columns: properties of objects are columns, other parts are JSON as text."""
 
 from __future__ import annotations
 

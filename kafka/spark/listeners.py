@@ -18,7 +18,12 @@ from kafka.spark.progress import lag
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.listener import QueryProgressEvent
+    from pyspark.sql.streaming.listener import (
+        QueryIdleEvent,
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+    )
 
 __all__ = ["LagListener", "foreach_batch_writer", "without_java_stack"]
 
@@ -32,26 +37,45 @@ class LagListener(StreamingQueryListener):
     ::
 
         spark.streams.addListener(LagListener(lambda name, lag: gauge.set(sum(lag.values()))))
+
+    ``alive`` is called with the name when a query starts, after every batch, and while there is nothing new: a query
+    that has not been alive for longer than its batches take is stuck, and its last lag says nothing.
     """
 
-    def __init__(self, tell: Callable[[str, dict[TopicPartition, int]], object]) -> None:
+    def __init__(
+        self,
+        tell: Callable[[str, dict[TopicPartition, int]], object],
+        alive: Callable[[str], object] | None = None,
+    ) -> None:
         self._tell = tell
+        self._alive = alive
+        self._names: dict[object, str] = {}
 
-    def onQueryStarted(self, event: object) -> None:
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """A query began; it has no lag yet."""
+        self._names[event.id] = event.name or str(event.id)
+        self._is_alive(event.id)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """A batch is done: call the function."""
+        """A batch is done: call the functions."""
         progress = event.progress
+        name = self._names[progress.id] = progress.name or str(progress.id)
         found = lag(progress)
         if found:  # neither unknown nor of other sources
-            self._tell(progress.name or str(progress.id), found)
+            self._tell(name, found)
+        self._is_alive(progress.id)
 
-    def onQueryIdle(self, event: object) -> None:
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """There is nothing new; the last lag stays true."""
+        self._is_alive(event.id)
 
-    def onQueryTerminated(self, event: object) -> None:
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """A query ended."""
+        self._names.pop(event.id, None)
+
+    def _is_alive(self, query: object) -> None:
+        if self._alive is not None:
+            self._alive(self._names.get(query, str(query)))
 
 
 Write = Callable[[DataFrame, int], None]

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +97,15 @@ def test_an_error_in_one_line(broker: Broker) -> None:
 
 def test_lag_by_query_for_prometheus(broker: Broker, tmp_path: Path) -> None:
     broker.append_many("events", [b"1"] * 5, partition=1)
-    metrics = tmp_path / "spark.prom"
-    words = [broker.bootstrap_servers, "events", str(tmp_path / "checkpoint"), str(metrics)]
+    metrics = tmp_path / "spark_counts.prom"
+    began = int(time.time())
+    words = [broker.bootstrap_servers, "events", str(tmp_path / "checkpoint"), str(tmp_path)]
     code, shown = run("spark_lag.py", *words)
     assert code == 0, shown
-    assert metrics.read_text(encoding="utf-8").splitlines() == [
+    *shown_lags, alive = metrics.read_text(encoding="utf-8").splitlines()
+    assert shown_lags == [
         'spark_kafka_lag{query="counts",topic="events",partition="0"} 0',
         'spark_kafka_lag{query="counts",topic="events",partition="1"} 0',
     ]
+    assert alive.startswith('spark_kafka_alive{query="counts"} ')
+    assert began <= int(alive.split()[-1]) <= time.time()

@@ -99,7 +99,7 @@ def test_the_same_calls_run_in_a_thread_and_in_a_task(cluster: Cluster, live: An
         await core.commit({T0: OffsetAndMetadata(7)}, core.deadline(5))
         seen.append((await core.committed([T0, T1], core.deadline(5)))[T0])
         seen.append({tp: at.offset for tp, at in (await core.find_offsets({T0: -1}, core.deadline(5))).items()})
-        seen.append(await core.topics(core.deadline(5)))
+        seen.append(await core.list_topics(core.deadline(5)))
         seen.append(await core.partitions_for_topic("t", core.deadline(5)))
         seen.append(await core.poll(1, core.deadline(0)))
         return seen

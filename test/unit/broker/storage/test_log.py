@@ -142,6 +142,19 @@ def test_retention_by_time_and_by_size(make: Callable[..., Log], clock: Clock) -
     assert not log.apply_retention()
 
 
+def test_retention_by_size_leaves_no_less_than_the_limit(make: Callable[..., Log]) -> None:
+    log = make(segment_bytes=200, retention_ms=-1, retention_bytes=500)
+    for _ in range(20):
+        log.append(batch(b"x" * 50), 0)
+    whole = log.segments[0].size
+    assert log.apply_retention()
+    assert 500 <= log.size < 500 + whole
+    while (log.size - 500) % whole == 0:
+        log.append(batch(b"x" * 50), 0)
+    assert 0 < log.size - 500 < whole
+    assert not log.apply_retention()  # without its first segment it would have less than the limit
+
+
 def test_a_segment_is_as_long_as_its_records_say(make: Callable[..., Log], clock: Clock) -> None:
     day = 86_400_000
     log = make(segment_ms=7 * day, retention_ms=7 * day)
