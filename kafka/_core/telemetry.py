@@ -67,7 +67,7 @@ class _Next(Enum):
 
 
 class Subscription(NamedTuple):
-    """What a broker has asked for."""
+    """The subscription that a broker has sent."""
 
     number: int
     interval: float
@@ -97,7 +97,7 @@ class PushingClient(Protocol):
 
     @property
     def cluster(self) -> Listened:
-        """What is known of the cluster."""
+        """The metadata of the cluster."""
 
     def links(self) -> Iterator[Connection]:
         """Go through the connections."""
@@ -128,7 +128,7 @@ class Telemetry:
         self._task: Task[object] | None = None
         self._stopped = False
         self._began_ns = self._now_ns()
-        # What the last push that a broker took has had: its time, and the sums.
+        # Time and sums of the last push that a broker took.
         self._pushed_ns = self._began_ns
         self._sums: dict[tuple[str, str], float] = {}
         client.cluster.add_listener(lambda _cluster: self._look())
@@ -261,7 +261,7 @@ class Telemetry:
         return _Next.STOP
 
     def _payload(self, subscription: Subscription, now_ns: int) -> tuple[bytes, dict[tuple[str, str], float]]:
-        """Return the metrics that a broker wants, compressed, and their sums; without those of nodes if too large."""
+        """Return the metrics that a broker wants, compressed, and their sums; without the metrics of nodes if too large."""
         points, sums = self._points(subscription)
         resource = dict(self._resource)
         if self.member_id is not None and (member_id := self.member_id()):

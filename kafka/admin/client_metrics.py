@@ -96,7 +96,7 @@ class ClientMetrics(Calls):
         )
 
     async def _response(self, deadline: float) -> GetTelemetrySubscriptionsResponse:
-        """Return what the broker wants; if this client pushes metrics by itself, as it has said last."""
+        """Return what the broker wants; if this client pushes metrics, its last response."""
         kind, telemetry = GetTelemetrySubscriptionsRequest, self._core.client.telemetry
         if not (await self._core.versions(deadline)).reaches(kind.API_KEY):
             raise unsupported("telemetry_subscription()")

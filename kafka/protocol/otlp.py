@@ -1,6 +1,6 @@
 """Metrics as OpenTelemetry's protocol has them (OTLP 1.x, ``MetricsData``), which is what brokers take (KIP-714).
 
-Enough of protobuf to write them; the numbers of fields are those of ``opentelemetry/proto/metrics/v1/metrics.proto``.
+Enough of protobuf to write them; the numbers of fields are from ``opentelemetry/proto/metrics/v1/metrics.proto``.
 """
 
 from __future__ import annotations

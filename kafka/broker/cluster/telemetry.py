@@ -47,7 +47,7 @@ _MOST_CLIENTS: Final = 16_384
 
 
 class PushedMetrics(NamedTuple):
-    """What a client has pushed: its id, gauges and sums by name and labels, and the attributes of the client."""
+    """One push of a client: its id, gauges and sums by name and labels, and the attributes of the client."""
 
     client_id: str
     points: list[Point]
