@@ -261,7 +261,7 @@ class Telemetry:
         return _Next.STOP
 
     def _payload(self, subscription: Subscription, now_ns: int) -> tuple[bytes, dict[tuple[str, str], float]]:
-        """Return the metrics that a broker wants, compressed, and their sums; without the metrics of nodes if too large."""
+        """Return the metrics that a broker wants, compressed, and their sums; without the metrics of nodes if large."""
         points, sums = self._points(subscription)
         resource = dict(self._resource)
         if self.member_id is not None and (member_id := self.member_id()):
