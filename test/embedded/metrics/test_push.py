@@ -290,20 +290,27 @@ def test_after_others_it_stops_and_says_so_once(
 
 
 def test_a_payload_that_is_too_large_goes_without_the_nodes(broker: Broker, make: Make) -> None:
-    subscribe(broker)
+    most = 1 << 20
 
-    def small(exchange: Any) -> Any:
+    def limited(exchange: Any) -> Any:
         exchange.reply.accepted_compression_types = []
-        exchange.reply.telemetry_max_bytes = 5000
+        exchange.reply.telemetry_max_bytes = most
         return exchange.reply
 
-    broker.intercept("GetTelemetrySubscriptions", small)
-    make()
-    request = wait_for(lambda: requests(broker, "PushTelemetry"), "push")[0]
-    found = decode(request)
-    assert 0 < len(request.metrics) <= 5000
-    assert found.points
-    assert not any(point.labels for point in found.points)
+    def latest(*, with_nodes: bool) -> Any:
+        request = next(iter(requests(broker, "PushTelemetry")[-1:]), None)
+        if request is None or any(point.labels for point in decode(request).points) is not with_nodes:
+            return None
+        return request
+
+    broker.intercept("GetTelemetrySubscriptions", limited)
+    subscribe(broker)
+    use(make(), "producer", broker)
+    most = len(wait_for(lambda: latest(with_nodes=True), "push with nodes").metrics) - 1
+    subscribe(broker, interval_ms=INTERVAL_MS + 1)  # so that the client asks again
+    request = wait_for(lambda: latest(with_nodes=False), "push without nodes")
+    assert len(request.metrics) <= most
+    assert decode(request).points
 
 
 def test_metrics_of_the_application_are_pushed(broker: Broker, make: Make) -> None:
