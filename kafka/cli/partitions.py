@@ -381,7 +381,7 @@ COMMAND = Noun(
             [arg("RATE", "bytes per second of each broker, such as 50MB; none removes the limit", rate_of), *TABLE],
             [
                 "purekafka partitions reassign-throttle none --yes --sandbox",
-                "purekafka partitions reassign-throttle 50MB --yes -b localhost:9092",
+                "purekafka partitions reassign-throttle none --dry-run -b localhost:9092",
             ],
             asks=True,
         ),

@@ -126,7 +126,7 @@ def test_produce_writes_lines_at_half_the_rate_of_send(broker: Broker) -> None:
         (["to"], {"top", "topics", "tokens"}),
         (["topics", "d"], {"describe", "delete", "dump"}),
         (["topic", "list", "--form"], {"--format"}),
-        (["partitions", "reassign", ""], {"plan", "apply", "status", "cancel"}),
+        (["partitions", "reassign", ""], {"plan", "apply", "status", "throttle", "cancel"}),
         (["acls", "list", "--pattern", "pre"], {"prefixed"}),
         (["request", "Metad"], {"Metadata"}),
         (["topics", "list", "-X", "sasl.mech"], {"sasl.mechanism="}),

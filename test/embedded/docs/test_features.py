@@ -240,7 +240,7 @@ def has_a_schema_registry(broker: Broker) -> None:
         with KafkaConsumer("events", value_deserializer=SchemaDeserializer(registry), **options) as consumer:
             assert next(consumer).value == {"id": 7}
     finally:
-        server.stop()
+        server.close()
 
 
 FEATURES: dict[str, tuple[str, Callable[[Broker], None]]] = {
