@@ -105,7 +105,7 @@ class _Lines:
         except ValueError:
             fields = None
         if not isinstance(fields, dict):
-            raise ValueError(f"the value is no JSON object, so it has no field {self._key_field!r} for the key")
+            raise ValueError(f"the value is not a JSON object and has no field {self._key_field!r} for the key")
         if self._key_field not in fields:
             raise ValueError(f"the JSON object has no field {self._key_field!r} for the key")
         found = fields[self._key_field]

@@ -225,8 +225,8 @@ def test_a_line_without_the_field_of_the_key_is_named_and_not_written(shell: She
     assert outcome.code == 1
     assert outcome.err.splitlines() == [
         "purekafka produce: line 2: the JSON object has no field 'user' for the key",
-        "purekafka produce: line 3: the value is no JSON object, so it has no field 'user' for the key",
-        "purekafka produce: line 4: the value is no JSON object, so it has no field 'user' for the key",
+        "purekafka produce: line 3: the value is not a JSON object and has no field 'user' for the key",
+        "purekafka produce: line 4: the value is not a JSON object and has no field 'user' for the key",
     ]
     assert [key for key, _ in values_of(broker, "orders")] == [b"a", b"b"]
 
