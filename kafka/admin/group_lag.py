@@ -26,10 +26,10 @@ class PartitionLag(NamedTuple):
     """How far a group is behind in a partition.
 
     `committed` is None where the group has not committed an offset: the lag counts from the beginning then. `lag` is
-    None where the end is not known, and `error` says why; also where the group committed offset -1, and no member has
-    the partition: nothing reads it. `member_id` is None where no member has the partition. Of a
-    share group `committed` is the start offset, `lag` the records that are not finished, None before the first one
-    was, and `member_id` is None where several members read the partition.
+    None where the end is not known, and `error` says why; and where the group committed offset -1 and no member has the
+    partition, as nothing reads it. `member_id` is None where no member has the partition. Of a share group `committed`
+    is the start offset, `lag` the records that are not finished, None before the first one was, and `member_id` is None
+    where several members read the partition.
     """
 
     topic: str
@@ -180,7 +180,9 @@ class GroupLags(ShareGroups, GroupDescriptions, GroupOffsets, Offsets, Groups):
             committed = offsets.get(group, {})
             wanted.update(dict.fromkeys(committed))
             bare.update(
-                partition for partition in owners[group] if partition not in committed or committed[partition].offset < 0
+                partition
+                for partition in owners[group]
+                if partition not in committed or committed[partition].offset < 0
             )
         wanted.update(dict.fromkeys(bare))
         chosen = [partition for partition in wanted if topics is None or partition.topic in topics]

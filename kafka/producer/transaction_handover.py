@@ -67,8 +67,8 @@ class HandoverProducer(KafkaProducer):
     def commit_text(self, partition: TopicPartition, text: str, group_id: str, timeout: float | None = None) -> None:
         """Have the transaction commit a text for a partition in a group which reads nothing.
 
-        It is beside offset -1, which is no position: nobody takes the group for one that is behind. Waits as
-        `send_offsets_to_transaction()` does, which takes no such offset.
+        The offset beside it is -1, which clients take for none, and monitors not for lag. Waits as
+        `send_offsets_to_transaction()` does, which does not take a negative offset.
         """
         offsets = {partition: OffsetAndMetadata(-1, text, -1)}
         work = self._calls.transactions.send_offsets(offsets, ConsumerGroupMetadata(group_id))

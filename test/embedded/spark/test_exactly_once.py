@@ -345,7 +345,11 @@ def test_marks_of_before_they_were_texts_are_good(broker: Broker, options: SinkO
                 before.send_offsets_to_transaction({TopicPartition("out", 0): mark}, name)
     with pytest.raises(IllegalStateError, match="has 2 rows; 1 were written by an earlier run"):
         run_batch(options, 0, [b"a"], [b"a", b"?"], run="new")
-    assert [each.held is None for each in run_batch(options, 0, [b"a"], [b"a"], [b"b"], run="new")] == [True, True, False]
+    assert [each.held is None for each in run_batch(options, 0, [b"a"], [b"a"], [b"b"], run="new")] == [
+        True,
+        True,
+        False,
+    ]
     run_batch(options, 1, [b"c"], [b"d"], [], run="new")
     assert seen(broker) == [b"a", b"a", b"b", b"c", b"d"]
 
@@ -374,7 +378,9 @@ def test_a_broker_that_does_not_keep_marks_is_an_error_in_the_first_batch(
         return answer(make, index, offset if offset.offset >= 0 else committed_offsets._NOTHING, code)
 
     monkeypatch.setattr(committed_offsets, "_partition", forgetful)
-    with pytest.raises(IllegalStateError, match="not kept the text .* group spark-query-0 .*exactlyOnce is not possible"):
+    with pytest.raises(
+        IllegalStateError, match=r"not kept the text .* group spark-query-0 .*exactlyOnce is not possible"
+    ):
         run_batch(options, 0, [b"a"], [b"b"])
 
 
