@@ -113,7 +113,7 @@ class ShareSessions:
             return
         self.close(*key)
         if not self._has_sessions(group := key[0]):
-            # As in Kafka: whoever reads next begins with what is stored, and so with other pieces.
+            # As in Kafka: the next member begins with what is stored, and so with other pieces.
             self.forget(group)
 
     def _has_sessions(self, group: str) -> bool:
