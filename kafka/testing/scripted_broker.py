@@ -121,8 +121,12 @@ class ScriptedBroker:
         self.network = network
         self.host = host
         self.port = port
+        # A broker offers client metrics (KIP-714) only with a plugin that takes them.
         self.ranges: dict[int, tuple[int, int]] = {
-            api.key: (api.min_version, api.max_version) for api in APIS.values() if "broker" in api.listeners.split()
+            api.key: (api.min_version, api.max_version)
+            for api in APIS.values()
+            if "broker" in api.listeners.split()
+            and api.key not in (ApiKey.GetTelemetrySubscriptions, ApiKey.PushTelemetry)
         }
         self.handlers: dict[str, Handler] = {"ApiVersions": self._api_versions}
         self.requests: list[tuple[str, int, Any]] = []
