@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 __all__ = ["ClientStatus"]
 
 
+def _check_metric(metric: object) -> None:
+    from kafka.metrics import KafkaMetric
+
+    if not isinstance(metric, KafkaMetric):
+        raise TypeError(f"metric must be a kafka.metrics.KafkaMetric, not {type(metric).__name__}")
+
+
 class ClientStatus:
     """The base of the clients of both faces. A client brings `_connections` and `_measured`, and its own `health`."""
 
@@ -43,6 +50,7 @@ class ClientStatus:
         ...     metric = KafkaMetric(MetricName("depth", "shop-queue-metrics"), depth, MetricConfig())
         ...     producer.register_metric_for_subscription(metric)
         """
+        _check_metric(metric)
         client = self._connections()
         if client is None:
             raise IllegalStateError("register_metric_for_subscription() needs a client that was started")
@@ -51,6 +59,7 @@ class ClientStatus:
 
     def unregister_metric_from_subscription(self, metric: KafkaMetric) -> None:
         """Push a metric of `register_metric_for_subscription` no more."""
+        _check_metric(metric)
         client = self._connections()
         if client is not None and client.telemetry is not None:
             client.telemetry.remove(metric)

@@ -57,8 +57,9 @@ def _class_archive(home: str) -> str:
     def train(flag: str) -> None:
         words = [sys.executable, "-c", _TRAINING]
         environment = {**os.environ, "SPARK_SUBMIT_OPTS": f"{QUICK_JAVA} -Xlog:disable {flag}"}
-        # It ends when the output does: Java writes the archive after Python has ended.
-        subprocess.run(words, env=environment, capture_output=True, timeout=250, check=False)
+        # It ends when the output does: Java writes the archive after Python has ended. The limit is for a program that
+        # hangs: writing the archive takes half a minute of a processor, and five where the machine has ten such jobs.
+        subprocess.run(words, env=environment, capture_output=True, timeout=900, check=False)
 
     # 170 MB that are of no use to another checkout: in the cache that `make clean` removes.
     flag = jvm.archive_flag(Path(__file__).parents[2] / ".pytest_cache" / "spark-classes", home, train)

@@ -12,16 +12,18 @@ from kafka.aio import AIOKafkaConsumer, AIOKafkaProducer
 # Calls whose form is aiokafka's, where the two differ: plain where the synchronous one waits, or the other way round.
 PLAIN = {"partitions_for_topic", "unsubscribe"}
 COROUTINES = {"seek_to_beginning", "seek_to_end", "seek_to_committed"}
+# Metrics of the application that are pushed (KIP-1076).
+PUSHED = "register_metric_for_subscription unregister_metric_from_subscription"
 WAITING = {
     KafkaProducer: "send send_many flush partitions_for init_transactions begin_transaction commit_transaction "
-    "abort_transaction send_offsets_to_transaction purge close",
+    "abort_transaction send_offsets_to_transaction purge client_instance_id close",
     KafkaConsumer: "poll poll_batches position commit committed beginning_offsets end_offsets offsets_for_times topics "
-    "bootstrap close",
+    "bootstrap client_instance_id close",
 }
 AT_ONCE = {
-    KafkaProducer: "bootstrap_connected metrics health transaction",
+    KafkaProducer: f"bootstrap_connected metrics health transaction {PUSHED}",
     KafkaConsumer: "subscribe subscription assign assignment seek seek_to_timestamp pause resume paused highwater "
-    "current_lag commit_async group_metadata enforce_rebalance wakeup bootstrap_connected metrics health",
+    f"current_lag commit_async group_metadata enforce_rebalance wakeup bootstrap_connected metrics health {PUSHED}",
 }
 TWINS = {KafkaProducer: AIOKafkaProducer, KafkaConsumer: AIOKafkaConsumer}
 # In the order of the other client.
