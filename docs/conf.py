@@ -13,7 +13,7 @@ author = "The purekafka developers"
 copyright = "The purekafka developers, Apache License 2.0"
 release = version = __version__
 
-extensions = ["pictures", "sphinx.ext.autodoc", "sphinx.ext.doctest"]
+extensions = ["pictures", "table_dashes", "sphinx.ext.autodoc", "sphinx.ext.doctest"]
 exclude_patterns = ["_build"]
 default_role = "code"
 smartquotes = False  # "--" is the beginning of an option, not a dash
@@ -37,9 +37,9 @@ nitpick_ignore_regex = [
     ),
     (
         "py:.*",
-        r"(pyarrow|pyspark|numpy)\..*|DataSourceStreamWriter|QueryProgressEvent|SparkSession|StreamingQuery|StructType",
+        r"(pyarrow|pyspark|numpy)\..*|Column|DataSourceStreamWriter|Query(Idle|Progress|Started|Terminated)Event|SparkSession|StreamingQuery|StructType",
     ),
-    ("py:.*", r"FileDescriptorLike|Path|defaultdict"),
+    ("py:.*", r"FileDescriptorLike|Path|UUID|defaultdict"),
     # Parameters of types, and types of the core that appear in signatures which applications do not call.
     (
         "py:class",

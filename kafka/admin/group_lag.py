@@ -26,9 +26,10 @@ class PartitionLag(NamedTuple):
     """How far a group is behind in a partition.
 
     `committed` is None where the group has not committed an offset: the lag counts from the beginning then. `lag` is
-    None where the end is not known, and `error` says why. `member_id` is None where no member has the partition. Of a
-    share group `committed` is the start offset, `lag` the records that are not finished, None before the first one
-    was, and `member_id` is None where several members read the partition.
+    None where the end is not known, and `error` says why; and where the group committed offset -1 and no member has the
+    partition, as nothing reads it. `member_id` is None where no member has the partition. Of a share group `committed`
+    is the start offset, `lag` the records that are not finished, None before the first one was, and `member_id` is None
+    where several members read the partition.
     """
 
     topic: str
@@ -178,8 +179,11 @@ class GroupLags(ShareGroups, GroupDescriptions, GroupOffsets, Offsets, Groups):
                 continue
             committed = offsets.get(group, {})
             wanted.update(dict.fromkeys(committed))
-            bare.update(partition for partition in owners[group] if partition not in committed)
-            bare.update(partition for partition, at in committed.items() if at.offset < 0)
+            bare.update(
+                partition
+                for partition in owners[group]
+                if partition not in committed or committed[partition].offset < 0
+            )
         wanted.update(dict.fromkeys(bare))
         chosen = [partition for partition in wanted if topics is None or partition.topic in topics]
         begins: Ends
@@ -283,9 +287,10 @@ def _rows(
             continue
         at = committed[partition].offset if partition in committed else -1
         start: int | KafkaError = at if at >= 0 else begins.get(partition, 0)
+        is_read = at >= 0 or partition in owners  # else it is a text beside no offset
         error = failed.get(partition) or next((one for one in (end, start) if isinstance(one, KafkaError)), None)
         lag = None
-        if not isinstance(end, KafkaError) and not isinstance(start, KafkaError) and error is None:
+        if not isinstance(end, KafkaError) and not isinstance(start, KafkaError) and error is None and is_read:
             lag = max(0, end - start)
         rows.append(
             PartitionLag(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.telemetry import PushedMetrics
     from kafka.broker.groups.service import GroupService
     from kafka.broker.security.service import Security
-    from kafka.broker.sharing.share_partition import SharePartition, ShareRecord
+    from kafka.broker.sharing.share_partition import ShareRecord
     from kafka.record.consumer_record import ConsumerRecord
     from kafka.record.header import Buffer
 
@@ -385,8 +385,9 @@ class Broker:
         """
 
         def look() -> dict[int, ShareRecord]:
-            found = self._share_partition(group, topic, partition)
-            return {} if found is None else found.records()
+            read = self._partition(topic, partition)
+            sessions = self._groups().share_sessions_at(read.leader)
+            return {} if sessions is None else sessions.records(group, read)
 
         return self._thread.call(look)
 
@@ -409,16 +410,13 @@ class Broker:
         """End the locks of all records that members of a share group have, as if the time were up."""
 
         def expire() -> None:
-            found = self._share_partition(group, topic, partition)
+            read = self._partition(topic, partition)
+            sessions = self._groups().share_sessions_at(read.leader)
+            found = None if sessions is None else sessions.partition(group, (read.topic.id, partition))
             if found is not None:
                 found.expire_locks()
 
         self._thread.call(expire)
-
-    def _share_partition(self, group: str, topic: str, index: int) -> SharePartition | None:
-        partition = self._partition(topic, index)
-        sessions = self._groups().share_sessions_at(partition.leader)
-        return None if sessions is None else sessions.partition(group, (partition.topic.id, index))
 
     # Users and their rights
 

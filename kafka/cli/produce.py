@@ -1,4 +1,4 @@
-"""``purekafka produce``: write records from lines, files or JSON."""
+"""``purekafka produce``: write records from lines, files, JSON or CSV."""
 
 from __future__ import annotations
 
@@ -73,6 +73,7 @@ class _Lines:
         self._key = _encoder(arguments.topic, arguments.key_type, self.key_schema)
         self._value = _encoder(arguments.topic, arguments.value_type, self.value_schema)
         self._fixed_key = None if arguments.key is None else self._encoded_key(arguments.key, arguments.key_type)
+        self._key_field = arguments.key_field
         headers = [pair(word, "--header") for word in arguments.header]
         self._headers = [(name, value.encode()) for name, value in headers] or None
         self._partition = arguments.partition
@@ -81,6 +82,7 @@ class _Lines:
             self._key_delimiter
             or self._null is not None
             or self._fixed_key is not None
+            or self._key_field is not None
             or self._headers
             or self._partition is not None
             or self._timestamp is not None
@@ -94,6 +96,25 @@ class _Lines:
         except ValueError as error:
             raise UsageError(f"--key {key!r} is not of the type {name}: {error}") from None
 
+    def _key_of(self, value: bytes) -> bytes | None:
+        """Return the key that a field of a JSON object is: a text as it is, a null as a null, all else as JSON."""
+        import json
+
+        try:
+            fields = json.loads(value)
+        except ValueError:
+            fields = None
+        if not isinstance(fields, dict):
+            raise ValueError(f"the value is not a JSON object and has no field {self._key_field!r} for the key")
+        if self._key_field not in fields:
+            raise ValueError(f"the JSON object has no field {self._key_field!r} for the key")
+        found = fields[self._key_field]
+        if found is None:
+            return None
+        if isinstance(found, str) and self.key_schema is None:
+            return self._key(found.encode())
+        return self._key(json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode())
+
     def record(self, piece: bytes) -> Record:
         """Return the record of a piece; ValueError says what is wrong with it."""
         key, value = self._fixed_key, piece
@@ -102,6 +123,8 @@ class _Lines:
             if delimiter:
                 value = after
                 key = None if before == self._null else self._key(before)
+        elif self._key_field is not None:
+            key = self._key_of(value)
         data = None if value == self._null else self._value(value)
         return key, data, self._headers, self._partition, self._timestamp
 
@@ -338,11 +361,30 @@ class Delivery:
             complain(self._arguments, f"{lost}: {reason(errors[0])}")
 
 
-def _run(arguments: Namespace) -> int:
+def _check(arguments: Namespace) -> None:
+    """Refuse options that contradict each other."""
     if arguments.topic is None and arguments.format != "jsonl":
         raise UsageError("name a topic")
+    if arguments.key_field is not None:
+        if arguments.format == "jsonl":
+            raise UsageError("--key-field is for lines and csv: with --format jsonl each record has its key")
+        if arguments.key is not None or arguments.key_delimiter:
+            raise UsageError("the key is --key, before --key-delimiter, or in --key-field: give one of them")
+    if arguments.format == "csv":
+        for given, option in (
+            (arguments.value, "--value"),
+            (arguments.files, "FILE (--lines FILE reads CSV from a file)"),
+            (arguments.key_delimiter, "--key-delimiter (--key-field takes a column)"),
+            (arguments.delimiter != "\\n", "--delimiter"),
+        ):
+            if given:
+                raise UsageError(f"--format csv does not go with {option}")
     if arguments.files.count("-") > 1:
         raise UsageError("standard input can be read once: give one -")
+
+
+def _run(arguments: Namespace) -> int:
+    _check(arguments)
     configs: dict[str, object] = {}
     if arguments.compression:
         configs["compression_type"] = None if arguments.compression == "none" else arguments.compression
@@ -412,6 +454,15 @@ def _abort(arguments: Namespace, producer: KafkaProducer) -> None:
 
 def _send_all(arguments: Namespace, lines: _Lines, delivery: Delivery) -> None:
     pace = _Pace(arguments.rate) if arguments.rate else None
+    if arguments.format == "csv":
+        for line, row in _csv_input(arguments):
+            if pace is not None:
+                pace.wait()
+            if isinstance(row, ValueError):
+                delivery.fail(line, row)
+            else:
+                _send_one(arguments, lines, delivery, row, line)
+        return
     first = 1
     for pieces in _input(arguments):
         if arguments.tee:
@@ -464,14 +515,28 @@ def _input(arguments: Namespace) -> Iterable[list[bytes]]:
     delimiter = unescape_bytes(arguments.delimiter)
     if not delimiter:
         raise UsageError("--delimiter must not be empty")
+    for source in _sources(arguments):
+        yield from pieces_of(source, delimiter)
+
+
+def _csv_input(arguments: Namespace) -> Iterator[tuple[int, bytes | ValueError]]:
+    from kafka.cli.csv_rows import objects_of
+
+    seen = standard_output().write if arguments.tee else None
+    for source in _sources(arguments):
+        yield from objects_of(pieces_of(source, b"\n"), arguments.null, seen)
+
+
+def _sources(arguments: Namespace) -> Iterator[BinaryIO]:
+    """Yield what lines are read from: the file of --lines as often as --repeat says, or standard input."""
     if arguments.lines:
         for _ in range(arguments.repeat or 1):
             with open(arguments.lines, "rb") as file:
-                yield from pieces_of(file, delimiter)
+                yield file
         return
     if sys.stdin.isatty():
         print("Type records, one per line; Ctrl-D ends.", file=sys.stderr)
-    yield from pieces_of(sys.stdin.buffer, delimiter)
+    yield sys.stdin.buffer
 
 
 def _content(name: str) -> bytes:
@@ -506,7 +571,7 @@ def _rate(word: str) -> float:
 
 COMMAND = Verb(
     "produce",
-    "write records from lines, files or JSON",
+    "write records from lines, files, JSON or CSV",
     _run,
     [
         arg(
@@ -519,18 +584,20 @@ COMMAND = Verb(
         ),
         arg("-l, --lines FILE", "read lines from a file, not standard input", complete="file"),
         arg(
-            "-f, --format lines|jsonl",
-            "lines, or jsonl: what consume --format jsonl prints, with keys, headers, times, partitions (lines)",
+            "-f, --format lines|jsonl|csv",
+            "lines; jsonl: what consume --format jsonl prints, with keys, headers, times, partitions; or csv: the "
+            "first line names the columns, each row is written as a JSON object (lines)",
             default="lines",
         ),
         arg("-k, --key TEXT", "the key of all records"),
         arg("-K, --key-delimiter TEXT", "the text between key and value, such as : or \\t"),
+        arg("--key-field NAME", "the field of the JSON object, or the column of the CSV, that is the key too"),
         arg("-D, --delimiter TEXT", "the text between records (\\n)", default="\\n"),
         arg("-H, --header NAME=VALUE...", "a header; may be repeated"),
         arg("-p, --partition N", "the number of the partition (chosen by the key)", int),
         arg("--repartition", "with jsonl: choose partitions again, by the keys"),
         arg("--timestamp TIME", "the time of all records, in ms or as 2026-01-31T12:00Z (now)"),
-        arg("--null TEXT", "a key or value of this text is a null; '' for empty ones"),
+        arg("--null TEXT", "a key, a value or a cell of CSV of this text is a null; '' for empty ones"),
         arg(
             "--key-type TYPE",
             "str, hex, base64, json, int, long, double, avro, protobuf[:MESSAGE] or jsonschema (str)",
@@ -555,6 +622,7 @@ COMMAND = Verb(
     [
         "echo hello | purekafka produce events --sandbox",
         "purekafka produce events --value 'order {i}' --key eu --header source=shop --repeat 3 --sandbox",
+        "purekafka produce events --format csv --lines users.csv --key-field id --sandbox",
         "purekafka produce orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
     ],
     epilog=(

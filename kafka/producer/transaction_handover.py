@@ -19,6 +19,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.producer.kafka import KafkaProducer
 from kafka.producer.transaction_coordinator import CoordinatorClient, end_transaction
 from kafka.producer.transaction_protocol import Transaction, Who
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 __all__ = ["HandoverProducer", "OpenTransaction", "end_transactions"]
 
@@ -62,6 +63,16 @@ class HandoverProducer(KafkaProducer):
         """
         work = self._calls.transactions.take_over(transactional_id)
         complete(self._calls.transact(work, "take_over()", "txn-init", timeout))
+
+    def commit_text(self, partition: TopicPartition, text: str, group_id: str, timeout: float | None = None) -> None:
+        """Have the transaction commit a text for a partition in a group which reads nothing.
+
+        The offset beside it is -1, which clients take for none, and monitors not for lag. Waits as
+        `send_offsets_to_transaction()` does, which does not take a negative offset.
+        """
+        offsets = {partition: OffsetAndMetadata(-1, text, -1)}
+        work = self._calls.transactions.send_offsets(offsets, ConsumerGroupMetadata(group_id))
+        complete(self._calls.transact(work, "commit_text()", "txn-send-offsets", timeout))
 
     def leave_open(self) -> OpenTransaction:
         """Write all of the transaction and leave it open; close this producer then.

@@ -2,9 +2,11 @@
 
 - A task's transactional id consists of the query's id, which the checkpoint keeps, and the task's number. A process
   that runs the task first takes the id over: the producer that had it is fenced, its open transaction aborted.
-- The task's *marker* (`Marker`) is a committed offset of a group with the same name. The transaction that writes the
-  rows commits it, so it exists if, and only if, they do. It has the batch, the number of rows, and the *run* of the
-  query, from one start to its end, that wrote them. A task without rows leaves a marker too.
+- The task's *marker* (`Marker`) is a text beside a committed offset of a group with the same name. The transaction that
+  writes the rows commits it, so it exists if, and only if, they do. It has the batch, the number of rows, and the *run*
+  of the query, from one start to its end, that wrote them. A task without rows leaves a marker too. The offset is -1,
+  which Kafka's clients take for none: the group is behind nothing, and no monitor of lag sees it. Apache Kafka keeps
+  the text beside it; a broker that does not is noticed in the first batch (`finish_batch`).
 
 Spark repeats a batch because a task failed, in the same run and with the same tasks, or because the driver died or the
 query failed before Spark recorded the batch as done. Then it is the *first batch of another run*, and its tasks may be
@@ -93,9 +95,16 @@ _RUN: Final = "spark.jobGroup.id"
 class Marker(NamedTuple):
     """How far a task has written.
 
-    >>> Marker.of(Marker(8, rows=100, run="r").offset())
+    >>> Marker(8, rows=100, run="r").text()
+    '{"batch": 7, "rows": 100, "run": "r"}'
+    >>> Marker.of(OffsetAndMetadata(-1, '{"batch": 7, "rows": 100, "run": "r"}'))
     Marker(next_batch=8, rows=100, run='r')
-    >>> Marker.of(OffsetAndMetadata(8, "", -1))
+
+    Earlier releases committed the next batch as the offset, at first without a text:
+
+    >>> Marker.of(OffsetAndMetadata(8, '{"rows": 100, "run": "r"}'))
+    Marker(next_batch=8, rows=100, run='r')
+    >>> Marker.of(OffsetAndMetadata(8))
     Marker(next_batch=8, rows=None, run=None)
     """
 
@@ -106,17 +115,18 @@ class Marker(NamedTuple):
     """The run of the query that wrote them: from one start to its end."""
 
     @classmethod
-    def of(cls, offset: OffsetAndMetadata) -> Marker:
-        """Read it from a committed offset."""
+    def of(cls, offset: OffsetAndMetadata) -> Marker | None:
+        """Read it from a committed offset, which has none if it is negative and without the text."""
         try:
             said = json.loads(offset.metadata or "")
-            return cls(offset.offset, int(said["rows"]), said["run"])
+            next_batch = offset.offset if offset.offset >= 0 else int(said["batch"]) + 1
+            return cls(next_batch, int(said["rows"]), said["run"])
         except (KeyError, TypeError, ValueError):
-            return cls(offset.offset)
+            return cls(offset.offset) if offset.offset >= 0 else None
 
-    def offset(self) -> OffsetAndMetadata:
+    def text(self) -> str:
         """Return what is to be committed."""
-        return OffsetAndMetadata(self.next_batch, json.dumps({"rows": self.rows, "run": self.run}), -1)
+        return json.dumps({"batch": self.next_batch - 1, "rows": self.rows, "run": self.run})
 
 
 class Markers:
@@ -126,6 +136,8 @@ class Markers:
         self._admin = admin_client(configs)
         self._place = place
         self._timeout_ms: float = resolve("producer", configs)["max_block_ms"]
+        self.can_wait = True
+        """Whether the broker can tell what is committed and not yet visible."""
 
     def read(self, names: Iterable[str], *, stable: bool) -> dict[str, Marker]:
         """Return the markers that tasks have, by the names of their groups.
@@ -138,9 +150,10 @@ class Markers:
         try:
             found = self._admin.list_group_offsets(wanted, timeout_ms=self._timeout_ms, require_stable=stable)
         except UnsupportedVersionError:  # brokers before 2.5 always tell the marker before
+            self.can_wait = False
             found = self._admin.list_group_offsets(wanted, timeout_ms=self._timeout_ms)
-        offsets = {name: commits.get(self._place) for name, commits in found.items()}
-        return {name: Marker.of(at) for name, at in offsets.items() if at is not None and at.offset >= 0}
+        markers = {name: Marker.of(commits[self._place]) for name, commits in found.items() if self._place in commits}
+        return {name: marker for name, marker in markers.items() if marker is not None}
 
     def tasks(self, id_prefix: str) -> dict[int, str]:
         """Return the numbers and groups of all tasks that have ever left a marker."""
@@ -307,7 +320,7 @@ class _Task:
             sender.send(batch)
         counts = sender.finish()
         marker = Marker(identity.batch + 1, rows, identity.run)
-        producer.send_offsets_to_transaction({self._place: marker.offset()}, self._name)
+        producer.commit_text(self._place, marker.text(), self._name)
         return counts
 
     def _skip(self, marker: Marker, batches: Iterable[Any]) -> TaskOutcome:
@@ -332,7 +345,7 @@ def finish_batch(options: SinkOptions, outcomes: Sequence[TaskOutcome], batch: i
     """Commit the open transactions of a batch whose tasks are all done; raise if an earlier run had other tasks."""
     if not options.verify_replays or all(each.is_certain for each in outcomes):
         return
-    _check_others(options, outcomes[0].id_prefix, len(outcomes), batch)
+    _check_markers(options, outcomes, batch)
     _end(options, _held(outcomes), committed=True)
 
 
@@ -349,13 +362,24 @@ def _held(outcomes: Sequence[TaskOutcome]) -> list[OpenTransaction]:
     return [each.held for each in outcomes if each.held is not None]
 
 
-def _check_others(options: SinkOptions, id_prefix: str, tasks: int, batch: int) -> None:
-    """Raise if tasks with numbers that the batch does not have any more have written it, or later ones."""
+def _check_markers(options: SinkOptions, outcomes: Sequence[TaskOutcome], batch: int) -> None:
+    """Raise if tasks with numbers that the batch does not have any more have written it, or later ones.
+
+    Or if a task has committed, and its marker is gone.
+    """
     assert options.topic is not None
+    id_prefix, tasks = outcomes[0].id_prefix, len(outcomes)
+    committed = [f"{id_prefix}{number}" for number, each in enumerate(outcomes) if each.held is None][:1]
     with closing(Markers(options.client, TopicPartition(options.topic, 0))) as markers:
         others = {number: name for number, name in markers.tasks(id_prefix).items() if number >= tasks}
         markers.fence(others.values())
-        found = markers.read(others.values(), stable=True)
+        found = markers.read([*others.values(), *committed], stable=True)
+    if markers.can_wait and not found.keys() >= set(committed):
+        raise IllegalStateError(
+            f"Batch {batch} is written, but the broker has not kept the text that says so, in the group {committed[0]} "
+            f"at offset -1 of {options.topic}-0, as Apache Kafka does: exactlyOnce is not possible with this broker. "
+            "Write without it, and remove duplicates when reading"
+        )
     wrote = [number for number, name in others.items() if name in found and found[name].next_batch > batch]
     if wrote:
         raise IllegalStateError(

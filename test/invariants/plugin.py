@@ -23,8 +23,8 @@ _record = Record()
 _clients = Clients(_record.report)
 #: Threads of others end when they come to it, which may take a busy machine a while.
 _PATIENCE = 20.0
-#: Threads that brokers share, and that the process keeps.
-_SHARED = ("kafka-broker-checks",)
+#: Threads that brokers share, or the programs of the real tier, and that the process keeps.
+_SHARED = ("kafka-broker-checks", "test-forker")
 _FILES = Path("/proc/self/fd")
 
 

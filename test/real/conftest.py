@@ -16,7 +16,7 @@ import pytest
 
 from test.embedded.faces import face, pytest_generate_tests
 
-from . import kafka_jars
+from . import jvm, kafka_jars
 from .certificates import Authority, OpensslMissing
 from .java_client import JavaClient
 from .kafka_process import KafkaCluster, live_clusters
@@ -93,6 +93,12 @@ def need_kafka(version: str) -> str:
     if reason:
         pytest.skip(reason)
     return version
+
+
+@pytest.fixture(scope="session", autouse=True)
+def java_temporary() -> None:
+    """Make what all Java programs share before the first test: it stays for the process, and is no test's leftover."""
+    jvm.temporary()
 
 
 @pytest.fixture(scope="session")

@@ -28,12 +28,12 @@ QUICK_START = ("-XX:TieredStopAtLevel=1",)  # compile simply: a start of 2.6 s i
 
 def command(version: str, *args: str) -> list[str]:
     """A command line with the jars of a release."""
-    temporary = f"-Djava.io.tmpdir={_temporary()}"
-    return [kafka_jars.java(), *FLAGS, temporary, "-cp", kafka_jars.classpath(version), *args]
+    libraries = f"-Djava.io.tmpdir={temporary()}"
+    return [kafka_jars.java(), *FLAGS, libraries, "-cp", kafka_jars.classpath(version), *args]
 
 
 @functools.cache
-def _temporary() -> Path:
+def temporary() -> Path:
     """Where Java programs put their native libraries, which those that are killed leave there."""
     scratch, owner = Scratch(), os.getpid()
     atexit.register(lambda: scratch.close() if os.getpid() == owner else None)  # and not in a fork

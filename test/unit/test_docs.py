@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,39 @@ def test_the_places_that_a_change_has_exist() -> None:
     paths = [word for word in words if re.fullmatch(r"[a-z_]+/[\w/.]+", word) and not re.search(r"[A-Z]", word)]
     assert len(paths) > 15
     assert not [path for path in paths if not (ROOT / path).exists()]
+
+
+@cache
+def stem(word: str) -> str:
+    return str(pytest.importorskip("sphinx.search.en").SearchEnglish({}).stem(word))
+
+
+def terms(text: str) -> set[str]:
+    """Return the words as Sphinx's index has them, whose search wants all of them on a page."""
+    return {stem(word) for word in set(re.findall(r"\w+", text.lower()))}
+
+
+@cache
+def index() -> dict[str, set[str]]:
+    """Return the terms of each page."""
+    return {
+        page.relative_to(DOCS).with_suffix("").as_posix(): terms(page.read_text(encoding="utf-8"))
+        for page in DOCS.rglob("*.rst")
+        if "_build" not in page.parts
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "pages"),
+    [
+        ("graceful shutdown", {"cookbook"}),
+        ("mypy", {"reference/configuration"}),
+        ("dead letters", {"cookbook", "producer", "spark"}),
+        ("records-lag-max", {"observability", "operations"}),
+        ("exactly once", {"cookbook", "guarantees", "spark"}),
+    ],
+)
+def test_the_search_finds_what_readers_look_for(words: str, pages: set[str]) -> None:
+    found = {page for page, held in index().items() if terms(words) <= held}
+    assert pages <= found
+    assert len(found) < 20  # a word of every page finds nothing

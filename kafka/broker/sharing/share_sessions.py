@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import UUID
 
 from kafka.broker.groups.service import SHARE_SESSIONS, GroupService
-from kafka.broker.sharing.share_partition import SharePartition
+from kafka.broker.sharing.share_partition import SharePartition, ShareRecord
 from kafka.errors import (
     InvalidShareSessionEpochError,
     ShareSessionLimitReachedError,
@@ -105,13 +105,19 @@ class ShareSessions:
 
     def _lost(self, key: tuple[str, str], connection: Connection) -> None:
         session = self._sessions.get(key)
-        if session is None or session.connection is not connection:
+        if session is not None and session.connection is not connection:
             return
         if self._node.memory.get(SHARE_SESSIONS) is not self:
             # The node has stopped: it stores nothing any more.
             self.stop()
             return
         self.close(*key)
+        if not self._has_sessions(group := key[0]):
+            # As in Kafka: the next member begins with what is stored, and so with other pieces.
+            self.forget(group)
+
+    def _has_sessions(self, group: str) -> bool:
+        return any(of_group == group for of_group, _ in self._sessions)
 
     # Partitions
 
@@ -130,14 +136,26 @@ class ShareSessions:
         found = self.partition(group, place)
         if found is None:
             key = (group, *place)
-            found = self._partitions[key] = SharePartition(
-                partition,
-                self._coordinator.share_offsets(group),
-                partial(self._coordinator.settings_of, group),
-                self._cluster.clock,
-                self._cluster.timers,
-            )
+            found = self._partitions[key] = self._stored(group, partition)
         return found
+
+    def records(self, group: str, partition: Partition) -> dict[int, ShareRecord]:
+        """Return the records in delivery; where the group does not read, as it would find them."""
+        found = self.partition(group, (partition.topic.id, partition.index))
+        if found is None:
+            found = self._stored(group, partition)
+            found.close()
+        return found.records()
+
+    def _stored(self, group: str, partition: Partition) -> SharePartition:
+        """Return a partition as it is stored."""
+        return SharePartition(
+            partition,
+            self._coordinator.share_offsets(group),
+            partial(self._coordinator.settings_of, group),
+            self._cluster.clock,
+            self._cluster.timers,
+        )
 
     def offset_set(self, group: str, place: Place) -> None:
         """Have a partition begin again: an administrator has set what is stored of it.
@@ -148,7 +166,7 @@ class ShareSessions:
         if shared is None:
             return
         shared.is_fenced = True
-        if not any(of_group == group for of_group, _ in self._sessions):
+        if not self._has_sessions(group):
             shared.close()
 
     def forget(self, group: str) -> None:

@@ -25,6 +25,7 @@ CODES = {
 FILES = {
     "plan.json": '{"version": 1, "partitions": [{"topic": "events", "partition": 0, "replicas": [1]}]}',
     "records.jsonl": '{"value": "a"}\n',
+    "users.csv": "id,name\n7,Ada\n",
     "client.properties": "bootstrap.servers=b1:9092\n",
     "kcat.conf": "bootstrap.servers=b1:9092\nsasl.mechanisms=PLAIN\n",
 }

@@ -10,6 +10,7 @@ import pytest
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.broker import Broker
+from kafka.structs import TopicPartition
 
 from .conftest import Shell
 from .shell import run
@@ -179,21 +180,26 @@ def test_patterns_choose_groups(shell: Shell, broker: Broker) -> None:
 
 def test_the_marks_of_sparks_queries_are_not_lag(shell: Shell, broker: Broker) -> None:
     from kafka import OffsetAndMetadata
+    from kafka.producer.transaction_handover import HandoverProducer
     from kafka.spark.exactly_once import Marker
 
     query = "07447e02-1111-2222-3333-0123456789ab"
-    marks = [f"spark-{query}-0", f"mine-{query}-17"]
+    marks = [f"spark-{query}-0", f"mine-{query}-17", f"older-{query}-1"]
     readers = [f"spark-{query}-9", "readers"]
     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
-        for name in marks:
-            admin.alter_group_offsets(name, {("events", 0): Marker(1, rows=5, run="r").offset()})
+        admin.alter_group_offsets(marks[2], {("events", 0): OffsetAndMetadata(1, '{"rows": 5, "run": "r"}')})
         for name in readers:
             admin.alter_group_offsets(name, {("events", 0): OffsetAndMetadata(0, "note")})
+    with HandoverProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        for name in marks[:2]:
+            producer.take_over(name)
+            with producer.transaction():
+                producer.commit_text(TopicPartition("events", 0), Marker(1, rows=5, run="r").text(), name)
     assert shell("purekafka groups lag -q").lines == sorted(readers)
     assert shell("purekafka groups lag --all -q").lines == sorted([*marks, *readers])
     assert shell(f"purekafka groups lag {marks[0]} -q").lines == marks[:1]
     seen = shell("purekafka top --count 1").out
-    assert [name in seen for name in (*marks, *readers)] == [False, False, True, True]
+    assert [name in seen for name in (*marks, *readers)] == [False, False, False, True, True]
 
 
 def test_the_lag_of_some_partitions(shell: Shell, group: str) -> None:

@@ -196,6 +196,118 @@ def test_c13_lines_keys_headers_nulls_and_counters(shell: Shell, broker: Broker,
     assert (record.headers, record.timestamp) == ([("a", b"1"), ("a", b"2")], 5)
 
 
+def values_of(broker: Broker, topic: str) -> list[tuple[bytes | None, bytes | None]]:
+    return [(record.key, record.value) for record in broker.records(topic)]
+
+
+@pytest.mark.parametrize(
+    ("words", "line", "key"),
+    [
+        ("", b'{"user": "ada", "n": 1}', b"ada"),
+        ("", '{"user": "schlüssel"}'.encode(), "schlüssel".encode()),
+        ("", b'{"user": 7}', b"7"),
+        ("", b'{"user": null}', None),
+        ("", b'{"user": {"id": 7, "eu": true}}', b'{"id":7,"eu":true}'),
+        ("--key-type long", b'{"user": 7}', b"\0\0\0\0\0\0\0\7"),
+        ("--value-type json", b'{"user":"ada"}', b"ada"),
+    ],
+)
+def test_a_field_of_a_json_object_is_the_key(
+    shell: Shell, broker: Broker, words: str, line: bytes, key: bytes | None
+) -> None:
+    assert shell(f"purekafka produce orders --key-field user {words}", stdin=line + b"\n").code == 0
+    assert values_of(broker, "orders") == [(key, line)]
+
+
+def test_a_line_without_the_field_of_the_key_is_named_and_not_written(shell: Shell, broker: Broker) -> None:
+    lines = b'{"user": "a"}\n{"n": 1}\nno JSON\n[1]\n{"user": "b"}\n'
+    outcome = shell("purekafka produce orders --key-field user", stdin=lines)
+    assert outcome.code == 1
+    assert outcome.err.splitlines() == [
+        "purekafka produce: line 2: the JSON object has no field 'user' for the key",
+        "purekafka produce: line 3: the value is not a JSON object and has no field 'user' for the key",
+        "purekafka produce: line 4: the value is not a JSON object and has no field 'user' for the key",
+    ]
+    assert [key for key, _ in values_of(broker, "orders")] == [b"a", b"b"]
+
+
+def test_rows_of_csv_are_json_objects(shell: Shell, broker: Broker) -> None:
+    # As spreadsheets write it: a byte order mark, CR LF, quotes that are doubled, a line break in a cell.
+    table = '\ufeffid,name,note\r\n7,Ädä,\r\n\r\n8,"Bob ""B""","two\r\nlines, one cell"\r\n'.encode()
+    expected = [
+        {"id": "7", "name": "Ädä", "note": None},
+        {"id": "8", "name": 'Bob "B"', "note": "two\r\nlines, one cell"},
+    ]
+    outcome = shell("purekafka produce orders --format csv --key-field id --null '' -H source=x --tee", stdin=table)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.replace("\r", "") == table.decode().replace("\r", "")
+    found = values_of(broker, "orders")
+    assert [key for key, _ in found] == [b"7", b"8"]
+    assert [json.loads(value or b"") for _, value in found] == expected
+    assert {tuple(record.headers) for record in broker.records("orders")} == {(("source", b"x"),)}
+
+
+def test_rows_of_csv_that_are_wrong_are_named_by_the_line_they_begin_on(
+    shell: Shell, broker: Broker, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_bytes(b'a,b\n1,"x\ny"\n2\n3,\xff\n4,"q"x\n5,ok\n6,"open\n')
+    outcome = shell(f"purekafka produce orders --format csv -l {tmp_path / 't.csv'}")
+    assert outcome.code == 1
+    starts = ["line 4: the row has 1 cells", "line 5: not a row", "line 6: not a row", "line 8: not a row"]
+    for said, start in zip(outcome.err.splitlines(), starts, strict=True):
+        assert said.startswith(f"purekafka produce: {start}")
+    assert values_of(broker, "orders") == [(None, b'{"a":"1","b":"x\\ny"}'), (None, b'{"a":"5","b":"ok"}')]
+    for header in (b"a,a\n1,2\n", b"a,\n1,2\n", b'"a\n', b"\xff\n"):
+        outcome = shell("purekafka produce orders --format csv", stdin=header)
+        assert (outcome.code, "line 1: " in outcome.err) == (1, True)
+    assert len(values_of(broker, "orders")) == 2
+
+
+def test_csv_of_a_transaction_is_all_or_nothing(shell: Shell, broker: Broker) -> None:
+    assert shell("purekafka produce orders -f csv --transactional-id t", stdin=b"a,b\n1,2\n3\n").code == 1
+    assert shell("purekafka consume orders --read-committed").out == ""
+    assert shell("purekafka produce orders -f csv --transactional-id t", stdin=b"a,b\n1,2\n").code == 0
+    assert shell("purekafka consume orders --read-committed").out == '{"a":"1","b":"2"}\n'
+
+
+def test_rows_are_written_while_their_source_is_open(broker: Broker) -> None:
+    words = [sys.executable, "-m", "kafka", "produce", "orders", "-f", "csv", "--key-field", "id"]
+    process = subprocess.Popen([*words, "-b", broker.bootstrap_servers], stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    try:
+        process.stdin.write(b"id,n\n")
+        for number in range(3):
+            process.stdin.write(b"k,%d\n" % number)
+            process.stdin.flush()
+            deadline = time.monotonic() + 30
+            while len(values_of(broker, "orders")) <= number:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        process.stdin.close()
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert values_of(broker, "orders")[2] == (b"k", b'{"id":"k","n":"2"}')
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--format jsonl --key-field a",
+        "--key-field a --key b",
+        "--key-field a -K :",
+        "--format csv -V a",
+        "--format csv file",
+        "--format csv -K :",
+        "--format csv -D ';'",
+    ],
+)
+def test_keys_and_csv_that_contradict_other_options_are_refused(shell: Shell, broker: Broker, words: str) -> None:
+    assert shell(f"purekafka produce orders {words}", stdin=b"a,b\n1,2\n").code == 2
+    assert values_of(broker, "orders") == []
+
+
 def test_c13_each_failure_names_its_line(shell: Shell, broker: Broker) -> None:
     lines = b"\n".join([b"short", b"x" * 2_000_000, b"short too"])
     outcome = shell("purekafka produce orders", stdin=lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafka.admin import KafkaAdminClient
 from kafka.broker import Broker
 from kafka.consumer import KafkaConsumer
 from kafka.errors import (
@@ -21,6 +23,7 @@ from kafka.errors import (
     NotCoordinatorError,
 )
 from kafka.producer import KafkaProducer
+from kafka.producer.transaction_handover import HandoverProducer, end_transactions
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.exactly_once import (
     Marker,
@@ -32,7 +35,7 @@ from kafka.spark.exactly_once import (
     write_once,
 )
 from kafka.spark.options import SinkOptions
-from kafka.structs import TopicPartition
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 FIRST = TaskIdentity("query", 0, 0, "run")
 
@@ -161,12 +164,11 @@ def test_what_a_process_has_kept_is_locked_out_by_a_later_attempt_elsewhere(
 
     def overtaken() -> Iterator[Any]:
         yield rows(b"a")
-        with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="spark-query-0") as later:
-            later.init_transactions()
+        with HandoverProducer(bootstrap_servers=broker.bootstrap_servers) as later:
+            later.take_over("spark-query-0")
             with later.transaction():
                 later.send("out", b"a")
-                mark = Marker(2, 1, "run").offset()
-                later.send_offsets_to_transaction({TopicPartition("out", 0): mark}, "spark-query-0")
+                later.commit_text(TopicPartition("out", 0), Marker(2, 1, "run").text(), "spark-query-0")
 
     with pytest.raises(KafkaError):
         write_once(options, replace(FIRST, batch=1), overtaken())
@@ -272,9 +274,8 @@ def test_a_driver_that_died_while_it_committed_is_made_good(broker: Broker, opti
     written_and_not_noted(options, tasks, 3)
     outcomes = [write(options, 1, number, values, run="new") for number, values in enumerate(tasks)]
     assert sum(each.held is not None for each in outcomes) == 3
-    finish_batch(
-        options, [replace(each, held=each.held if number == 1 else None) for number, each in enumerate(outcomes)], 1
-    )
+    assert outcomes[1].held is not None
+    end_transactions(options.client, [outcomes[1].held], committed=True)
     again = run_batch(options, 1, *tasks, run="newer")
     assert [each.held is None for each in again] == [False, True, False, True]
     assert seen(broker) == [b"0"] * 4 + [b"1", b"2", b"3", b"4"]
@@ -331,6 +332,56 @@ def test_marks_of_before_they_told_rows_and_runs_are_good(broker: Broker, option
     run_batch(options, 0, [b"a", b"?"], [b"b"])
     run_batch(options, 1, [b"c"], [b"d"])
     assert seen(broker) == [b"a", b"b", b"c", b"d"]
+
+
+def test_marks_of_before_they_were_texts_are_good(broker: Broker, options: SinkOptions) -> None:
+    for task, run in enumerate(["old", "old"]):
+        name = f"spark-query-{task}"
+        with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id=name) as before:
+            before.init_transactions()
+            with before.transaction():
+                before.send("out", b"a")
+                mark = OffsetAndMetadata(1, json.dumps({"rows": 1, "run": run}))
+                before.send_offsets_to_transaction({TopicPartition("out", 0): mark}, name)
+    with pytest.raises(IllegalStateError, match="has 2 rows; 1 were written by an earlier run"):
+        run_batch(options, 0, [b"a"], [b"a", b"?"], run="new")
+    assert [each.held is None for each in run_batch(options, 0, [b"a"], [b"a"], [b"b"], run="new")] == [
+        True,
+        True,
+        False,
+    ]
+    run_batch(options, 1, [b"c"], [b"d"], [], run="new")
+    assert seen(broker) == [b"a", b"a", b"b", b"c", b"d"]
+
+
+def test_no_monitor_sees_lag_in_the_groups_of_marks(broker: Broker, options: SinkOptions) -> None:
+    for batch in range(3):
+        run_batch(options, batch, [b"a"], [b"b"])
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        names = ["spark-query-0", "spark-query-1"]
+        assert sorted(group.group_id for group in admin.list_groups()) == names
+        offsets = admin.list_group_offsets(names)
+        lags = admin.group_lag()
+    assert [at.offset for found in offsets.values() for at in found.values()] == [-1, -1]
+    assert [(one.committed, one.lag) for name in names for one in lags[name]] == [(None, None)] * 2
+    assert [lags[name].total for name in names] == [0, 0]
+
+
+def test_a_broker_that_does_not_keep_marks_is_an_error_in_the_first_batch(
+    broker: Broker, options: SinkOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kafka.broker.server.apis import committed_offsets
+
+    answer = committed_offsets._partition
+
+    def forgetful(make: Any, index: int, offset: Any, code: int) -> Any:
+        return answer(make, index, offset if offset.offset >= 0 else committed_offsets._NOTHING, code)
+
+    monkeypatch.setattr(committed_offsets, "_partition", forgetful)
+    with pytest.raises(
+        IllegalStateError, match=r"not kept the text .* group spark-query-0 .*exactlyOnce is not possible"
+    ):
+        run_batch(options, 0, [b"a"], [b"b"])
 
 
 def test_a_checkpoint_that_was_set_back_is_an_error_and_not_skipped(broker: Broker, options: SinkOptions) -> None:

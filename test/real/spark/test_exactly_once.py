@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka import KafkaConsumer
+from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.errors import IllegalStateError
 from kafka.spark.exactly_once import TaskIdentity, TaskOutcome, finish_batch, give_up_batch, transactors, write_once
 from kafka.spark.options import SinkOptions
@@ -38,6 +38,9 @@ class Sink:
             give_up_batch(self.options, outcomes)
             raise
         return outcomes
+
+    def group(self, task: int) -> str:
+        return f"spark-{self._query}-{task}"
 
     def committed(self) -> list[bytes]:
         places = [TopicPartition(self._topic, number) for number in range(2)]
@@ -82,3 +85,21 @@ def test_tasks_that_are_others_now_show_nothing(sink: Sink) -> None:
     assert sink.committed() == before
     sink.run_batch("newer", 1, [b"a"], [b"b"], [b"c"])
     assert sink.committed() == [*before[:3], b"a", b"b", b"c"]
+
+
+@pytest.mark.timeout(300)
+def test_kafkas_tool_and_the_lag_of_groups_show_no_lag_in_the_groups_of_marks(sink: Sink, kafka: KafkaCluster) -> None:
+    servers, tasks = kafka.bootstrap_servers, ([b"a"], [b"b"])
+    for batch in range(2):
+        sink.run_batch("run", batch, *tasks)
+    groups = [sink.group(number) for number in range(2)]
+    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        assert set(groups) <= {group.group_id for group in admin.list_groups()}
+        lags = admin.group_lag(groups)
+    assert [(one.committed, one.lag) for name in groups for one in lags[name]] == [(None, None)] * 2
+    tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+    done = kafka.tool(tool, "--bootstrap-server", servers, "--describe", "--all-groups")
+    rows = {words[0]: words[3:6] for line in done.stdout.splitlines() if len(words := line.split()) > 5}
+    for name in groups:
+        offset, end, lag = rows[name]
+        assert (offset, end.isdecimal(), lag) == ("-", True, "-"), done.stdout

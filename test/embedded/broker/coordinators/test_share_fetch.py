@@ -11,6 +11,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from kafka.broker import Broker, ShareRecord
+from kafka.broker.cluster.cluster import Cluster
+from kafka.broker.groups.service import GroupService
 from kafka.errors import Code
 from kafka.protocol.configs import IncrementalAlterConfigsRequest
 from kafka.protocol.share import (
@@ -20,6 +22,7 @@ from kafka.protocol.share import (
     ShareGroupHeartbeatRequest,
 )
 from test.embedded.broker.wire import Wire
+from test.embedded.share.test_share_consumer import eventually
 
 GROUP = "workers"
 TOPIC = "jobs"
@@ -110,6 +113,17 @@ def offsets(broker: Broker) -> tuple[int, int]:
             part = group.topics[0].partitions[0]
             return part.start_offset, part.lag
     raise AssertionError("no node coordinates the group")
+
+
+def is_read(broker: Broker) -> bool:
+    """Whether a node has the group's partition in memory."""
+
+    def look(cluster: Cluster) -> bool:
+        partition = cluster.topics[TOPIC].partitions[0]
+        sessions = cluster.service(GroupService).share_sessions_at(partition.leader)
+        return sessions is not None and sessions.partition(GROUP, (partition.topic.id, 0)) is not None
+
+    return broker.run(look)
 
 
 def restarted(path: Path) -> Broker:
@@ -239,6 +253,33 @@ def test_a_session_that_ends_releases_what_its_member_has(broker: Broker, ends: 
     else:
         one.wire.close()
     assert two.got(wait_ms=10_000) == [(1, 2)]
+
+
+@pytest.mark.parametrize("ends", ["closes", "is gone"])
+def test_when_the_last_member_is_gone_the_next_begins_with_what_is_stored(broker: Broker, ends: str) -> None:
+    broker.append_many(TOPIC, ["a", "b", "c", "d", "e"])
+    one = Member(broker)
+    assert len(one.got()) == 5
+    assert one.acknowledge((1, 1, [ACCEPT]), (2, 2, [REJECT])) == 0
+    if ends == "closes":
+        one.close()
+    available = ShareRecord("available", 1, None)
+    left = {0: available, 1: ShareRecord("acknowledged", 1, None), 2: ShareRecord("archived", 1, None)}
+    one.wire.close()
+    eventually(lambda: broker.share_records(GROUP, TOPIC) == {**left, 3: available, 4: available})
+    # In pieces of the same state and count, where the member before got whole batches.
+    eventually(lambda: not is_read(broker))
+    assert Member(broker, "m2").got(most=1) == [(0, 2)]
+
+
+def test_while_a_member_is_there_a_batch_stays_in_one_piece(broker: Broker) -> None:
+    broker.append_many(TOPIC, ["a", "b", "c", "d", "e"])
+    one, two = Member(broker, "m1"), Member(broker, "m2")
+    assert len(one.got()) == 5
+    assert two.got() == []
+    assert one.acknowledge((1, 1, [ACCEPT]), (2, 2, [REJECT])) == 0
+    one.wire.close()
+    assert two.got(most=1, wait_ms=10_000) == [(0, 2), (3, 2), (4, 2)]
 
 
 def test_a_fetch_waits_for_records_and_for_those_that_are_released(broker: Broker) -> None:

@@ -1,0 +1,69 @@
+"""CSV as records: the header line names the columns, and each row below it is a JSON object of texts."""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from kafka.cli.arguments import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["objects_of"]
+
+#: Characters of a cell; a quote that nothing closes must not take memory without end.
+_LARGEST_CELL: Final = 1 << 27
+
+
+def objects_of(
+    pieces: Iterable[list[bytes]], null: str | None = None, seen: Callable[[bytes], object] | None = None
+) -> Iterator[tuple[int, bytes | ValueError]]:
+    """Yield the line each row begins on, and its JSON object or what is wrong with it; cells like `null` are null.
+
+    >>> list(objects_of([[b"user,city", b'7,"Ulm, south"']]))
+    [(2, b'{"user":"7","city":"Ulm, south"}')]
+    """
+    line = 0
+
+    def text(piece: bytes) -> str:
+        nonlocal line
+        line += 1
+        if seen is not None:
+            seen(piece + b"\n")
+        return piece.decode("utf-8-sig" if line == 1 else "utf-8") + "\n"
+
+    csv.field_size_limit(_LARGEST_CELL)  # of the process; the default refuses cells above 128 KiB
+    rows = csv.reader(map(text, chain.from_iterable(pieces)), strict=True)
+    names: list[str] | None = None
+    while True:
+        begin = line + 1
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except (csv.Error, UnicodeDecodeError) as error:
+            if names is None:
+                raise CommandError(f"line {begin}: the header of the CSV cannot be read: {error}") from None
+            yield begin, ValueError(f"not a row of CSV: {error}")
+            continue
+        if not row:  # an empty line
+            continue
+        if names is None:
+            names = _names(row, begin)
+        elif len(row) != len(names):
+            yield begin, ValueError(f"the row has {len(row)} cells, the header {len(names)}")
+        else:
+            cells = {name: None if cell == null else cell for name, cell in zip(names, row, strict=True)}
+            yield begin, json.dumps(cells, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _names(row: list[str], line: int) -> list[str]:
+    """Return the names of columns; they become the names of fields, so each is there once."""
+    for at, name in enumerate(row):
+        if not name or name in row[:at]:
+            what = f"the name {name!r} is there twice" if name else f"column {at + 1} has no name"
+            raise CommandError(f"line {line}: {what}; the first line of CSV names the columns")
+    return row
