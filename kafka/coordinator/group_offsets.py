@@ -256,11 +256,11 @@ class GroupOffsets:
             task.reschedule()
 
     async def _settle_before_revocation(self) -> None:
-        await self._loop.sleep(0)  # those that the listener asked for begin on the loop
+        await self._loop.sleep(0)  # commits that the listener asked for begin on the loop
         await self.committer.settled(self._deadline_of_revocation(1 / 4))
 
     def _deadline_of_revocation(self, share: float) -> float:
-        """Return when a wait for commits ends: a share of the time after which the group goes on without a member."""
+        """Return when a wait for commits ends: a share of the time after which the group continues without a member."""
         poll_interval = self._membership.heartbeat.poll_interval
         return self._loop.time() + min(self._client.settings.request_timeout, poll_interval * share)
 
