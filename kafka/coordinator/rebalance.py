@@ -257,7 +257,7 @@ class Assignments:
             )
         )
         if self.settle is not None:
-            # Also for commits that the listener began. A join has another connection, on which it may overtake them: the
+            # Also for commits that the listener began. A join has another connection, where it may overtake them: the
             # coordinator refuses commits of a generation that has ended.
             await self.settle()
         self.ownership.replace(self.held() - set(partitions), "the group rebalanced")
