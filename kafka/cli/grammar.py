@@ -50,7 +50,7 @@ _LOCAL: Final = "This machine"
 
 #: Name -> the module with its table, what it does, and the section of the help, in the order of the help.
 COMMANDS: Final[dict[str, Command]] = {
-    "produce": Command("produce", "write records from lines, files or JSON", _DATA),
+    "produce": Command("produce", "write records from lines, files, JSON or CSV", _DATA),
     "consume": Command("consume", "print records of topics, from any place to any place", _DATA),
     "tail": Command("consume", "print the last records of topics, and new ones as they arrive", _DATA),
     "topics": Command("topics", "list, describe, create, change and delete topics", _ADMIN),

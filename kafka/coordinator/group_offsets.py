@@ -73,6 +73,7 @@ class GroupOffsets:
         if config["enable_auto_commit"]:
             self.auto_commit = AutoCommitTask(membership.coordinator, config.seconds("auto_commit_interval_ms"))
             assignments.commit = self._commit_before_revocation
+        assignments.settle = self._settle_before_revocation
         self.sensors = ConsumerCoordinatorMetrics(metrics, config["metric_group_prefix"], subscription)
         self.committer = OffsetCommitter(
             self._client,
@@ -245,10 +246,23 @@ class GroupOffsets:
         return self.auto_commit.changed(offsets, self.committer.ownership_ids(offsets), expiring=expiring)
 
     async def _commit_before_revocation(self, offsets: Offsets) -> None:
+        task = self.auto_commit
+        assert task is not None
+        task.is_revoking = True
+        try:
+            await self._store(self.to_store(offsets), self._deadline_of_revocation(1 / 2))
+        finally:
+            task.is_revoking = False
+            task.reschedule()
+
+    async def _settle_before_revocation(self) -> None:
+        await self._loop.sleep(0)  # commits that the listener asked for begin on the loop
+        await self.committer.settled(self._deadline_of_revocation(1 / 4))
+
+    def _deadline_of_revocation(self, share: float) -> float:
+        """Return when a wait for commits ends: a share of the time after which the group continues without a member."""
         poll_interval = self._membership.heartbeat.poll_interval
-        deadline = self._loop.time() + min(self._client.settings.request_timeout, poll_interval / 2)
-        await self._store(self.to_store(offsets), deadline)
-        self.reschedule()
+        return self._loop.time() + min(self._client.settings.request_timeout, poll_interval * share)
 
     def reschedule(self) -> None:
         """Commit automatically an interval from now, as after an assignment."""

@@ -342,12 +342,14 @@ class AutoCommitTask:
         """Seconds between commits."""
         self.due_at = self._loop.time() + interval
         self.under_way = False
+        self.is_revoking = False
+        """Whether the commit before a revocation is under way: it covers what another one would."""
         # Partition -> offset, ownership id, time of the response. Written by the loop, read by the application.
         self._stored: dict[TopicPartition, tuple[int, int, float]] = {}
 
     def due(self, now: float) -> bool:
         """Whether the next commit should begin."""
-        return now >= self.due_at and not self.under_way
+        return now >= self.due_at and not self.under_way and not self.is_revoking
 
     def reschedule(self, at: float | None = None) -> None:
         """Commit next at a time of the loop's clock, or an interval from now."""

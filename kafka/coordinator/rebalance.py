@@ -209,6 +209,8 @@ class Assignments:
         self._rendezvous = rendezvous
         self.commit: Commit | None = None
         """Commits the consumed offsets before a revocation; None if that is not automatic."""
+        self.settle: Callable[[], Awaitable[object]] | None = None
+        """Waits for the commits under way, within limits."""
         self.joined_version = -1
         """The version of the subscription that the group knows."""
         self.rebalance_logged = False
@@ -254,6 +256,10 @@ class Assignments:
                 self._without(partitions),
             )
         )
+        if self.settle is not None:
+            # Also for commits that the listener began. A join has another connection, where it may overtake them: the
+            # coordinator refuses commits of a generation that has ended.
+            await self.settle()
         self.ownership.replace(self.held() - set(partitions), "the group rebalanced")
 
     async def begin_eager_round(self) -> None:

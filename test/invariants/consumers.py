@@ -112,6 +112,8 @@ class _Member:
 
     def __init__(self) -> None:
         self.assigned: dict[int, set[Place]] = {}
+        #: The classic generation before the last join, in which the coordinator has the member until the round's end.
+        self.before: tuple[int, set[Place]] = (-1, set())
         self.committed: dict[Place, int] = {}
 
 
@@ -142,7 +144,10 @@ class Commits:
             self._committed(peer, call, request)
         elif ApiKey.JoinGroup == request.API_KEY and request.member_id:
             member = self._member(request)
-            member.assigned = {max(member.assigned, default=-1): _kept(request)}
+            last = max(member.assigned, default=-1)
+            if member.before[0] != last:
+                member.before = last, member.assigned.get(last, set())
+            member.assigned = {last: _kept(request)}
         elif ApiKey.ConsumerGroupHeartbeat == request.API_KEY and request.topic_partitions is not None:
             # The member has these until it says otherwise, whatever it is told to give up.
             member = self._member(request)
@@ -159,6 +164,10 @@ class Commits:
         generation = request.generation_id_or_member_epoch
         # What a rebalance takes away is committed in the new generation, before it is given up (KIP-429).
         owned = set().union(*(places for number, places in member.assigned.items() if number <= generation))
+        # A join may overtake a commit, on another connection. Nobody else has these before the next generation, and
+        # from then on the coordinator refuses the commit.
+        if generation == member.before[0]:
+            owned |= member.before[1]
         lowest = self._lowest.setdefault(peer, {})
         for topic in request.topics:
             name = self._name(call, topic.name, topic.topic_id)

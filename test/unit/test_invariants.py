@@ -347,6 +347,19 @@ def join(wire: Wire, *kept: int) -> None:
     wire.exchange(request, generation_id=2, member_id="m", leader="m")
 
 
+def test_a_commit_that_a_join_on_another_connection_has_overtaken() -> None:
+    """The coordinator stores it while nobody has the next generation, and refuses it after that."""
+    wire = Wire()
+    assign(wire, 1, 0, 1)
+    join(wire)
+    commit(wire, 1, 5)
+    join(wire)  # again, as after an error
+    commit(wire, 1, 6)
+    assign(wire, 2, 0)
+    commit(wire, 1, 7)
+    assert wire.rules() == []
+
+
 def test_commits_of_a_member() -> None:
     wire = Wire()
     assign(wire, 1, 0, 1)

@@ -62,6 +62,7 @@ _FILES = {
     "data/copy/offsets/0": 'v1\n{"batchWatermarkMs":0}\n' + _COMMITTED,
     "data/copy/commits/0": 'v1\n{"nextBatchWatermarkMs":0}',
     "lines.txt": "first\nsecond\n",
+    "users.csv": "id,name\n7,Ada\n",
     "secrets/ada": "ada-secret",
 }
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from kafka.errors import CommitFailedError
+from kafka.protocol.commit import OffsetCommitRequest
 from kafka.structs import OffsetAndMetadata
+from kafka.testing import SILENCE
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
 from test.unit.coordinator.test_consumer_group import Listener
 
@@ -127,3 +129,82 @@ def test_a_commit_of_a_member_that_left_because_of_max_poll_interval_says_so(
         consumer.commit()
     with pytest.raises(CommitFailedError, match=r"poll\(\) was not called for 5 s \(max_poll_interval_ms\)"):
         consumer.commit({T0: OffsetAndMetadata(3)})
+
+
+def answer_commit(cluster: Cluster) -> None:
+    """Answer the commit that the broker has kept."""
+    for session in cluster.broker.sessions:
+        for header, request in session.unanswered:
+            if isinstance(request, OffsetCommitRequest):
+                session.reply(header, request, cluster._offset_commit(request, 0))
+
+
+def test_a_member_joins_again_when_the_commits_of_its_listener_are_answered(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    """The join has a connection of its own: the coordinator may read it first, and refuse the commit."""
+    cluster.fill(10)
+    listener, outcomes = Listener(), []
+    consumer = make(group_id="g", heartbeat_interval_ms=3000, enable_auto_commit=False)
+    consumer.subscribe(["t"], listener=listener)
+    read(consumer, 10)
+    listener.on_partitions_revoked = lambda _partitions: consumer.commit_async(  # type: ignore[method-assign]
+        callback=lambda _offsets, outcome: outcomes.append(outcome)
+    )
+    cluster.script = {"Heartbeat": deque([REBALANCE]), "OffsetCommit": deque([SILENCE])}
+    rest(consumer, 3.5)
+    for _ in range(3):
+        consumer.poll(timeout_ms=500)
+    assert len(cluster.asked("OffsetCommit")) == 1
+    assert len(cluster.asked("JoinGroup")) == 1
+    answer_commit(cluster)
+    for _ in range(3):
+        consumer.poll(timeout_ms=500)
+    assert not isinstance(outcomes[0], Exception)
+    assert cluster.committed == {T0: 10, T1: 0}
+    assert len(cluster.asked("JoinGroup")) == 2
+
+
+def test_a_member_joins_again_though_a_commit_is_never_answered(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(10)
+    consumer = make(
+        "t", group_id="g", heartbeat_interval_ms=14_000, enable_auto_commit=False, max_poll_interval_ms=40_000
+    )
+    read(consumer, 10)
+    cluster.script = {"Heartbeat": deque([REBALANCE]), "OffsetCommit": deque([SILENCE])}
+    rest(consumer, 14.5)
+    consumer.commit_async()
+    began = cluster.now
+    for _ in range(24):
+        consumer.poll(timeout_ms=500)
+    assert 10 <= cluster.times["JoinGroup"][1] - began < 12
+
+
+def test_no_automatic_commit_is_due_beside_that_before_a_revocation(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(10)
+    consumer = make("t", group_id="g", heartbeat_interval_ms=3000, auto_commit_interval_ms=3600)
+    read(consumer, 10)
+    cluster.script = {"Heartbeat": deque([REBALANCE]), "OffsetCommit": deque([SILENCE])}
+    rest(consumer, 3.5)
+    for _ in range(10):
+        consumer.poll(timeout_ms=100)
+    answer_commit(cluster)
+    for _ in range(3):
+        consumer.poll(timeout_ms=100)
+    assert len(cluster.asked("JoinGroup")) == 2
+    assert len(cluster.asked("OffsetCommit")) == 1
+    assert cluster.committed == {T0: 10, T1: 0}
+
+
+def test_closing_after_a_removal_does_not_try_to_commit_what_was_lost(
+    cluster: Cluster, make: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.fill(10)
+    consumer = make("t", group_id="g", heartbeat_interval_ms=1000, auto_commit_interval_ms=3_600_000)
+    read(consumer, 10)
+    cluster.script["Heartbeat"] = deque([UNKNOWN_MEMBER])
+    rest(consumer, 1.5)
+    consumer.close()
+    assert "the coordinator removed member m from the group" in caplog.text
+    assert "could not be committed" not in caplog.text
+    assert not cluster.asked("OffsetCommit")
