@@ -61,5 +61,17 @@ def test_every_metric_is_in_the_documentation_with_its_unit(make_producer):
         if name.startswith("``") and rest:
             documented[name.strip("`")] = rest.split()[0]
     assert measured(producer).keys() <= documented.keys()
-    units = {"bytes", "bytes/s", "ms", "ns", "records", "records/s", "1/s", "ratio", "connections", "connections/s", "calls"}
+    units = {
+        "bytes",
+        "bytes/s",
+        "ms",
+        "ns",
+        "records",
+        "records/s",
+        "1/s",
+        "ratio",
+        "connections",
+        "connections/s",
+        "calls",
+    }
     assert {documented[name] for name in measured(producer)} <= units
