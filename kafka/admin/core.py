@@ -306,6 +306,11 @@ class AdminCore:
         found: dict[K, V | KafkaError] = {}
         await self.versions(deadline)
 
+        def note(item: K, answer: V | KafkaError) -> None:
+            # An attempt that the deadline cuts off says less than the answer before it.
+            if item not in found or not isinstance(answer, KafkaTimeoutError):
+                found[item] = answer
+
         async def ask(node_id: int | None, some: list[K], limit: float) -> None:
             answers: Mapping[K, V | KafkaError]
             try:
@@ -313,13 +318,14 @@ class AdminCore:
             except KafkaError as error:
                 answers = dict.fromkeys(some, error)
             for item in some:
-                found[item] = answers[item] if item in answers else UnknownError(f"{what}: no answer about {item!r}")
+                note(item, answers[item] if item in answers else UnknownError(f"{what}: no answer about {item!r}"))
 
         async for attempt in self.attempts(deadline, what):
             with attempt:
                 left = [item for item in items if item not in found or passing(found[item])]
                 places, errors = await locate(left, attempt.deadline)
-                found.update(errors)
+                for item, error in errors.items():
+                    note(item, error)
                 await self.gather(
                     [
                         ask(node_id, some[start : start + batch], attempt.deadline)

@@ -63,6 +63,8 @@ class FetchSessions:
             elif epoch < -1:
                 problem = "an epoch below -1"
             session = self._sessions[key] = _Session(call.connection.number, by_id=by_id)
+        elif session is None and request.session_id and not peer.knows_options:
+            return  # a program of another process is a peer for each connection, and its session outlives that
         else:
             problem = self._continued(session, request, by_id=by_id)
         if len(named) != len(set(named)):

@@ -459,6 +459,10 @@ def test_what_is_not_ours_is_not_judged() -> None:
     wire.connection.software_name = "purekafka"  # of another process
     wire.ask(fetch(0, 1))
     assert wire.rules() == ["fetch sessions"]
+    wire.connect(port=0)
+    wire.connection.software_name = "purekafka"
+    wire.ask(fetch(7, 3))  # begun on the connection before
+    assert wire.rules() == []
 
 
 def test_connections_of_closed_clients() -> None:

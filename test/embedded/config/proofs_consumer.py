@@ -222,7 +222,7 @@ def a_fetch_belongs_to_a_session_or_not(subject: Subject) -> None:
 def no_more_is_asked_for_while_so_much_waits(subject: Subject) -> None:
     def reading(memory: int) -> Broker:
         broker = _filled(subject, count=40, size=5000)
-        _read(_reader(subject, broker, fetch_buffer_memory=memory, fetch_max_bytes=6000, max_poll_records=1), 1)
+        _read(_reader(subject, broker, fetch_buffer_memory=memory, fetch_max_bytes=6000), 1)
         return broker
 
     bounded, unbounded = reading(10_000), reading(10_000_000)

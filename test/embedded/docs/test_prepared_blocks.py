@@ -235,7 +235,7 @@ def test_records_are_written_and_read_with_a_schema_registry(
                 registry.add("orders-value", ORDER_PROTOBUF, "PROTOBUF")
 
         written, read = shown
-        assert here.run(written) == 3
+        assert here.run(written) == 4
         assert here.run(read, before) == 4
         # Two of Avro and one of Protobuf, with the ids of their schemas.
         schemas = [int.from_bytes((record.value or b"")[1:5], "big") for record in broker.records("orders")]
