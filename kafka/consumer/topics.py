@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
 from kafka.errors import FixNeededError, InvalidTopicError, KafkaError, UnknownTopicOrPartitionError, for_code
@@ -13,9 +14,26 @@ if TYPE_CHECKING:
     from kafka._runtime.application import Application
     from kafka.consumer.subscription_state import SubscriptionState
 
-__all__ = ["ConsumerTopics"]
+__all__ = ["ConsumerTopics", "check_topics"]
 
 log = logging.getLogger(__name__)
+
+
+def check_topics(errors: Mapping[str, int], wanted: Container[str], missed: frozenset[str]) -> frozenset[str]:
+    """Look at the errors that metadata have for topics; return the topics that have one.
+
+    Raises the error of a wanted topic that cannot be read. A wanted topic that does not exist is logged, unless it is
+    one of `missed`, what the call before returned.
+    """
+    for topic, code in errors.items():
+        error = for_code(code)
+        if topic not in wanted:
+            continue
+        if issubclass(error, (FixNeededError, InvalidTopicError)):
+            raise error(f"topic {topic!r} cannot be read")
+        if issubclass(error, UnknownTopicOrPartitionError) and topic not in missed:
+            log.warning("The cluster does not have topic %r, check its name; it is read as soon as it exists", topic)
+    return frozenset(errors)
 
 
 class ConsumerTopics:
@@ -60,17 +78,7 @@ class ConsumerTopics:
 
     async def _follow(self) -> None:
         cluster, subscription = self._cluster, self._subscription
-        for topic, code in cluster.topology.errors.items():
-            error = for_code(code)
-            if topic not in subscription.wanted_topics:
-                continue
-            if issubclass(error, (FixNeededError, InvalidTopicError)):
-                raise error(f"topic {topic!r} cannot be read")
-            if issubclass(error, UnknownTopicOrPartitionError) and topic not in self._missed:
-                log.warning(
-                    "The cluster does not have topic %r, check its name; it is read as soon as it exists", topic
-                )
-        self._missed = frozenset(cluster.topology.errors)
+        self._missed = check_topics(cluster.topology.errors, subscription.wanted_topics, self._missed)
         if subscription.is_automatic:
             subscription.match(cluster.topics(exclude_internal_topics=self._exclude_internal))
             if self._assigns_all:

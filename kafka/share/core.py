@@ -18,19 +18,16 @@ from kafka import _hooks
 from kafka._core.client import Facts
 from kafka._runtime.application import Wakeup
 from kafka.consumer.fetch_response import ReaderSettings
+from kafka.consumer.topics import check_topics
 from kafka.coordinator.share_group_member import ShareGroupMember
 from kafka.errors import (
     ClientClosedError,
     CorruptRecordError,
-    FixNeededError,
     IllegalStateError,
-    InvalidTopicError,
     KafkaError,
     KafkaTimeoutError,
     RecordDeserializationError,
-    UnknownTopicOrPartitionError,
     WakeupError,
-    for_code,
 )
 from kafka.serializer import bind_deserializer
 from kafka.share.acknowledgements import Acknowledgements, AcknowledgeType
@@ -391,17 +388,7 @@ class ShareConsumerCore:
 
     def _topology_changed(self) -> None:
         self._seen_topology = topology = self.client.cluster.topology
-        for topic, code in topology.errors.items():
-            error = for_code(code)
-            if topic not in self.topics:
-                continue
-            if issubclass(error, (FixNeededError, InvalidTopicError)):
-                raise error(f"topic {topic!r} cannot be read")
-            if issubclass(error, UnknownTopicOrPartitionError) and topic not in self._missed:
-                log.warning(
-                    "The cluster does not have topic %r, check its name; it is read as soon as it exists", topic
-                )
-        self._missed = frozenset(topology.errors)
+        self._missed = check_topics(topology.errors, self.topics, self._missed)
 
     async def _wait(self, future: Any, deadline: float) -> bool:
         """Wait until there may be something to do; False at the deadline."""
