@@ -97,7 +97,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 @pytest.mark.parametrize(("pause", "broken"), [(0.01, ["storms"]), (0.08, [])])
-def test_a_request_again_and_again_without_backoff(clock: SimpleNamespace, pause: float, broken: list[str]) -> None:
+def test_a_request_repeatedly_without_backoff(clock: SimpleNamespace, pause: float, broken: list[str]) -> None:
     wire = Wire()
     for _ in range(30):
         wire.exchange(FindCoordinatorRequest[3]("group", 0), error_code=15, node_id=-1)
@@ -144,7 +144,7 @@ def test_heartbeats_faster_than_their_interval(clock: SimpleNamespace, pause: fl
 
 
 @pytest.mark.parametrize(("pause", "broken"), [(0.01, ["storms"]), (0.06, [])])
-def test_connections_again_and_again_without_backoff(clock: SimpleNamespace, pause: float, broken: list[str]) -> None:
+def test_connections_repeatedly_without_backoff(clock: SimpleNamespace, pause: float, broken: list[str]) -> None:
     wire = Wire()
     for _ in range(40):
         wire.connect()
@@ -451,7 +451,7 @@ def test_replies_that_no_broker_sends(case: str) -> None:
 # Which clients are judged, closing, leftovers…
 
 
-def test_what_is_not_ours_is_not_judged() -> None:
+def test_other_clients_are_not_judged() -> None:
     wire = Wire()
     wire.connect(port=0)
     wire.ask(fetch(0, 1))
@@ -523,7 +523,7 @@ def test_ends():
 
 
 @pytest.mark.slow
-def test_what_a_test_leaves_behind_fails_it(tmp_path: Path) -> None:
+def test_leftovers_of_a_test_fail_it(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("from test.invariants.plugin import invariants_hold, pytest_configure\n")
     (tmp_path / "test_leaves.py").write_text(LEAVES)
     command = [
