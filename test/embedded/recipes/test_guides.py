@@ -246,7 +246,7 @@ def test_the_end_of_a_block_waits_until_records_are_written(make_world: Callable
 
 
 @pytest.mark.slow
-def test_records_that_are_not_written_are_said_at_the_end_of_a_block(make_world: Callable[..., World]) -> None:
+def test_records_that_are_not_written_are_logged_at_the_end_of_a_block(make_world: Callable[..., World]) -> None:
     """Between the metadata of the topic and the records the brokers go, and do not come back."""
     first = 'producer.send("events", b"first")'
     pause = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
