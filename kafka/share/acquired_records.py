@@ -70,7 +70,7 @@ class AcquiredRecords:
         self.lock_deadline = lock_deadline
         """When the broker makes them available to others, as the loop counts."""
         self._left = deque(acquired)
-        """What was acquired and not taken yet, ascending."""
+        """The ranges that were not taken yet, ascending."""
         self._gaps: list[int] = []
         """Acquired offsets that were passed and have no record."""
         self.count = sum([one.size for one in self._left])

@@ -45,7 +45,7 @@ def check_group_id(client: str, config: Config) -> None:
         raise KafkaConfigurationError(f"{client} needs a group_id: the name of the share group", option="group_id")
 
 
-#: Plain numbers: those of an enum are slow.
+#: Plain numbers, as an enum's are slow.
 _TYPES: Final = {kind: kind.value for kind in AcknowledgeType}
 
 

@@ -38,9 +38,9 @@ _ACCEPTING: Final = bytes.maketrans(b"\xfe", b"\1")
 _RELEASING: Final = bytes.maketrans(b"\xfd", b"\2")
 _SENDING: Final = bytes.maketrans(b"\0\1\2\3\4", b"\xff\xff\xff\xff\xfc")
 _OPEN_RUN: Final = re.compile(b"\xfe+")
-#: Offsets that compaction has removed are bytes of a span up to so many in a row.
+#: Offsets that compaction has removed are bytes of a span up to this many in a row.
 _MOST_BETWEEN: Final = 1000
-#: A span ends behind so many offsets, else one record that stays open would keep all that come after it.
+#: A span ends behind this many offsets, else one record that stays open would keep all that come after it.
 _LONGEST: Final = 4096
 _RENEW_SINCE: Final = 2
 
@@ -70,7 +70,7 @@ class HeldRecords:
         self._partitions: dict[TopicPartition, tuple[_Span, ...]] = {}
         """The latest first. Changed under the lock, and replaced: other threads read it."""
         self._said: deque[tuple[bytearray, int, int, bool]] = deque()
-        """What is to be entered where, and whether only if the record is open."""
+        """Entries to be made: where, the type, and whether only if the record is open."""
         self._ready: list[Acknowledgements] = []
 
     def add(self, source: AcquiredRecords, offsets: Sequence[int], *, unreadable: bool = False) -> None:

@@ -16,7 +16,7 @@ __all__ = ["UNINITIALIZED", "RecordState", "ShareOffsets", "SharePartitionState"
 
 #: The start offset of a partition that the group has not read yet.
 UNINITIALIZED: Final = -1
-#: So many offsets are saved under one key: a change costs what these cost, however many records are in delivery.
+#: The number of offsets that are saved under one key: a change costs no more, however many records are in delivery.
 _BLOCK: Final = 64
 
 
@@ -134,7 +134,7 @@ class ShareOffsets:
             for number in [one for one in state.blocks if one < start // _BLOCK]:
                 self._drop(topic_id, index, number)
         state.start, state.finished = start, finished
-        # Last: what was saved of a write that a crash interrupts was not acknowledged, and does no harm.
+        # Last: the saved part of a write that a crash interrupts was not acknowledged, and does no harm.
         self._table[self._key(topic_id, index)] = [start, finished]
 
     def delete(self, topic_id: UUID) -> None:

@@ -104,7 +104,7 @@ class _Lock:
 
     def __init__(self, member: str, offsets: Iterable[int]) -> None:
         self.member = member
-        #: Those that it still has.
+        #: The offsets that it still has.
         self.offsets = set(offsets)
 
 
@@ -521,8 +521,8 @@ class SharePartition:
             heappush(self._available_offsets, offset)
         return delivery
 
-    # Moving the start. What an acknowledgement costs does not depend on how many records are in delivery, so nothing
-    # here looks at others than those that leave
+    # Moving the start. The cost of an acknowledgement does not depend on how many records are in delivery: nothing
+    # here looks at a record that stays
 
     def _advance(self) -> None:
         first = self.start

@@ -84,7 +84,7 @@ def test_an_acknowledgement_costs_the_same_however_many_records_are_in_delivery(
     assert 0 < costs[1] < 1.1 * costs[0], costs
 
 
-def test_what_is_stored_is_read_again_and_what_is_finished_is_not_kept() -> None:
+def test_the_stored_state_is_read_again_without_finished_records() -> None:
     table = Store().table("share")
     shared = reading(300, table=table)
     say(shared, ACCEPT, 0, 199)
