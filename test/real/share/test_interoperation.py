@@ -43,13 +43,13 @@ class Bootstrap:
 
 
 @pytest.fixture(params=["newest", "4.2.0", "embedded"])
-def queue(request: pytest.FixtureRequest, kafka: KafkaCluster, kafka_at: StartKafka) -> Iterator[Queue]:
+def queue(request: pytest.FixtureRequest, share_kafka: KafkaCluster, kafka_at: StartKafka) -> Iterator[Queue]:
     """A queue of three partitions."""
     if request.param == "embedded":
         with Broker() as broker:
             yield Queue(Bootstrap(broker), partitions=3)  # type: ignore[arg-type]
     else:
-        yield Queue(kafka if request.param == "newest" else kafka_at(request.param), partitions=3)
+        yield Queue(share_kafka if request.param == "newest" else kafka_at(request.param), partitions=3)
 
 
 @pytest.fixture(scope="session")
