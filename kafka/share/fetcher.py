@@ -63,7 +63,7 @@ _RECORD_LIMIT_SINCE: Final = 2
 _MARGIN: Final = 0.01
 # For how long after a poll(0) its one fetch may still be sent, in seconds.
 _LATE: Final = 0.1
-# After that many unknown errors of a session in a row the application is told.
+# After that many unknown errors of a session in a row a poll raises.
 _STALE: Final = 5
 # Codes of a partition after which its leader is looked up; 6 and 74 name the new one.
 _LEADER_MOVED: Final = frozenset({Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH})
