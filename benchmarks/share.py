@@ -26,7 +26,7 @@ from workload import Case, Job, Target, Unsupported, Workload, main
 
 _QUEUE = "bench-share"
 _SENT = "bench-share-sent"
-_RECORDS = 400_000
+_RECORDS = 1_000_000
 _POLL_S = 1.0
 _MEMBERS = {"work": 1, "work-10": 10, "send-done": 1}
 _VALUE = b"x" * 100
@@ -331,7 +331,7 @@ WORKLOAD = Workload(
         "purekafka-aio": "AIOKafkaShareConsumer: members are tasks of one event loop",
         "kafka-clients": "Java's KafkaShareConsumer; CPU of its process, JIT compiler included",
     },
-    run_s=0.6,
+    run_s=0.2,
     needs_broker=True,
     set_up=set_up,
     set_up_impl="confluent-kafka",
