@@ -76,8 +76,8 @@ class HasFileno(Protocol):
 class Gate:
     """Where the thread of a driver sleeps until the selector of its loop has something, unless the gate is shut.
 
-    A kernel object of its own, which contains the selector's: so the selector itself can be used by another thread, and
-    the events of that thread wake nobody else.
+    A separate epoll or kqueue, which contains the selector's: another thread uses the selector itself, and the events
+    that are for that thread wake no other one.
     """
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
@@ -297,7 +297,7 @@ class Loop:
             if gate is not None and wait != 0.0:
                 gate.sleep(wait)
                 wait = 0.0
-            # What another thread has claimed meanwhile is ready for that one, too.
+            # A thread that has claimed the loop meanwhile sees these events, too.
             events = self._selector.select(wait) if self._claimed_by in (None, me) else []
         except BaseException:  # a signal handler may raise here, in a user's thread
             with self._lock:
