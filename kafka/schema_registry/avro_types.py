@@ -103,7 +103,7 @@ def parse_types(text: str, references: Iterable[str] = ()) -> AvroType:
         raise AvroError(f"the Avro schema is wrong: {type(error).__name__}: {error}") from None
 
 
-# Resolution: what a writer's schema wrote is read as the types of a reader's.
+# Resolution: values of a writer's schema are read as the types of a reader's.
 
 
 def check_taken(writer: AvroType, reader: AvroType) -> None:
@@ -126,7 +126,7 @@ def possible_branches(writer: AvroType, reader: AvroType) -> list[AvroType]:
 def matched_fields(
     writer: AvroType, reader: AvroType
 ) -> tuple[list[tuple[AvroField, AvroField | None]], list[AvroField]]:
-    """Return the fields of a writer's record, each with the reader's for it, and those of the reader with defaults."""
+    """Return the fields of a writer's record, each with the reader's for it, and the reader's other ones."""
     ours = {id(theirs): one for one in reader.fields if (theirs := writer_field(writer, one)) is not None}
     pairs = [(theirs, ours.get(id(theirs))) for theirs in writer.fields]
     there = {one.name for one in ours.values()}

@@ -91,7 +91,7 @@ class SchemaDeserializer:
     ``__key_schema_id``.
 
     ``schema`` is a reader's schema of Avro: values that other versions wrote have its fields, with its defaults for
-    those that they lack. Without it each value is as its writer's schema has it.
+    missing ones. Without it each value is as its writer's schema has it.
 
     A schema is looked up once, by the thread that reads records. In a program with `kafka.aio` that would block the
     event loop: leave the option ``value_deserializer`` out there, and await `deserialize_async`.
@@ -128,7 +128,7 @@ class SchemaDeserializer:
         return None if data is None else self._decode(*self._named(headers, data))
 
     async def deserialize_async(self, topic: str, headers: Any, data: bytes | None) -> Any:  # noqa: ARG002
-        """Return the value of the bytes; a thread looks up a schema that is not known yet, and other tasks go on.
+        """Return the value of the bytes; a thread looks up a schema that is not known yet, while other tasks continue.
 
         ::
 
@@ -229,7 +229,7 @@ class SchemaSerializer:
         return None if data is None else self.encode(topic, data)
 
     async def serialize_async(self, topic: str, headers: object, data: object) -> bytes | None:  # noqa: ARG002
-        """Return the bytes of a value; a thread looks up a schema that is not known yet, and other tasks go on."""
+        """Return the bytes of a value; a thread looks up a schema that is not known yet, while other tasks continue."""
         if data is None:
             return None
         subject = self.subject(topic)
@@ -276,7 +276,7 @@ def _form(given: str) -> str:
 
 
 class _Lookups:
-    """Lookups of a registry by threads, for tasks of asyncio; those that need the same one share it."""
+    """Lookups of a registry by threads, for tasks of asyncio, which share the lookup of the same schema."""
 
     def __init__(self) -> None:
         self._running: dict[tuple[object, int | str], asyncio.Future[None]] = {}
