@@ -15,7 +15,7 @@ from kafka.errors import CorruptRecordError
 from kafka.record.columns import BinaryColumn, Columns, HeaderColumn
 from kafka.structs import TopicPartition
 
-__all__ = ["COLUMNS", "HEADERS", "as_spark_has_it", "batch_of", "empty_batch", "schema_of"]
+__all__ = ["COLUMNS", "HEADERS", "batch_of", "empty_batch", "schema_of"]
 
 _HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 _TYPES: Final = {
@@ -50,26 +50,6 @@ def empty_batch(names: Sequence[str]) -> Any:
     0
     """
     return pa.RecordBatch.from_arrays([pa.array([], _TYPES[name]) for name in names], schema=schema_of(names))
-
-
-def as_spark_has_it(column: Any) -> Any:
-    """Return a column with the names that Spark has for the items of lists, which it compares.
-
-    >>> as_spark_has_it(pa.array([[1]], pa.list_(pa.int64()))).type
-    ListType(list<element: int64>)
-    """
-    kind = _spark_form(column.type)
-    return column if kind == column.type else column.cast(kind)
-
-
-def _spark_form(kind: Any) -> Any:
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(one.name, _spark_form(one.type)) for one in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_spark_form(kind.key_type), _spark_form(kind.item_type))
-    if pa.types.is_list(kind):
-        return pa.list_(pa.field("element", _spark_form(kind.value_type)))
-    return kind
 
 
 def batch_of(columns: Columns, tp: TopicPartition, end: int, names: Sequence[str]) -> Any:
