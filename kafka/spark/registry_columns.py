@@ -202,7 +202,7 @@ class TypedColumns:
                     )
                 for row, reason in errors.items():
                     reasons.setdefault(row, f"{part}: {reason}")
-                found[part] = as_spark_has_it(column)
+                found[part] = column
             if self._permissive and ERROR in self._names:
                 found[ERROR] = _errors(reasons, columns)
             yield pa.RecordBatch.from_arrays([found[name] for name in self._names], names=list(self._names))
@@ -226,26 +226,3 @@ def _errors(reasons: Mapping[int, str], columns: Mapping[str, Any]) -> Any:
     good = np.ones(count, np.bool_)
     good[rows] = False
     return made.take(pa.array(index, mask=good))
-
-
-def as_spark_has_it(column: Any) -> Any:
-    """Return a column with the names that Spark has for the items of lists, which it compares.
-
-    >>> import pyarrow as pa
-    >>> as_spark_has_it(pa.array([[1]], pa.list_(pa.int64()))).type
-    ListType(list<element: int64>)
-    """
-    kind = _spark_form(column.type)
-    return column if kind == column.type else column.cast(kind)
-
-
-def _spark_form(kind: Any) -> Any:
-    import pyarrow as pa
-
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(one.name, _spark_form(one.type)) for one in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_spark_form(kind.key_type), _spark_form(kind.item_type))
-    if pa.types.is_list(kind):
-        return pa.list_(pa.field("element", _spark_form(kind.value_type)))
-    return kind

@@ -125,7 +125,7 @@ def test_a_query_may_be_started_while_the_brokers_are_away(broker: Broker, monke
         reader.stop()
 
 
-def test_brokers_that_are_away_for_long_are_said_once_and_that_they_are_back(
+def test_the_log_has_one_line_when_brokers_are_away_for_long_and_one_when_they_are_back(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("kafka.spark.offset_reader._SILENCE", 0.2)
