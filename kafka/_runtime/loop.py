@@ -346,7 +346,7 @@ class Loop:
             wait = min(max(0.0, deadline - self.clock.monotonic()), _LONGEST_SLEEP)
             if mine or wait:
                 return wait if timeout is None or wait < timeout else timeout
-            self._sleep_until = None  # what is due is done by the thread that has claimed the loop: sleep until it ends
+            self._sleep_until = None  # the timer is due: the thread with the claim runs it, and wakes this one
         return timeout if timeout is None or timeout < _LONGEST_SLEEP else _LONGEST_SLEEP
 
     def _pass(self, events: list[tuple[selectors.SelectorKey, int]], budget: float | None) -> None:  # noqa: C901, PLR0912 - hot
