@@ -66,12 +66,10 @@ COMMANDS: Final[dict[str, Command]] = {
     "tokens": Command("credentials", "create, renew, expire and list delegation tokens", _ADMIN),
     "partitions": Command("partitions", "reassign replicas, elect leaders, choose log directories", _ADMIN),
     "transactions": Command("transactions", "list and describe transactions, and end the ones that hang", _ADMIN),
-    "metrics": Command("client_metrics", "choose the metrics that clients push to the brokers", _ADMIN),
     "top": Command("top", "watch brokers, topics and groups with their rates and lag", _ADMIN),
     "health": Command("health", "tell by the exit code whether the cluster is healthy", _ADMIN),
     "exporter": Command("exporter.command", "serve lag, offsets, groups, topics and brokers to Prometheus", _ADMIN),
     "perf": Command("perf", "measure producing, consuming and latency", _LOAD),
-    "verifiable": Command("perf", "clients for Kafka's system tests, which print each event as JSON", _LOAD),
     "logs": Command("logs", "read segment files of a broker, without a broker", _LOCAL),
     "demo": Command("demo", "a first look: a broker, a producer and consumers in one process", _LOCAL),
     "broker": Command("broker", "run a broker of one or several nodes on this machine", _LOCAL),
@@ -278,7 +276,7 @@ TABLE: Final = (
 LISTING: Final = (
     arg(
         "-f, --format FORMAT",
-        "table, json, jsonl, yaml, csv, or a template such as '{name}' (table)",
+        "table, json, jsonl, csv, or a template such as '{name}' (table)",
         default="table",
         section="Output",
     ),
