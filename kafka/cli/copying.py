@@ -50,11 +50,7 @@ def _consumer(connection: Connection) -> KafkaConsumer:
 
 def _copy(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
-        if not arguments.to_context:
-            return _copy_records(arguments, connection, connection)
-        words = {"context": arguments.to_context, "bootstrap_servers": None, "options": [], "config_file": None}
-        with Connection(Namespace(**{**vars(arguments), **words, "sandbox": False})) as target:
-            return _copy_records(arguments, connection, target)
+        return _copy_records(arguments, connection, connection.target())
 
 
 def _copy_records(arguments: Namespace, connection: Connection, target: Connection) -> int:
