@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.cli.arguments import VALUES, pairs
 from kafka.cli.grammar import CONNECTION, LISTING, Argument, Noun, Verb, arg
+from kafka.cli.group_lag import LIMITS, limited
 from kafka.cli.output import Column, emit
 from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import concise
@@ -112,15 +113,18 @@ def _lag(arguments: argparse.Namespace) -> int:
         for tp, offset in sorted(latest.items())
         for at in [done.get(tp, earliest.get(tp, 0))]
     ]
+    total = sum(row["lag"] for row in rows)
+    rows, above = limited(arguments, rows)
 
     def table() -> None:
         print(_RATE_COLUMNS.format("partition", "processed", "latest", "lag"))
         for row in rows:
             counts = [f"{row[name]:,}" for name in ("processed", "latest", "lag")]
             print(_RATE_COLUMNS.format(f"{row['topic']}-{row['partition']}", *counts))
-        print(_RATE_COLUMNS.format("all", "", "", f"{sum(row['lag'] for row in rows):,}"))
+        print(_RATE_COLUMNS.format("all", "", "", f"{total:,}"))
 
-    return emit(arguments, rows, _LAG_COLUMNS, table=table)
+    code = emit(arguments, rows, _LAG_COLUMNS, table=table)
+    return 4 if above else code
 
 
 def _checkpoints(root: Path) -> list[Path]:
@@ -441,10 +445,10 @@ COMMAND = Noun(
         _verb(
             "lag",
             "show how far a query is behind, from its checkpoint",
-            [_CHECKPOINT, *LISTING],
+            [_CHECKPOINT, *LIMITS, *LISTING],
             [
                 "purekafka spark lag -b b1:9092 --checkpoint /data/copy",
-                "purekafka spark lag -b b1:9092 --checkpoint /data/copy --format json",
+                "purekafka spark lag --context prod --checkpoint /data/copy --fail-above 10000 --format json",
             ],
         ),
         _verb(
