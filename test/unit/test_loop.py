@@ -120,7 +120,7 @@ def test_a_failing_callback_is_logged_and_does_not_stop_the_others(loop, caplog)
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_what_is_put_off_to_the_end_of_a_pass_runs_there(loop):
+def test_work_deferred_to_the_end_of_a_pass_runs_there(loop):
     seen = []
 
     def first():
@@ -135,7 +135,7 @@ def test_what_is_put_off_to_the_end_of_a_pass_runs_there(loop):
     assert seen == ["in this pass", "at the end", "in the next pass"]
 
 
-def test_what_is_put_off_at_the_end_of_a_pass_or_between_passes_runs_in_the_next(loop):
+def test_work_deferred_at_the_end_of_a_pass_or_between_passes_runs_in_the_next(loop):
     seen = []
     loop.call_soon(loop.call_at_end, lambda: loop.call_at_end(lambda: seen.append("again")))
     loop.turn(0)
@@ -146,7 +146,7 @@ def test_what_is_put_off_at_the_end_of_a_pass_or_between_passes_runs_in_the_next
     assert seen == ["again", "between"]
 
 
-def test_what_is_put_off_to_the_end_of_a_pass_that_is_cut_off_runs_in_the_next(loop):
+def test_work_deferred_to_the_end_of_a_pass_that_is_cut_off_runs_in_the_next(loop):
     seen = []
 
     def interrupted():
@@ -365,7 +365,7 @@ def test_a_timeout_that_the_block_outlives_under_a_shield_is_forgotten(loop):
     assert run(loop, waits()) == "fine"
 
 
-def test_a_cancellation_is_no_timeout(loop):
+def test_a_cancellation_is_not_a_timeout(loop):
     async def waits():
         with loop.timeout_at(loop.time() + 1, "never"):
             await Future()
@@ -579,7 +579,7 @@ def test_many_threads_run_at_once(driver):
     assert sorted(results) == list(range(80))
 
 
-def test_the_network_thread_goes_on_while_nobody_waits(driver):
+def test_the_network_thread_continues_while_no_thread_waits(driver):
     done = threading.Event()
 
     async def work():
@@ -643,7 +643,7 @@ def test_a_deadline_that_a_claim_leaves_behind_ends_the_sleep_of_the_driver():
     assert is_kept
 
 
-def test_what_is_not_waited_for_is_done_between_the_claims_of_a_thread_that_waits(driver):
+def test_work_without_a_waiter_is_done_between_the_claims_of_a_thread_that_waits(driver):
     near, far = socket.socketpair()
     arrived = threading.Event()
 

@@ -355,7 +355,7 @@ def test_the_examples_of_the_first_pages_are_strict_as_they_are_copied(tmp_path:
     assert (err, failed) == ("", 0), out
 
 
-def test_the_types_of_options_are_those_of_the_table() -> None:
+def test_the_types_of_options_match_the_table() -> None:
     assert OUTPUT.read_text(encoding="utf-8") == render(), "run tools/generate_options.py"
 
 

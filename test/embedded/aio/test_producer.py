@@ -183,7 +183,7 @@ def test_after_stop_every_future_has_an_outcome_and_calls_say_so(run, broker):
 
 
 @pytest.mark.slow
-def test_what_is_cancelled_in_send_is_not_written_and_what_was_accepted_is(run_once):
+def test_a_send_that_is_cancelled_is_not_written_and_an_accepted_record_is(run_once):
     """10,000 sends that are cancelled at random moments: counted at the broker."""
     rng = random.Random(7)
     with Broker(topics={"events": 2}) as broker:

@@ -215,7 +215,7 @@ def test_perf_prints_the_lines_of_kafkas_scripts(shell: Shell, broker: Broker) -
 # Segments…
 
 
-def test_c16_segments_are_dumped_and_damage_is_told_by_position(tmp_path: Path) -> None:
+def test_c16_segments_are_dumped_and_damage_is_reported_by_position(tmp_path: Path) -> None:
     with Broker(topics=["events"], data_dir=tmp_path / "data") as broker:
         servers = broker.bootstrap_servers
         with KafkaProducer(bootstrap_servers=servers) as producer:

@@ -70,7 +70,7 @@ def test_a_copy_that_is_ended_continues_without_loss_and_without_a_record_twice(
         assert sum(one.offset for one in stored.values()) == RECORDS + 30
 
 
-def test_records_that_were_deleted_before_they_were_copied_are_said() -> None:
+def test_records_that_were_deleted_before_they_were_copied_are_reported() -> None:
     with Broker(topics={"orders": 1}) as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
         line = f"purekafka topics copy orders copies --create --resume daily -b {broker.bootstrap_servers}"
         for number in range(4):

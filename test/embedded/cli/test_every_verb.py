@@ -49,7 +49,7 @@ topics describe
     operations.py::test_partitions_are_chosen_by_their_faults
 topics create
     topics.py::test_topics_are_created_changed_and_deleted
-    operations.py::test_changes_are_told_as_json_with_the_failures
+    operations.py::test_changes_are_printed_as_json_with_the_failures
 topics alter
     topics.py::test_topics_are_created_changed_and_deleted
     operations.py::test_a_change_is_not_made_without_consent
@@ -198,7 +198,7 @@ perf consume
 perf latency
     administration.py::test_perf_prints_the_lines_of_kafkas_scripts
 logs dump
-    administration.py::test_c16_segments_are_dumped_and_damage_is_told_by_position
+    administration.py::test_c16_segments_are_dumped_and_damage_is_reported_by_position
 contexts list
     contexts.py::test_c4_contexts_are_one_file_that_only_its_owner_reads
 contexts add
@@ -293,7 +293,9 @@ CONNECTED = [title for title, verb in VERBS.items() if any("--sandbox" in one.na
 
 
 @pytest.mark.parametrize("title", CONNECTED)
-def test_no_broker_is_said_in_a_line_and_in_time(title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_broker_is_reported_in_a_line_and_in_time(
+    title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     words = [word for word in words_of(title, VERBS[title]) if not word.startswith("localhost:")]
     words = [word for word in words if word not in {"-b", "--dashboards"}]

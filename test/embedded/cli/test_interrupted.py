@@ -336,7 +336,7 @@ def test_a_signal_ends_produce_while_brokers_are_away(
     assert int(lost[1]) in ({10, 11} if ended else {10})
 
 
-def test_a_command_that_was_stopped_for_a_moment_goes_on(filled: Broker, unbuffered: str) -> None:
+def test_a_command_that_was_stopped_for_a_moment_continues(filled: Broker, unbuffered: str) -> None:
     with started(filled, unbuffered, "topics", "copy", "orders", "events", "--repartition") as process:
         eventually(lambda: any(seen.name == "Produce" for seen in filled.requests))
         process.send_signal(signal.SIGSTOP)

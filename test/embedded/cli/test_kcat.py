@@ -195,7 +195,7 @@ def test_records_without_a_key_are_spread_over_partitions() -> None:
     ("words", "lines"),
     [("-Z -k ''", b"a\n\nb\n"), ("-k ''", b"a\n"), ("-Z -K :", b":v\nk:\n:\nx\n"), ("-K :", b":v\nk:\n:\n")],
 )
-def test_empty_keys_and_values_are_those_of_kcat(words: str, lines: bytes) -> None:
+def test_empty_keys_and_values_are_printed_as_by_kcat(words: str, lines: bytes) -> None:
     with Broker(topics=["theirs", "ours"]) as broker:
         for program, topic in (([str(KCAT)], "theirs"), (OURS, "ours")):
             assert ran(program, f"-P -t {topic} {words}", broker, lines) == (0, b"", [])

@@ -213,7 +213,7 @@ def test_lag_is_chosen_sorted_and_told_by_the_code(shell: Shell, broker: Broker)
     assert shell("purekafka groups lag --min-lag 100 --fail-if-empty").code == 3
 
 
-def test_changes_are_told_as_json_with_the_failures(shell: Shell, broker: Broker) -> None:
+def test_changes_are_printed_as_json_with_the_failures(shell: Shell, broker: Broker) -> None:
     found = shell("purekafka topics create fresh events -p 2 -f json")
     assert found.code == 1
     fresh, events = found.json

@@ -89,7 +89,7 @@ def test_callbacks_run_once_and_late_ones_at_once(make, topic):
 
 
 @pytest.mark.one_face  # the event loop handles errors of its callbacks
-def test_a_callback_that_raises_harms_nobody(make, topic, caplog):
+def test_a_callback_that_raises_has_no_other_effect(make, topic, caplog):
     producer = make()
     future = producer.send(topic, b"x").add_callback(lambda _: 1 / 0)
     assert future.get(WAIT).offset == 0
@@ -141,14 +141,14 @@ def test_flush_ends_the_linger(make, broker, topic):
     assert values(broker, topic) == [b"x"]
 
 
-def test_the_linger_ends_by_itself(make, topic):
+def test_the_linger_ends_without_another_call(make, topic):
     done = threading.Event()
     make(linger_ms=1).send(topic, b"x").add_callback(lambda _: done.set())
     assert done.wait(WAIT)
 
 
 @pytest.mark.one_face  # a dropped asyncio producer is an error of the program; see embedded/aio
-def test_a_producer_that_nobody_holds_delivers(broker, topic):
+def test_a_producer_without_a_reference_delivers(broker, topic):
     future = KafkaProducer(bootstrap_servers=broker.bootstrap_servers).send(topic, b"x")
     assert future.get(WAIT).offset == 0
 
@@ -300,7 +300,7 @@ def test_a_serializers_own_exception_comes_out(make, topic):
     ({"value": b"", "headers": {"a": "b"}}, "header 'a' must be bytes, not str"),
     ({"value": b"", "timestamp_ms": "now"}, "timestamp_ms must be a number"),
 ])  # fmt: skip
-def test_what_is_not_bytes_is_a_type_error_that_says_what_to_do(make, topic, record, message):
+def test_a_value_other_than_bytes_is_a_type_error_that_names_the_fix(make, topic, record, message):
     with pytest.raises(TypeError, match=message):
         make().send(topic, **record)
 
@@ -408,7 +408,7 @@ def test_a_full_buffer_empties_without_waiting_for_the_linger(make, broker, topi
 # Beginning and ending
 
 
-def test_nobody_there_is_said_at_once():
+def test_a_port_without_a_listener_fails_at_once():
     with pytest.raises(NoBrokersAvailable):
         KafkaProducer(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=200)
 
@@ -460,7 +460,7 @@ def test_a_release_that_is_stated_is_believed_and_nothing_is_asked(broker, topic
 
 
 @pytest.mark.one_face  # it runs a coroutine on the network thread
-def test_a_topic_that_was_idle_goes_on_with_its_sequence_numbers(make, broker, topic):
+def test_a_topic_that_was_idle_continues_with_its_sequence_numbers(make, broker, topic):
     """From 0 again, the broker would take the record for one that it has, and the future would succeed all the same."""
     producer = make(metadata_max_idle_ms=5000)
     first = producer.send(topic, b"first").get(WAIT)

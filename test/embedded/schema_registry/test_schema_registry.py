@@ -134,7 +134,7 @@ def test_a_wrong_url_is_refused_without_its_password(url: str) -> None:
         (302, b"", "status 302"),
     ],
 )
-def test_an_answer_that_is_no_schema_is_an_error(
+def test_an_answer_without_a_schema_is_an_error(
     status: int, body: bytes, complaint: str, server: RegistryServer
 ) -> None:
     server.fail(status, body)

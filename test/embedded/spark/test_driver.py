@@ -84,7 +84,7 @@ def test_progress_is_committed_where_the_group_has_moved_to(caplog: pytest.LogCa
     assert not [entry for entry in caplog.records if entry.name == "kafka.spark.offset_reader"]
 
 
-def test_progress_that_is_refused_is_told_and_fails_nothing(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+def test_refused_progress_is_logged_and_fails_nothing(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
     with driver(broker, subscribe="a") as offsets:
         with broker.fail(OffsetCommitRequest, [TopicAuthorizationFailedError], times=1):
             offsets.commit("lag", {A0: 1})

@@ -31,7 +31,9 @@ def errors_of_java(spark: Any) -> Iterator[Any]:
         java.lang.System.setErr(before)
 
 
-def test_a_stop_while_a_batch_is_written_is_no_error(spark: Any, stream: Any, broker: Broker, tmp_path: Path) -> None:
+def test_a_stop_while_a_batch_is_written_is_not_an_error(
+    spark: Any, stream: Any, broker: Broker, tmp_path: Path
+) -> None:
     broker.append("events", b"value")
     write = foreach_batch_writer(**{"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": "out"})
     writer = stream().writeStream.foreachBatch(write).option("checkpointLocation", str(tmp_path))

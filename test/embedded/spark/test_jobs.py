@@ -166,7 +166,7 @@ def test_lag_is_what_the_checkpoints_have_not_reached(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("how", [[], pytest.param(["--exactly-once"], marks=pytest.mark.soak)], ids=len)
-def test_a_copy_has_keys_and_headers_and_goes_on_where_it_was(
+def test_a_copy_has_keys_and_headers_and_continues_where_it_was(
     job: Any, broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: list[str]
 ) -> None:
     for numbers in (range(50), range(50, 70)):
@@ -337,7 +337,7 @@ def signalled(number: int, *when: Path) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_a_pipeline_that_is_stopped_goes_on_without_loss_or_repeat(
+def test_a_pipeline_that_is_stopped_continues_without_loss_or_repeat(
     job: Any, broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checkpoint, parquet = tmp_path / "checkpoint", tmp_path / "parquet"
@@ -376,7 +376,7 @@ def last_batch(checkpoint: Path) -> int:
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_process_that_is_stopped_goes_on_without_loss_or_repeat(
+def test_a_process_that_is_stopped_continues_without_loss_or_repeat(
     job: Any, broker: Broker, tmp_path: Path, number: int
 ) -> None:
     checkpoint, parquet = tmp_path / "checkpoint", tmp_path / "parquet"
@@ -397,9 +397,7 @@ def go_on_and_count(job: Any, broker: Broker, checkpoint: Path, parquet: Path, n
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_copy_that_is_stopped_again_and_again_has_each_record_once(
-    broker: Broker, tmp_path: Path, number: int
-) -> None:
+def test_a_copy_that_is_stopped_repeatedly_has_each_record_once(broker: Broker, tmp_path: Path, number: int) -> None:
     words = ["copy", "-b", broker.bootstrap_servers, "--source", "events", "--sink", "out"]
     words += ["--checkpoint", str(tmp_path / "checkpoint"), "--trigger", "500 milliseconds"]
     ended = [0]

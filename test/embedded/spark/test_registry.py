@@ -93,7 +93,7 @@ def test_a_stream_is_read_and_written_with_schemas(
     assert sorted((row.id, row.note) for row in rows) == [(number, f"n{number}") for number in range(0, 50, 2)]
 
 
-def test_wrong_arguments_are_said_before_a_query_runs(spark: Any, registry: SchemaRegistryServer) -> None:
+def test_wrong_arguments_fail_before_a_query_runs(spark: Any, registry: SchemaRegistryServer) -> None:
     with pytest.raises(KafkaSparkOptionError, match="give the subject, or the schema"):
         from_registry("value", registry.url)
     with pytest.raises(KafkaSparkOptionError, match="unknown argument 'user'; a schema registry has user_info"):

@@ -106,7 +106,7 @@ def test_read_committed_returns_what_was_committed(kafka: KafkaCluster, java_cli
         assert len(read(consumer, 200)) == 200
 
 
-def test_reading_goes_on_while_brokers_die_one_after_another(kafka_at: StartKafka) -> None:
+def test_reading_continues_while_brokers_die_one_after_another(kafka_at: StartKafka) -> None:
     cluster = kafka_at(nodes=3)
     topic = new_topic(cluster, replicas=3)
     partition = TopicPartition(topic, 0)

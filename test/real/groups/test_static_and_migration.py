@@ -61,7 +61,7 @@ BOUNCES = [("range", True), ("cooperative-sticky", True), ("consumer", False)]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "hard"), [BOUNCES[0], BOUNCES[-1]])
-def test_a_static_member_is_bounced_and_nobody_notices(
+def test_a_static_member_is_bounced_without_a_rebalance(
     kafka: KafkaCluster, make_group: MakeGroup, kind: str, hard: bool
 ) -> None:
     static_members(kafka, make_group, kind, members=2, times=1, hard=hard)

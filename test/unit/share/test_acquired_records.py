@@ -58,7 +58,7 @@ def test_a_record_that_a_deserializer_refuses_comes_after_those_before_it() -> N
     assert found.gaps() == {}
 
 
-def test_what_a_deserializer_refuses_of_others_is_passed_over() -> None:
+def test_records_of_others_that_a_deserializer_refuses_are_skipped() -> None:
     found = acquired(batch(0, [b"x", b"2"]), (1, 1, 1), value=int)
     assert [row.value for row in found.take()] == [2]
 
@@ -76,6 +76,6 @@ def test_a_damaged_batch_is_refused_as_a_whole_and_others_are_returned() -> None
     assert found.gaps() == {}
 
 
-def test_what_was_not_taken_is_released() -> None:
+def test_records_that_were_not_taken_are_released() -> None:
     found = acquired(batch(0, [b"a", b"b"]), (0, 1, 1))
     assert found.released() == {0: 2, 1: 2}

@@ -157,9 +157,7 @@ def register(spark: Session) -> int:
 
 
 @pytest.mark.parametrize("name", ["PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"])
-def test_a_source_that_spark_finds_by_itself_is_not_registered_once_more(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_that_spark_finds_is_not_registered_once_more(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     spark = Session({name: sys.executable}, sys.executable)
     assert register(spark) == 0

@@ -61,7 +61,7 @@ def values(data: object) -> list[bytes | None]:
     return [row.value for header in scan(data) for row in decode_batch(data, header)]  # type: ignore[arg-type]
 
 
-def test_what_is_appended_is_read_at_its_offset(make: Callable[..., Log]) -> None:
+def test_appended_records_are_read_at_their_offsets(make: Callable[..., Log]) -> None:
     log = make()
     assert [log.append(batch(b"a", b"b"), 0), log.append(batch(b"c"), 1)] == [0, 2]
     data = log.read(0, 10_000)
@@ -232,7 +232,7 @@ def sent(sequence: int, epoch: int = 0, **seal: object) -> bytes:
     return batch(b"v", producer_id=1, producer_epoch=epoch, base_sequence=sequence, **seal)
 
 
-def test_sequences_go_on_without_gaps(make: Callable[..., Log]) -> None:
+def test_sequences_continue_without_gaps(make: Callable[..., Log]) -> None:
     log = make()
     for sequence in range(7):
         check(log, sent(sequence))
@@ -411,7 +411,7 @@ def test_compaction_ends_at_the_first_segment_that_is_too_young(make: Callable[.
     assert log.compacted_to == 1
 
 
-def test_what_is_older_than_max_compaction_lag_is_dirty_and_in_a_complete_segment(
+def test_records_older_than_max_compaction_lag_are_dirty_and_in_a_complete_segment(
     make: Callable[..., Log], clock: Clock
 ) -> None:
     log = make(compacts=True, max_compaction_lag_ms=1000)
