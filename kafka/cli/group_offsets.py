@@ -19,7 +19,7 @@ from kafka.cli.files import whole_file
 from kafka.cli.grammar import TABLE, Verb, arg
 from kafka.cli.group_lag import NOT_FOUND, TOPIC
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
-from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
+from kafka.cli.ranges import PLACES, AdminOffsets, Place, Places, parse_topic_partitions, resolve
 from kafka.cli.share_groups import alter_offsets, delete_offsets, existing_share_groups, start_offsets
 from kafka.errors import UnsupportedVersionError
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -332,7 +332,7 @@ VERBS: Final = [
         ],
         lists=True,
         asks=True,
-        epilog=HELP,
+        epilog=PLACES,
     ),
     Verb(
         "delete-offsets",
@@ -356,7 +356,7 @@ VERBS: Final = [
     ),
     Verb(
         "copy",
-        "copy the committed offsets of a group to another one, here or in another cluster, after showing the plan",
+        "copy the committed offsets of a group, also to another cluster, after showing the plan",
         _copy,
         [
             GROUP,

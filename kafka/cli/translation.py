@@ -60,14 +60,15 @@ def _translated(
     """Return the offset in the copy, and why it is not that of the same record."""
     end = copy.end_offsets([there])[there]
     mark = next(_records(source, tp, offset), None)
-    behind = 0
-    if mark is None:  # the group has read everything: it continues behind the last record
+    behind, missing = 0, ""
+    if mark is not None:
+        missing = f"the record at offset {mark.offset} is not copied yet"
+    else:  # the group has read everything: it continues behind the last record
         mark, behind = _last_before(source, tp, offset), 1
     if mark is None:
         return end, ""
-    first = source.offsets_for_times({tp: max(0, mark.timestamp)})[tp]
-    begin = copy.offsets_for_times({there: max(0, mark.timestamp)})[there]
-    missing = "" if behind else f"the record at offset {mark.offset} is not copied yet"
+    time = max(0, mark.timestamp or 0)
+    first, begin = source.offsets_for_times({tp: time})[tp], copy.offsets_for_times({there: time})[there]
     if begin is None or first is None:
         return end, missing
     before = sum(_content(one) == _content(mark) for one in _records(source, tp, first.offset, mark.offset))
@@ -77,7 +78,7 @@ def _translated(
         if record.timestamp_type == _LOG_APPEND_TIME:
             raise CommandError(
                 f"topic {there.topic!r} has the times at which records arrived (message.timestamp.type=LogAppendTime), "
-                "which are not those of the original: its offsets cannot be translated"
+                "which the original has not: its offsets cannot be translated"
             )
         if _content(record) == _content(mark):
             same.append(record.offset)

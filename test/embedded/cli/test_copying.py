@@ -144,7 +144,7 @@ def test_a_group_continues_in_the_copy_with_the_same_record(copied: tuple[Broker
         assert admin.list_group_offsets("billing")["billing"][TopicPartition("copies", 0)].metadata == "note"
 
 
-def test_a_record_that_is_not_in_the_copy_is_said_and_none_is_left_out(copied: tuple[Broker, Broker]) -> None:
+def test_a_record_that_is_not_in_the_copy_is_named_and_none_is_left_out(copied: tuple[Broker, Broker]) -> None:
     source, target = copied
     at = f"-b {source.bootstrap_servers}"
     line = f"purekafka groups copy billing --to-context target --rename orders=copies --yes {at}"
