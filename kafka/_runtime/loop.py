@@ -279,8 +279,8 @@ class Loop:
     def turn(self, timeout: float | None = None, *, budget: float | None = None) -> bool:
         """Sleep until something is to be done, `timeout` seconds at most; then make one pass.
 
-        After `budget` seconds the pass handles no further socket, and after as long again no further callback: the next
-        pass does the rest.
+        After `budget` seconds the pass handles no further socket, and after as long again no further callback, nor what
+        callbacks have queued: the next pass does the rest.
         Returns False where another thread has claimed the loop: then there was no pass.
         """
         if self._unusable is not None:
@@ -366,7 +366,7 @@ class Loop:
                 for timer in self._timers.take_due(time()):
                     ready.append((self._fire, (timer,)))
             ends = None if budget is None else time() + budget
-            rounds = _ROUNDS
+            rounds = _ROUNDS if budget is None else 1
             while ready and rounds:
                 rounds -= 1
                 for _ in range(len(ready)):
