@@ -138,7 +138,7 @@ def _delete_acls(arguments: Namespace) -> int:
         for _, deleted, failure in admin.delete_acls(filters, raise_errors=False):
             outcomes += [(_named(acl), error, "deleted") for acl, error in deleted]
             outcomes.append(("ACL", failure, ""))
-        return report(arguments, [one for one in outcomes if one[2] or getattr(one[1], "errno", 0)])
+        return report(arguments, [one for one in outcomes if one[2] or getattr(one[1], "errno", None)])
 
 
 _PRINCIPAL: Final = arg("--principal USER...", "a user, as ada or User:ada; may be repeated")
