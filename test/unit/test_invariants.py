@@ -316,6 +316,22 @@ def test_a_fetch_session_that_continues() -> None:
     assert wire.rules() == []
 
 
+def test_the_end_of_a_fetch_session_that_overtakes_a_request_on_another_connection() -> None:
+    wire = Wire()
+    wire.exchange(fetch(0, 0, [0]), session_id=9, responses=fetched())
+    main = wire.connection
+    wire.connect()
+    wire.exchange(fetch(9, -1, []))
+    assert wire.rules() == []
+    wire.ask(fetch(9, 1))
+    assert wire.rules() == ["fetch sessions"]  # on the connection of the end nothing is under way
+    wire.connection = main
+    wire.exchange(fetch(9, 1), error_code=70)
+    assert wire.rules() == []
+    wire.ask(fetch(9, 2))
+    assert wire.rules() == ["fetch sessions"]  # the client has been told
+
+
 @pytest.mark.parametrize(
     "request_",
     [fetch(9, 2), fetch(8, 1), fetch(0, 1), fetch(9, 1, [], [3]), fetch(9, 0, [0]), fetch(9, 1, [1, 1])],

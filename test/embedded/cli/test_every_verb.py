@@ -181,12 +181,6 @@ transactions abort
     every_verb.py::test_a_hanging_transaction_is_found_and_aborted
 transactions fence
     administration.py::test_transactions_are_listed_described_and_fenced
-metrics list
-    administration.py::test_client_metrics_are_subscribed_to
-metrics set
-    administration.py::test_client_metrics_are_subscribed_to
-metrics delete
-    administration.py::test_client_metrics_are_subscribed_to
 top
     promises.py::test_c18_top_leaves_the_terminal_as_it_was
     outages.py::test_views_redraw_and_say_what_is_not_known
@@ -201,10 +195,6 @@ perf consume
     administration.py::test_perf_prints_the_lines_of_kafkas_scripts
 perf latency
     administration.py::test_perf_prints_the_lines_of_kafkas_scripts
-verifiable producer
-    administration.py::test_c15_verifiable_clients_print_the_events_that_system_tests_read
-verifiable consumer
-    administration.py::test_c15_verifiable_clients_print_the_events_that_system_tests_read
 logs dump
     administration.py::test_c16_segments_are_dumped_and_damage_is_reported_by_position
 contexts list
