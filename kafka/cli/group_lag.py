@@ -181,7 +181,7 @@ def _summed(rows: list[dict[str, Any]], by: str) -> tuple[list[dict[str, Any]], 
         key = tuple(row[name] for name in keys)
         total = sums.setdefault(key, {**{name: row[name] for name in keys}, "partitions": 0, "lag": 0, "largest": 0})
         total["partitions"] += 1
-        # A sum of which a part is not known is not known; what is known of it may still be above a limit.
+        # A sum is not known if a part of it is not; the largest part may still be above a limit.
         total["lag"] = None if row["lag"] is None or total["lag"] is None else total["lag"] + row["lag"]
         total["largest"] = max(total["largest"], row["lag"] or 0)
     return list(sums.values()), [
