@@ -1,4 +1,4 @@
-"""Finds phrases that a reader must translate, in docstrings, comments, messages and documentation.
+"""Finds phrases that a reader must translate, in docstrings, comments, messages, documentation and names of tests.
 
 ``python tools/check_prose.py [PATH ...]`` prints a line for each find, with the phrase to write instead, and exits with
 1 if there is one. Without a path it checks the whole project, as ``make check`` does.
@@ -13,7 +13,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +31,11 @@ PROJECT = (
     "benchmarks/report.py",
     "tools",
 )
+# Only the names of tests are checked there.
+TESTS = ROOT / "test"
+
+
+Passage = tuple[int, str]  # the line that it begins at, and its text
 
 
 class Pattern(NamedTuple):
@@ -108,6 +113,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"{missing[0]} does not exist", file=sys.stderr)
         return 2
     finds = [find for path in paths for file in _files(path) for find in check_file(file)]
+    if not argv:
+        finds += [find for file in _files(TESTS) for find in check_file(file, names_of_tests)]
     for find in finds:
         print(find)
     print(f"{len(finds)} found" if finds else "no such phrase", file=sys.stderr)
@@ -121,11 +128,11 @@ def _files(path: Path) -> list[Path]:
     return sorted(file for file in found if "_build" not in file.parts)
 
 
-def check_file(path: Path) -> list[Find]:
-    """Return the finds in one file."""
+def check_file(path: Path, python: Callable[[str], Iterable[Passage]] | None = None) -> list[Find]:
+    """Return the finds in one file; `python` finds the passages of a module."""
     text = path.read_text(encoding="utf-8")
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-    prose = python_prose(text) if path.suffix == ".py" else [(1, text)]
+    prose = (python or python_prose)(text) if path.suffix == ".py" else [(1, text)]
     lines = text.splitlines()
     finds = []
     for number, passage in prose:
@@ -139,8 +146,16 @@ def check_file(path: Path) -> list[Find]:
     return sorted(finds)
 
 
-def python_prose(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the blocks of comments and the strings of more than a word in a module, with their first lines."""
+def names_of_tests(text: str) -> Iterator[Passage]:
+    """Yield the names of the tests in a module as sentences."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if name := re.match(r"\s*(?:async )?def test_(\w+)", line):
+            yield number, name[1].replace("_", " ")
+
+
+def python_prose(text: str) -> Iterator[Passage]:
+    """Yield names of tests, blocks of comments and strings of more than a word in a module, with their first lines."""
+    yield from names_of_tests(text)
     first, block = 0, []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:

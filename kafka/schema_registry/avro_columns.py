@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kafka.schema_registry.avro import AvroError, compile_avro
-from kafka.schema_registry.avro_types import PROMOTIONS, AvroType, matches_by_name, writer_field
+from kafka.schema_registry.avro import compile_type
+from kafka.schema_registry.avro_types import AvroError, AvroType, check_taken, matched_fields, possible_branches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -171,7 +171,7 @@ _Read = Callable[[_Values, "Numbers", "Numbers"], tuple[Any, "Numbers"]]
 class AvroColumns:
     """Reads values of a writer's schema into columns of a reader's.
 
-    >>> from kafka.schema_registry.avro_types import parse_avro
+    >>> from kafka.schema_registry.avro import parse_avro
     >>> columns = AvroColumns(parse_avro('"int"'), parse_avro('["null", "long"]'))
     >>> columns.decode(pa.array([b"\\x02", b"\\x80", b"\\x04"]))[0].to_pylist()
     [1, None, 2]
@@ -217,14 +217,9 @@ def _reader(writer: AvroType, reader: AvroType) -> _Read:
         return _from_union(writer, reader)
     if reader.kind == "union":
         return _into_union(writer, reader)
+    check_taken(writer, reader)
     if writer.kind != reader.kind:
-        if writer.kind not in PROMOTIONS.get(reader.kind, ()):
-            raise AvroError(f"the reader's type {reader.kind} does not read {writer.name or writer.kind}")
         return _promoted(writer, reader)
-    if reader.name and not matches_by_name(reader, writer):
-        raise AvroError(f"the reader's type {reader.name} does not read {writer.name}")
-    if reader.kind == "fixed" and reader.size != writer.size:
-        raise AvroError(f"the reader's type {reader.name} has {reader.size} bytes, and the writer's {writer.size}")
     return _SAME_KIND[reader.kind](writer, reader)
 
 
@@ -383,20 +378,12 @@ def _promoted(writer: AvroType, reader: AvroType) -> _Read:
 
 
 def _record(writer: AvroType, reader: AvroType) -> _Read:
-    wanted = {id(theirs): ours for ours in reader.fields if (theirs := writer_field(writer, ours)) is not None}
-    parts: list[tuple[str | None, _Read]] = []
-    for theirs in writer.fields:
-        ours = wanted.get(id(theirs))
-        parts.append(
-            (None, _reader(theirs.type, theirs.type)) if ours is None else (ours.name, _reader(theirs.type, ours.type))
-        )
-    there = {name for name, _ in parts}
-    defaults: dict[str, Any] = {}
-    for field in reader.fields:
-        if field.name not in there:
-            if not field.has_default:
-                raise AvroError(f"the field {field.name!r} of {reader.name} has no default, and was not written")
-            defaults[field.name] = _default(field.type, field.default)
+    pairs, missing = matched_fields(writer, reader)
+    parts = [
+        (None, _reader(theirs.type, theirs.type)) if ours is None else (ours.name, _reader(theirs.type, ours.type))
+        for theirs, ours in pairs
+    ]
+    defaults = {field.name: _default(field.type, field.default) for field in missing}
     names = [field.name for field in reader.fields]
 
     def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
@@ -417,42 +404,11 @@ def _record(writer: AvroType, reader: AvroType) -> _Read:
 def _default(kind: AvroType, default: Any) -> Any:
     """Return an array with the default of a field, which is in JSON in a schema: written and read as any value."""
     written = kind.branches[0] if kind.kind == "union" else kind  # a default of a union is of its first branch
-    data = compile_avro(_schema_text(written), form="json").encode(default)
+    data = compile_type(written, "json").encode(default)
     found, bad = AvroColumns(written, kind).decode(pa.array([data], pa.binary()))
     if bad[0]:
         raise AvroError(f"the default {default!r} does not fit into the type {kind.name or kind.kind}")
     return found
-
-
-def _schema_text(schema: AvroType) -> str:
-    import json
-
-    seen: set[str] = set()
-
-    def shown(one: AvroType) -> Any:
-        if one.name in seen:
-            return one.name
-        if one.name:
-            seen.add(one.name)
-        if one.kind == "union":
-            return [shown(branch) for branch in one.branches]
-        found: dict[str, Any] = {"type": one.kind}
-        if one.name:
-            found["name"] = one.name
-        if one.kind == "record":
-            found["fields"] = [
-                {"name": f.name, "type": shown(f.type), **({"default": f.default} if f.has_default else {})}
-                for f in one.fields
-            ]
-        elif one.kind == "enum":
-            found["symbols"] = one.symbols
-        elif one.kind == "fixed":
-            found["size"] = one.size
-        elif one.items is not None:
-            found["items" if one.kind == "array" else "values"] = shown(one.items)
-        return found
-
-    return json.dumps(shown(schema))
 
 
 def _blocks(
@@ -583,8 +539,7 @@ def _from_union(writer: AvroType, reader: AvroType) -> _Read:
 
 def _into_union(writer: AvroType, reader: AvroType) -> _Read:
     """Return what reads values into the branch of a union that is of their type, or else into one that takes it."""
-    exact = [one for one in reader.branches if one.kind == writer.kind and one.logical == writer.logical]
-    for branch in (*exact, *reader.branches):
+    for branch in possible_branches(writer, reader):
         part = _reader_or_none(writer, branch)
         if part is not None:
             break

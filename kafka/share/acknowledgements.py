@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -14,7 +15,15 @@ if TYPE_CHECKING:
     from kafka.errors import KafkaError
     from kafka.structs import TopicPartition
 
-__all__ = ["GAP", "AcknowledgeType", "AcknowledgedRange", "Acknowledgements", "acknowledged_ranges"]
+__all__ = [
+    "GAP",
+    "AcknowledgeType",
+    "AcknowledgedRange",
+    "Acknowledgements",
+    "acknowledged_ranges",
+    "runs_of_types",
+    "types_of",
+]
 
 
 class AcknowledgeType(IntEnum):
@@ -38,30 +47,6 @@ class AcknowledgeType(IntEnum):
 GAP: Final = 0
 
 
-class Acknowledgements:
-    """Acknowledgements of one partition on the way to the broker from which the member acquired the records."""
-
-    __slots__ = ("deadline", "done", "failures", "node_id", "partition", "topic_id", "types")
-
-    def __init__(self, partition: TopicPartition, topic_id: UUID, node_id: int, types: Mapping[int, int]) -> None:
-        self.partition = partition
-        self.topic_id = topic_id
-        self.node_id = node_id
-        self.types = types
-        """The type for each offset."""
-        self.deadline: float | None = None
-        """Until when they may be sent again after an error that may pass, and that they are not sent with a fetch,
-        which may wait at the broker; None: once."""
-        self.failures = 0
-        self.done: Future[KafkaError | None] = Future()
-        """Resolves to the broker's answer: None, or the error. It never fails."""
-
-    @property
-    def renews(self) -> bool:
-        """Whether locks are renewed."""
-        return AcknowledgeType.RENEW in self.types.values()
-
-
 class AcknowledgedRange(NamedTuple):
     """Consecutive offsets in a request, with one type for all or one for each."""
 
@@ -70,27 +55,75 @@ class AcknowledgedRange(NamedTuple):
     types: list[int]
 
 
+class Acknowledgements:
+    """Acknowledgements of one partition on the way to the broker from which the member acquired the records."""
+
+    __slots__ = ("deadline", "done", "failures", "node_id", "partition", "ranges", "topic_id")
+
+    def __init__(
+        self, partition: TopicPartition, topic_id: UUID, node_id: int, ranges: Iterable[AcknowledgedRange]
+    ) -> None:
+        self.partition = partition
+        self.topic_id = topic_id
+        self.node_id = node_id
+        self.ranges = sorted(ranges)
+        """Ascending, without overlaps, as a request has them."""
+        self.deadline: float | None = None
+        """Until when they may be sent again after an error that may pass, and that they are not sent with a fetch,
+        which may wait at the broker; None: once."""
+        self.failures = 0
+        self.done: Future[KafkaError | None] = Future()
+        """Resolves to the broker's answer: None, or the error. It never fails."""
+
+    @property
+    def count(self) -> int:
+        """How many offsets there are."""
+        return sum([last - first + 1 for first, last, _ in self.ranges])
+
+    @property
+    def types(self) -> dict[int, int]:
+        """The type for each offset."""
+        return types_of(self.ranges)
+
+    @property
+    def renews(self) -> bool:
+        """Whether locks are renewed."""
+        return any(AcknowledgeType.RENEW in types for _, _, types in self.ranges)
+
+
 def acknowledged_ranges(types: Mapping[int, int]) -> list[AcknowledgedRange]:
     """Return acknowledgements as a request has them: ascending, without overlaps, one entry per run of offsets.
 
     >>> acknowledged_ranges({7: 2, 4: 1, 5: 1, 8: 1})
     [AcknowledgedRange(first=4, last=5, types=[1]), AcknowledgedRange(first=7, last=8, types=[2, 1])]
     """
-    found: list[AcknowledgedRange] = []
-    first = before = -2
-    run: list[int] = []
+    runs: list[tuple[int, bytearray]] = []
     for offset in sorted(types):
-        if offset != before + 1:
-            if run:
-                found.append(_range(first, run))
-            first, run = offset, []
-        run.append(int(types[offset]))
-        before = offset
-    if run:
-        found.append(_range(first, run))
-    return found
+        if not runs or offset != runs[-1][0] + len(runs[-1][1]):
+            runs.append((offset, bytearray()))
+        runs[-1][1].append(types[offset])
+    return [one for first, run in runs for one in runs_of_types(first, run)]
 
 
-def _range(first: int, run: list[int]) -> AcknowledgedRange:
-    same = run.count(run[0]) == len(run)
-    return AcknowledgedRange(first, first + len(run) - 1, run[:1] if same else run)
+def types_of(ranges: Iterable[AcknowledgedRange]) -> dict[int, int]:
+    """Return the type for each offset: what `acknowledged_ranges` was given."""
+    return {
+        offset: types[offset - first if len(types) > 1 else 0]
+        for first, last, types in ranges
+        for offset in range(first, last + 1)
+    }
+
+
+_TYPES: Final = re.compile(b"[\0-\4]+")
+
+
+def runs_of_types(first: int, states: bytes | bytearray) -> Iterable[AcknowledgedRange]:
+    """Yield the acknowledgements in a row of bytes from an offset on; bytes above 4 are none.
+
+    >>> list(runs_of_types(7, bytes([1, 1, 255, 2, 3])))
+    [AcknowledgedRange(first=7, last=8, types=[1]), AcknowledgedRange(first=10, last=11, types=[2, 3])]
+    """
+    for found in _TYPES.finditer(states):
+        run = found.group()
+        is_one = run.count(run[:1]) == len(run)
+        yield AcknowledgedRange(first + found.start(), first + found.end() - 1, list(run[:1] if is_one else run))

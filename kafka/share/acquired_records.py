@@ -6,11 +6,12 @@ offset without a record (compaction removed it, or it is a control record) is ac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from kafka.errors import CorruptRecordError, RecordDeserializationError
 from kafka.record.batch_reader import RecordReader
-from kafka.share.acknowledgements import GAP, AcknowledgeType
+from kafka.share.acknowledgements import GAP, AcknowledgedRange, AcknowledgeType, acknowledged_ranges
 from kafka.share.record import ShareRecord
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from kafka.record.header import Buffer
     from kafka.structs import TopicPartition
 
-__all__ = ["AcquiredRange", "AcquiredRecords", "Refused"]
+__all__ = ["AcquiredRange", "AcquiredRecords", "Refused", "as_one"]
 
 _ALL: Final = 1 << 62
 
@@ -33,11 +34,16 @@ class AcquiredRange(NamedTuple):
     last: int
     delivery_count: int
 
+    @property
+    def size(self) -> int:
+        """How many offsets there are."""
+        return self.last - self.first + 1
+
 
 class Refused(NamedTuple):
     """Acquired offsets whose records cannot be returned."""
 
-    offsets: list[int]
+    ranges: list[AcquiredRange]
     is_damaged: bool
     """Whether their batch is damaged: they are rejected. Otherwise a deserializer has raised."""
 
@@ -63,17 +69,19 @@ class AcquiredRecords:
         """The version of the ShareFetch that brought them."""
         self.lock_deadline = lock_deadline
         """When the broker makes them available to others, as the loop counts."""
-        self.counts = {
-            offset: entry.delivery_count for entry in acquired for offset in range(entry.first, entry.last + 1)
-        }
-        """The delivery count of each acquired offset that was not taken yet, ascending."""
+        self._left = deque(acquired)
+        """The ranges that were not taken yet, ascending."""
+        self._gaps: list[int] = []
+        """Acquired offsets that were passed and have no record."""
+        self.count = sum([one.size for one in self._left])
+        """How many offsets were acquired."""
         buffer = bytes(records or b"")
         self.size = len(buffer)
         self._reader = RecordReader(
             buffer,
             partition.topic,
             partition.partition,
-            min(self.counts, default=0),
+            self._left[0].first if self._left else 0,
             check_crcs=settings.check_crcs,
             max_batch_bytes=settings.max_batch_bytes,
             key_deserializer=settings.key_deserializer(partition.topic),
@@ -92,43 +100,81 @@ class AcquiredRecords:
 
         The error comes again until `skip` was called.
         """
-        counts = self.counts
         found: list[ShareRecord] = []
         while not found and not self._reader.exhausted:
             try:
-                rows = self._reader.take(_ALL, _ALL)
+                rows = cast("list[ShareRecord]", self._reader.take(_ALL, _ALL))
             except RecordDeserializationError as error:
-                if error.offset in counts:
+                offset = error.offset
+                if any(one.first <= offset <= one.last for one in self._left):
                     raise
                 self._reader.skip()  # another member's
                 continue
-            for row in rows:
-                count = counts.pop(row.offset, None)
-                if count is not None:
-                    assert isinstance(row, ShareRecord)
-                    row.delivery_count = count
-                    found.append(row)
+            if rows:
+                found = self._acquired_of(rows)
         return found
+
+    def _acquired_of(self, rows: list[ShareRecord]) -> list[ShareRecord]:
+        """Return the rows that were acquired, with their delivery counts."""
+        ranges = self._cut(rows[-1].offset + 1)
+        if len(ranges) == 1 and ranges[0].first == rows[0].offset and ranges[0].size == len(rows):
+            found = rows  # the usual case: whole batches
+            if ranges[0].delivery_count > 1:
+                for row in rows:
+                    row.delivery_count = ranges[0].delivery_count
+            return found
+        found, by_offset = [], {row.offset: row for row in rows}
+        for first, last, count in ranges:
+            for offset in range(first, last + 1):
+                if offset in by_offset:
+                    found.append(by_offset[offset])
+                    found[-1].delivery_count = count
+                else:
+                    self._gaps.append(offset)
+        return found
+
+    def _cut(self, end: int) -> list[AcquiredRange]:
+        """Take the acquired offsets before an offset out of what is left."""
+        cut: list[AcquiredRange] = []
+        left = self._left
+        while left and left[0].first < end:
+            first, last, count = left.popleft()
+            if last >= end:
+                left.appendleft(AcquiredRange(end, last, count))
+                last = end - 1
+            cut.append(AcquiredRange(first, last, count))
+        return cut
+
+    def _pass(self, end: int) -> None:
+        """Note that the acquired offsets before an offset have no records."""
+        for first, last, _ in self._cut(end):
+            self._gaps += range(first, last + 1)
 
     def skip(self, error: CorruptRecordError | RecordDeserializationError) -> Refused:
         """Step over what the last error of `take` was about; return the acquired offsets of it."""
-        start = self._reader.next_offset
-        self._reader.skip()
         if isinstance(error, RecordDeserializationError):
-            self.counts.pop(error.offset, None)
-            return Refused([error.offset], is_damaged=False)
-        end = _ALL if self._reader.exhausted else self._reader.next_offset
-        offsets = [offset for offset in self.counts if start <= offset < end]
-        for offset in offsets:
-            del self.counts[offset]
-        return Refused(offsets, is_damaged=True)
+            self._reader.skip()
+            self._pass(error.offset)
+            return Refused(self._cut(error.offset + 1), is_damaged=False)
+        self._pass(self._reader.next_offset)
+        self._reader.skip()
+        return Refused(self._cut(_ALL if self._reader.exhausted else self._reader.next_offset), is_damaged=True)
 
-    def gaps(self) -> dict[int, int]:
+    def gaps(self) -> list[AcknowledgedRange]:
         """Return acknowledgements of the offsets without a record; once everything was taken."""
-        gaps = dict.fromkeys(self.counts, GAP)
-        self.counts = {}
-        return gaps
+        self._pass(_ALL)
+        gaps, self._gaps = self._gaps, []
+        return acknowledged_ranges(dict.fromkeys(gaps, GAP)) if gaps else []
 
-    def released(self) -> dict[int, int]:
+    def released(self) -> list[AcknowledgedRange]:
         """Return acknowledgements that release what was not taken, so that other members get it."""
-        return dict.fromkeys(self.counts, AcknowledgeType.RELEASE.value)
+        return as_one(self._left, AcknowledgeType.RELEASE) + acknowledged_ranges(dict.fromkeys(self._gaps, GAP))
+
+
+def as_one(ranges: Iterable[AcquiredRange], kind: AcknowledgeType) -> list[AcknowledgedRange]:
+    """Return the same acknowledgement of all offsets.
+
+    >>> as_one([AcquiredRange(3, 5, 1)], AcknowledgeType.REJECT)
+    [AcknowledgedRange(first=3, last=5, types=[3])]
+    """
+    return [AcknowledgedRange(first, last, [kind.value]) for first, last, _ in ranges]

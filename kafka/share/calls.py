@@ -45,11 +45,15 @@ def check_group_id(client: str, config: Config) -> None:
         raise KafkaConfigurationError(f"{client} needs a group_id: the name of the share group", option="group_id")
 
 
-def _checked_type(kind: object) -> AcknowledgeType:
+#: Plain numbers, as an enum's are slow.
+_TYPES: Final = {kind: kind.value for kind in AcknowledgeType}
+
+
+def _checked_type(kind: object) -> int:
     if isinstance(kind, bool) or not isinstance(kind, int):
         raise TypeError(f"type must be an AcknowledgeType, not {kind!r}")
     try:
-        return AcknowledgeType(kind)
+        return _TYPES[AcknowledgeType(kind)]
     except ValueError:
         raise IllegalArgumentError(f"type must be an AcknowledgeType, not {kind!r}") from None
 
@@ -93,11 +97,13 @@ class ImmediateShareCalls(ClientStatus, Generic[RecordT]):
         by an iteration; until then a later call for the same record replaces it. IllegalStateError for a record that
         this consumer has not returned, or whose acknowledgement was sent.
         """
-        core, kind = self._acknowledging(), _checked_type(type)
+        # Hot: once for each record.
+        core, one = self._acknowledging(), cast("Any", record)
         if not core.is_explicit:
             raise IllegalStateError(_IMPLICIT)
-        one = cast("Any", record)
-        core.held.acknowledge(TopicPartition(one.topic, one.partition), one.offset, kind)
+        core.held.acknowledge(
+            one[:2], one[2], _TYPES[type] if type.__class__ is AcknowledgeType else _checked_type(type)
+        )
 
     def acknowledge_offset(
         self,
@@ -163,7 +169,7 @@ class ImmediateShareCalls(ClientStatus, Generic[RecordT]):
         one = cast("Any", record)
         core = self._core
         if core is not None:
-            core.held.acknowledge_if_open(TopicPartition(one.topic, one.partition), one.offset, kind)
+            core.held.acknowledge_if_open(one[:2], one[2], _TYPES[kind])
 
     def commit_async(self) -> None:
         """Send the acknowledgements without waiting; the acknowledgement callback gets the outcome.
@@ -229,8 +235,10 @@ class ImmediateShareCalls(ClientStatus, Generic[RecordT]):
         return self._usable().deadline(checked_timeout(chosen))
 
     def _acknowledging(self) -> ShareConsumerCore:
-        core = self._usable(any_thread=True)
-        core.check_not_in_callback()
+        core = self._core
+        if core is None or core.closed or core.is_in_callback or core.loop.forked:
+            core = self._usable(any_thread=True)
+            core.check_not_in_callback()
         return core
 
 

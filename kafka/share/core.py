@@ -30,7 +30,8 @@ from kafka.errors import (
     WakeupError,
 )
 from kafka.serializer import bind_deserializer
-from kafka.share.acknowledgements import Acknowledgements, AcknowledgeType
+from kafka.share.acknowledgements import Acknowledgements, AcknowledgeType, acknowledged_ranges
+from kafka.share.acquired_records import as_one
 from kafka.share.fetcher import ShareFetcher
 from kafka.share.held_records import HeldRecords
 from kafka.structs import TopicPartition
@@ -105,7 +106,7 @@ class ShareConsumerCore:
         self._woken = False
         self._is_taking = False
         self._is_fetching = False
-        self._in_callback = False
+        self.is_in_callback = False
         self._rows: deque[ShareRecord] = deque()
         self._source: AcquiredRecords | None = None
         """Where `_rows`, which no call has returned yet, come from."""
@@ -145,7 +146,7 @@ class ShareConsumerCore:
 
     def check_not_in_callback(self) -> None:
         """Raise IllegalStateError if the callback of acknowledgements calls."""
-        if self._in_callback:
+        if self.is_in_callback:
             raise IllegalStateError("the callback of acknowledgements cannot call this consumer: do it after the call")
 
     # Subscription…
@@ -168,7 +169,7 @@ class ShareConsumerCore:
         """Release what was acquired of topics that are left, and was not returned."""
         if self._source is not None and is_left(self._source.partition.topic):
             release = dict.fromkeys((row.offset for row in self._rows), AcknowledgeType.RELEASE.value)
-            self.held.add_ready(self._source, release)
+            self.held.add_ready(self._source, acknowledged_ranges(release))
             self._rows.clear()
         for _ in range(len(self.fetcher.arrivals)):
             arrival = self.fetcher.arrivals.popleft()
@@ -235,7 +236,7 @@ class ShareConsumerCore:
         record, self._current = self._current, None
         if record is not None:
             # It is not, if a commit() in between has accepted it.
-            self.held.acknowledge_if_open(TopicPartition(record.topic, record.partition), record.offset, kind)
+            self.held.acknowledge_if_open(record[:2], record.offset, kind.value)
 
     def _begin_call(self) -> None:
         self.check_not_in_callback()
@@ -334,9 +335,9 @@ class ShareConsumerCore:
         """Reject damaged records; have the one that a deserializer refused until the application says what becomes."""
         refused = arrival.skip(error)
         if refused.is_damaged:
-            self.held.add_ready(arrival, dict.fromkeys(refused.offsets, AcknowledgeType.REJECT.value))
+            self.held.add_ready(arrival, as_one(refused.ranges, AcknowledgeType.REJECT))
         else:
-            self.held.add(arrival, refused.offsets, unreadable=True)
+            self.held.add(arrival, [one.first for one in refused.ranges], unreadable=True)
         self._close_arrival(arrival)
 
     def _close_arrival(self, arrival: AcquiredRecords) -> None:
@@ -450,24 +451,25 @@ class ShareConsumerCore:
         """Call the callback with what has become of acknowledgements."""
         results = self.fetcher.results
         while results:
-            partition, offsets, error = results.popleft()
+            entry, error = results.popleft()
+            partition = entry.partition
             if self.callback is None:
                 if error is not None:
                     log.warning(
                         "Group %s: acknowledgements of %d records of %s-%d failed: %s",
                         self.config["group_id"],
-                        len(offsets),
+                        entry.count,
                         *partition,
                         error,
                     )
                 continue
-            self._in_callback = True
+            self.is_in_callback = True
             try:
-                self.callback({partition: set(offsets)}, error)
+                self.callback({partition: set(entry.types)}, error)
             except Exception:
                 log.exception("The callback of acknowledgements of group %s failed", self.config["group_id"])
             finally:
-                self._in_callback = False
+                self.is_in_callback = False
 
     # Health…
 

@@ -16,7 +16,8 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from uuid import UUID
 
 from kafka._core.attempts import pause_after
 from kafka._core.client import FETCH
@@ -36,7 +37,7 @@ from kafka.errors import (
     for_code,
 )
 from kafka.protocol.share import ShareAcknowledgeRequest, ShareFetchRequest
-from kafka.share.acknowledgements import Acknowledgements, acknowledged_ranges
+from kafka.share.acknowledgements import AcknowledgedRange, Acknowledgements, acknowledged_ranges, types_of
 from kafka.share.acquired_records import AcquiredRange, AcquiredRecords
 from kafka.share.session import CLOSING, Place, ShareSession
 from kafka.structs import BrokerMetadata, TopicPartition
@@ -54,6 +55,8 @@ __all__ = ["AcknowledgementResult", "ShareFetcher"]
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 _RECORD_LIMIT: Final = 1
 _RECORD_LIMIT_SINCE: Final = 2
 # A fetch is answered this much before the poll ends that waits for it, in seconds: else its records wait for the next.
@@ -67,8 +70,7 @@ _LEADER_MOVED: Final = frozenset({Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADE
 class AcknowledgementResult(NamedTuple):
     """What became of acknowledgements of one partition."""
 
-    partition: TopicPartition
-    offsets: frozenset[int]
+    entry: Acknowledgements
     error: KafkaError | None
 
 
@@ -333,7 +335,12 @@ class ShareFetcher:
         part = node.session.fetch(places)
         left = min(self._max_wait_ms / 1000, self._wanted_until - now - _MARGIN)
         max_wait = max(0.0, left)
-        said = {(entry.topic_id, entry.partition.partition): entry for entry in _merged(sent)}
+        said = _merged(sent)
+        make, batch = ShareFetchRequest.FetchPartition, ShareFetchRequest.AcknowledgementBatch
+        parts = [
+            (place[0], make(partition_index=place[1], acknowledgement_batches=_batches(batch, said.get(place, ()))))
+            for place in sorted({*part.added, *said}, key=lambda place: (place[0].int, place[1]))
+        ]
         request = ShareFetchRequest(
             group_id=self._group_id,
             member_id=self._member.member_id,
@@ -344,8 +351,8 @@ class ShareFetcher:
             max_records=self._max_records,
             batch_size=self._max_records,
             share_acquire_mode=_RECORD_LIMIT if self._exactly else 0,
-            topics=_fetched({*part.added, *said}, said),
-            forgotten_topics_data=_forgotten(part.forgotten),
+            topics=_by_topic(ShareFetchRequest.FetchTopic, parts),
+            forgotten_topics_data=_by_topic(ShareFetchRequest.ForgottenTopic, part.forgotten),
         )
         timeout = self._client.settings.request_timeout + max_wait
         response = await self._client.submit(node.node_id, request, use=FETCH, timeout=timeout)
@@ -408,7 +415,7 @@ class ShareFetcher:
             self._loop.time() + (self.lock_timeout or math.inf),
         )
         if self.metrics is not None:
-            self.metrics.acquired(partition.topic, len(found.counts), found.size)
+            self.metrics.acquired(partition.topic, found.count, found.size)
         if partition.topic not in self._topics:  # the subscription has changed
             node.waiting.append(Acknowledgements(found.partition, place[0], node.node_id, found.released()))
         else:
@@ -454,12 +461,17 @@ class ShareFetcher:
     async def _acknowledge(
         self, node: _Node, sent: list[Acknowledgements], *, closing: bool = False, timeout: float | None = None
     ) -> None:
+        make, batch = ShareAcknowledgeRequest.AcknowledgePartition, ShareAcknowledgeRequest.AcknowledgementBatch
+        parts = [
+            (place[0], make(partition_index=place[1], acknowledgement_batches=_batches(batch, ranges)))
+            for place, ranges in _merged(sent).items()
+        ]
         request = ShareAcknowledgeRequest(
             group_id=self._group_id,
             member_id=self._member.member_id,
             share_session_epoch=CLOSING if closing else node.session.epoch,
             is_renew_ack=any(entry.renews for entry in sent),
-            topics=_acknowledged(_merged(sent)),
+            topics=_by_topic(ShareAcknowledgeRequest.AcknowledgeTopic, parts),
         )
         response = await self._client.submit(node.node_id, request, use=FETCH, timeout=timeout)
         if response.error_code:
@@ -511,9 +523,9 @@ class ShareFetcher:
 
     def _resolve(self, entry: Acknowledgements, error: KafkaError | None) -> None:
         if entry.done.try_success(error):
-            self.results.append(AcknowledgementResult(entry.partition, frozenset(entry.types), error))
+            self.results.append(AcknowledgementResult(entry, error))
             if self.metrics is not None:
-                self.metrics.acknowledged(entry.partition.topic, len(entry.types), error)
+                self.metrics.acknowledged(entry.partition.topic, entry.count, error)
 
     # Closing…
 
@@ -550,63 +562,26 @@ class ShareFetcher:
             self._finish(sent, error)
 
 
-def _merged(sent: Iterable[Acknowledgements]) -> Iterable[Acknowledgements]:
-    """Return acknowledgements with one entry for each partition; later ones count."""
-    found: dict[tuple[Place, int], Acknowledgements] = {}
+def _merged(sent: Iterable[Acknowledgements]) -> dict[Place, list[AcknowledgedRange]]:
+    """Return acknowledgements by partition; later ones count."""
+    found: dict[Place, list[AcknowledgedRange]] = {}
     for entry in sent:
-        key = (entry.topic_id, entry.partition.partition), entry.node_id
-        before = found.get(key)
-        found[key] = (
-            entry
-            if before is None
-            else Acknowledgements(entry.partition, entry.topic_id, entry.node_id, {**before.types, **entry.types})
-        )
-    return found.values()
+        place = (entry.topic_id, entry.partition.partition)
+        before = found.get(place)
+        if before is None:
+            found[place] = entry.ranges
+        else:
+            found[place] = acknowledged_ranges({**types_of(before), **entry.types})
+    return found
 
 
-def _fetched(places: Iterable[Place], said: Mapping[Place, Acknowledgements]) -> list[ShareFetchRequest.FetchTopic]:
-    topics: dict[object, ShareFetchRequest.FetchTopic] = {}
-    for topic_id, number in sorted(places, key=lambda place: (place[0].int, place[1])):
-        entry = said.get((topic_id, number))
-        batches = [] if entry is None else acknowledged_ranges(entry.types)
-        topic = topics.setdefault(topic_id, ShareFetchRequest.FetchTopic(topic_id=topic_id, partitions=[]))
-        topic.partitions.append(
-            ShareFetchRequest.FetchPartition(
-                partition_index=number,
-                acknowledgement_batches=[
-                    ShareFetchRequest.AcknowledgementBatch(
-                        first_offset=first, last_offset=last, acknowledge_types=types
-                    )
-                    for first, last, types in batches
-                ],
-            )
-        )
-    return list(topics.values())
+def _batches(make: Callable[..., T], ranges: Iterable[AcknowledgedRange]) -> list[T]:
+    return [make(first_offset=first, last_offset=last, acknowledge_types=types) for first, last, types in ranges]
 
 
-def _forgotten(places: Iterable[Place]) -> list[ShareFetchRequest.ForgottenTopic]:
-    topics: dict[object, ShareFetchRequest.ForgottenTopic] = {}
-    for topic_id, number in places:
-        topic = topics.setdefault(topic_id, ShareFetchRequest.ForgottenTopic(topic_id=topic_id, partitions=[]))
-        topic.partitions.append(number)
-    return list(topics.values())
-
-
-def _acknowledged(sent: Iterable[Acknowledgements]) -> list[ShareAcknowledgeRequest.AcknowledgeTopic]:
-    topics: dict[object, ShareAcknowledgeRequest.AcknowledgeTopic] = {}
-    for entry in sent:
-        topic = topics.setdefault(
-            entry.topic_id, ShareAcknowledgeRequest.AcknowledgeTopic(topic_id=entry.topic_id, partitions=[])
-        )
-        topic.partitions.append(
-            ShareAcknowledgeRequest.AcknowledgePartition(
-                partition_index=entry.partition.partition,
-                acknowledgement_batches=[
-                    ShareAcknowledgeRequest.AcknowledgementBatch(
-                        first_offset=first, last_offset=last, acknowledge_types=types
-                    )
-                    for first, last, types in acknowledged_ranges(entry.types)
-                ],
-            )
-        )
-    return list(topics.values())
+def _by_topic(make: Callable[..., T], rows: Iterable[tuple[UUID, Any]]) -> list[T]:
+    """Return partitions below their topics."""
+    topics: dict[UUID, list[Any]] = {}
+    for topic_id, partition in rows:
+        topics.setdefault(topic_id, []).append(partition)
+    return [make(topic_id=topic_id, partitions=partitions) for topic_id, partitions in topics.items()]

@@ -114,7 +114,7 @@ def test_a_password_need_not_be_on_the_command_line(
     assert json.loads(capsys.readouterr().out)["errorCode"] == 0
 
 
-def test_what_does_not_pass_is_told_once(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_option_that_does_not_pass_is_logged_once(capfd: pytest.CaptureFixture[str]) -> None:
     with Broker() as broker:
         words = ["request", "-b", broker.bootstrap_servers, "-X", "security.protocol=SSL", "ApiVersions"]
         assert subprocess.run([sys.executable, "-m", "kafka", *words], check=False, timeout=60).returncode == 1
@@ -146,7 +146,7 @@ def test_error_codes_in_the_reply_are_named_and_end_with_3(capsys: pytest.Captur
     assert capsys.readouterr().err == "topics[0].errorCode: 17 is InvalidTopicError\n"
 
 
-def test_a_request_without_a_reply_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_request_without_a_reply_is_not_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
     with Broker() as broker:
         words = ["request", "-b", broker.bootstrap_servers, "--node", "1", "Produce"]
         assert main([*words, '{"acks": 0, "timeoutMs": 1000, "topicData": []}']) == 0

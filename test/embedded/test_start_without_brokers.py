@@ -263,7 +263,7 @@ def test_a_broker_that_comes_and_refuses_the_credentials_ends_calls_at_once(of: 
         of.close(consumer)
 
 
-def test_what_the_brokers_do_not_support_is_an_error_of_send(of: Face, later: ThreadPoolExecutor) -> None:
+def test_a_version_that_the_brokers_do_not_support_is_an_error_of_send(of: Face, later: ThreadPoolExecutor) -> None:
     port = free_port()
     producer = of.producer(bootstrap_servers=f"127.0.0.1:{port}", compression_type="zstd")
     sent = later.submit(of.send, producer, b"x")

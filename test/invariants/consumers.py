@@ -27,13 +27,15 @@ _LAST_EPOCH: Final = 2**31 - 1
 class _Session:
     """The fetch session of a client at one node, as the client must know it."""
 
-    __slots__ = ("by_id", "connection", "epoch", "id", "is_usable", "partitions")
+    __slots__ = ("by_id", "connection", "ended_on", "epoch", "id", "is_usable", "partitions")
 
     def __init__(self, connection: int, *, by_id: bool) -> None:
         self.connection = connection
         self.by_id = by_id
         self.id = 0
         self.epoch = 0
+        self.ended_on: int | None = None
+        """The connection on which the client has ended it, which may overtake a request on another one."""
         self.is_usable = False
         """Whether the client has the last reply, and it was without an error: then the session continues."""
         self.partitions: set[tuple[Any, int]] = set()
@@ -49,31 +51,33 @@ class FetchSessions:
         self._sessions: dict[tuple[Peer, int], _Session] = {}
 
     def arrived(self, peer: Peer, call: Call, request: Any) -> None:
-        epoch = request.session_epoch
+        epoch, number = request.session_epoch, call.connection.number
         if call.version < _SESSIONS_FROM or (epoch == -1 and not request.session_id):
             return  # a request without a session, beside one or where the client has switched them off
-        by_id = call.version > 12
         key = peer, call.node.node_id
         session = self._sessions.get(key)
+        if epoch == -1:
+            if session is not None:
+                session.is_usable, session.ended_on = False, number
+            return
+        if epoch > 0 and _is_elsewhere(session, peer, request, number):
+            return
+        by_id = call.version > 12
         named = [(t.topic_id if by_id else t.topic, part.partition) for t in request.topics for part in t.partitions]
-        if epoch <= 0:
-            problem = None
-            if epoch == 0 and session is not None and session.is_usable and session.by_id == by_id:
-                problem = "a full fetch, though the session could be continued"
-            elif epoch < -1:
-                problem = "an epoch below -1"
-            session = self._sessions[key] = _Session(call.connection.number, by_id=by_id)
-        elif session is None and request.session_id and not peer.knows_options:
-            return  # a program of another process is a peer for each connection, and its session outlives that
-        else:
+        if epoch > 0:
             problem = self._continued(session, request, by_id=by_id)
+        else:
+            problem = None if epoch == 0 else "an epoch below -1"
+            if session is not None and session.is_usable and session.by_id == by_id:
+                problem = "a full fetch, though the session could be continued"
+            session = self._sessions[key] = _Session(number, by_id=by_id)
         if len(named) != len(set(named)):
             problem = problem or "a partition is named twice"
         if problem is not None:
             self._report("fetch sessions", f"{peer}: {problem}: {request}")
         if session is not None:
             session.is_usable = False  # until the reply says so
-            session.connection = call.connection.number
+            session.connection = number
             session.partitions.update(named)
 
     def _continued(self, session: _Session | None, request: Any, *, by_id: bool) -> str | None:
@@ -81,6 +85,8 @@ class FetchSessions:
             return "a session epoch without a session id"
         if session is None or not session.id:
             return "there is no session here"
+        if session.ended_on is not None:
+            return "the session was ended"
         if (session.id, session.epoch) != (request.session_id, request.session_epoch):
             return f"session {session.id} at epoch {session.epoch} follows"
         forgotten = {
@@ -107,6 +113,14 @@ class FetchSessions:
         for session in self._sessions.values():
             if session.connection == connection:
                 session.is_usable = False  # the reply may be lost; without that the session may continue
+
+
+def _is_elsewhere(session: _Session | None, peer: Peer, request: Any, connection: int) -> bool:
+    """Whether a session continues of which the rule does not know, as it depends on another connection."""
+    if session is None:  # a program of another process is a peer for each connection, and its session outlives that
+        return bool(request.session_id) and not peer.knows_options
+    # One that was under way when the session was ended is refused.
+    return bool(session.id) and session.ended_on not in {None, connection}
 
 
 class _Member:

@@ -181,28 +181,32 @@ def test_a_revoked_certificate_is_refused(kafka_at: StartKafka, tmp_path_factory
 # Listeners of another kind
 
 
-def test_a_plain_client_at_a_tls_port_is_told(secured: KafkaCluster) -> None:
+def test_a_plain_client_at_a_tls_port_gets_an_error_that_says_so(secured: KafkaCluster) -> None:
     refused(secured.bootstrap("SSL"), SslAuthenticationError, "SSL or SASL_SSL")
 
 
-def test_a_tls_client_at_a_plain_port_is_told(secured: KafkaCluster, authority: Authority) -> None:
+def test_a_tls_client_at_a_plain_port_gets_an_error_that_says_so(secured: KafkaCluster, authority: Authority) -> None:
     refused(secured.bootstrap("PLAINTEXT"), SslAuthenticationError, "PLAINTEXT or SASL_PLAINTEXT", **tls(authority))
 
 
-def test_a_sasl_client_at_a_plain_port_is_told(secured: KafkaCluster) -> None:
+def test_a_sasl_client_at_a_plain_port_gets_an_error_that_says_so(secured: KafkaCluster) -> None:
     config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", **ANN}
     refused(secured.bootstrap("PLAINTEXT"), IllegalSaslStateError, "PLAINTEXT or SSL", **config)
 
 
-def test_a_plain_client_at_a_sasl_port_is_told(secured: KafkaCluster) -> None:
+def test_a_plain_client_at_a_sasl_port_gets_an_error_that_says_so(secured: KafkaCluster) -> None:
     refused(secured.bootstrap("SASL_PLAINTEXT"), AuthenticationError, "SASL_PLAINTEXT.*PLAIN")
 
 
-def test_a_tls_client_without_sasl_at_a_sasl_port_is_told(secured: KafkaCluster, authority: Authority) -> None:
+def test_a_tls_client_without_sasl_at_a_sasl_port_gets_an_error_that_says_so(
+    secured: KafkaCluster, authority: Authority
+) -> None:
     refused(secured.bootstrap("SASL_SSL"), AuthenticationError, "SASL_SSL.*PLAIN", **tls(authority))
 
 
-def test_sasl_clients_with_and_without_tls_mixed_up_are_told(secured: KafkaCluster, authority: Authority) -> None:
+def test_sasl_clients_with_and_without_tls_mixed_up_get_an_error_that_says_so(
+    secured: KafkaCluster, authority: Authority
+) -> None:
     config = {"sasl_mechanism": "PLAIN", **ANN}
     plain = {**config, "security_protocol": "SASL_PLAINTEXT"}
     refused(secured.bootstrap("SASL_SSL"), SslAuthenticationError, "SSL or SASL_SSL", **plain)
@@ -210,7 +214,7 @@ def test_sasl_clients_with_and_without_tls_mixed_up_are_told(secured: KafkaClust
     refused(secured.bootstrap("SASL_PLAINTEXT"), SslAuthenticationError, "PLAINTEXT or SASL_PLAINTEXT", **secret)
 
 
-def test_nobody_listening_is_told(secured: KafkaCluster) -> None:
+def test_a_port_without_a_listener_is_named_in_the_error(secured: KafkaCluster) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -237,7 +241,7 @@ def test_a_password_that_saslprep_would_change_works_as_kafka_stored_it(secured:
     groups(secured.bootstrap("SASL_PLAINTEXT"), **config, sasl_plain_username="carol", sasl_plain_password="\ufb01nal")
 
 
-def test_a_mechanism_that_is_not_enabled_names_those_that_are(secured: KafkaCluster) -> None:
+def test_a_mechanism_that_is_not_enabled_names_the_enabled_ones(secured: KafkaCluster) -> None:
     config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "AWS_MSK_IAM", "sasl_aws_region": "eu-west-1"}
     keys = {"sasl_aws_access_key_id": "a", "sasl_aws_secret_access_key": "b"}
     refused(secured.bootstrap("SASL_PLAINTEXT"), UnsupportedSaslMechanismError, "SCRAM-SHA-512", **config, **keys)

@@ -24,7 +24,7 @@ def test_records_come_back_as_they_were_sent(kafka: KafkaCluster, java_client: J
     assert (empty["key"], empty["value"]) == (None, None)
 
 
-def test_a_group_goes_on_where_it_was(kafka: KafkaCluster, java_client: JavaClient) -> None:
+def test_a_group_continues_where_it_was(kafka: KafkaCluster, java_client: JavaClient) -> None:
     topic = kafka.create_topic("java-group")
     for value in (b"first", b"second"):
         java_client.produce(kafka.bootstrap_servers, topic, [{"value": value}])

@@ -304,7 +304,7 @@ def test_a_broker_that_is_starting_and_knows_of_none_is_asked_again_over_the_sam
     assert 8 < len(cluster.brokers[0].asked("Metadata")) < 40
 
 
-def test_servers_that_know_of_no_broker_are_said_to(make, cluster):
+def test_servers_that_know_of_no_broker_are_reported(make, cluster):
     for broker in cluster.brokers:
         broker.on("Metadata", lambda *_: {"controller_id": -1, "brokers": [], "topics": []})
     with pytest.raises(NoBrokersAvailable, match="b0:9092: does not know any broker; it may be starting"):
@@ -407,7 +407,7 @@ def test_a_wrong_password_is_raised_at_once(make, cluster, code):
     assert cluster.network.clock.monotonic() - before < 1
 
 
-def test_a_tls_client_at_plain_ports_is_told_at_once(make, cluster):
+def test_a_tls_client_at_plain_ports_fails_at_once(make, cluster):
     with pytest.raises(SslAuthenticationError, match="PLAINTEXT"):
         make(security_protocol="SSL")
 
@@ -686,7 +686,7 @@ def test_a_request_that_could_not_be_sent_is_tried_elsewhere(make, cluster):
     assert cluster.network.clock.monotonic() - before < 2
 
 
-def test_a_coordinator_that_went_away_is_looked_up_anew(make, cluster):
+def test_a_coordinator_that_went_away_is_looked_up_again(make, cluster):
     client = make()
     run(client, client.core.request(HeartbeatRequest(group_id="g", generation_id=1, member_id="m")))
     cluster.brokers[2].stop()
@@ -782,13 +782,13 @@ def test_a_coordinator_that_is_refused_is_an_error_at_once(make, cluster):
         run(client, client.core.coordinator(0, "g", client.core.loop.time() + 10))
 
 
-def test_a_topic_that_does_not_exist_is_said_not_to_exist(make):
+def test_a_topic_that_does_not_exist_is_reported_as_missing(make):
     client = make()
     with pytest.raises((UnknownTopicOrPartitionError, KafkaTimeoutError)):
         run(client, client.core.leader(TopicPartition("nope", 0), client.core.loop.time() + 2))
 
 
-def test_uses_have_connections_of_their_own(make, cluster):
+def test_uses_have_separate_connections(make, cluster):
     client = make()
     links = {client.link(0, use) for use in ("default", FETCH, COORDINATOR)}
     assert len(links) == 3
@@ -874,7 +874,7 @@ def test_when_every_broker_is_gone_it_starts_again_from_the_bootstrap_servers(ma
     assert replacement.asked("Metadata")
 
 
-def test_without_the_strategy_it_goes_on_trying(make, cluster, caplog):
+def test_without_the_strategy_it_continues_trying(make, cluster, caplog):
     client = make(metadata_recovery_strategy="none")
     for broker in cluster.brokers:
         broker.stop()
@@ -1225,7 +1225,7 @@ def test_a_wrong_argument_of_a_client_is_named(make, name):
             complain(call, print, value)
 
 
-def test_what_is_said_of_wrong_arguments(make, cluster):
+def test_errors_about_wrong_arguments(make, cluster):
     client = make()
     request = MetadataRequest(topics=[])
     node = "node_id must be a broker's id, an integer, or a bootstrap server's, a str; not "
@@ -1328,7 +1328,7 @@ def warned(caplog):
     return [record.levelname for record in records].count("WARNING")
 
 
-def test_connections_to_one_broker_that_end_together_are_told_once(make, cluster, caplog):
+def test_connections_to_one_broker_that_end_together_are_logged_once(make, cluster, caplog):
     client = make()
     run(client, client.core.bootstrap())
     for use in ("default", FETCH, COORDINATOR):

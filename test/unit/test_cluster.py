@@ -144,7 +144,7 @@ def test_a_leader_from_a_response_leaves_the_index_of_the_ids_alone(cluster):
     assert cluster.topic_name_for_id(ONE) == "t"
 
 
-def test_a_topic_made_anew_begins_its_epochs_anew(cluster):
+def test_a_topic_created_again_restarts_its_epochs(cluster):
     cluster.update_metadata(response(topic("t", partition(0, 1, 5), topic_id=ONE)))
     cluster.update_metadata(response(topic("t", partition(0, 0, 0), topic_id=TWO)))
     assert cluster.leader_for_partition(TP) == 0
@@ -278,7 +278,7 @@ def test_a_coordinator_in_the_newer_form(cluster):
     assert cluster.get_coordinator(1, "tx") == 3
 
 
-def test_an_error_about_a_coordinator_is_no_coordinator(cluster):
+def test_an_error_about_a_coordinator_is_not_cached_as_a_coordinator(cluster):
     assert cluster.add_group_coordinator("g", FindCoordinatorResponse(error_code=15)) is None
     assert cluster.coordinator_for_group("g") == -1
 
@@ -385,7 +385,7 @@ def test_a_reply_does_not_answer_for_what_was_wanted_after_its_request(cluster, 
     assert not cluster.need_update
 
 
-def test_a_failure_is_told_to_those_who_waited_for_that_request(cluster):
+def test_a_failure_reaches_the_waiters_of_that_request(cluster):
     before = cluster.set_topics(["t"])
     version = cluster.wanted_version
     after = cluster.add_topic("new")
@@ -419,7 +419,7 @@ def test_of_two_replies_the_one_for_what_is_wanted_now_counts_whichever_comes_la
     assert not cluster.need_update
 
 
-def test_what_a_block_asks_for_too_stays_wanted_to_its_end_whoever_sets_topics(cluster):
+def test_topics_asked_for_in_a_block_stay_wanted_to_its_end(cluster):
     cluster.set_topics(["t"])
     cluster.update_metadata(response(topic("t", partition(0, 1))))
     with cluster.also(["t"]), cluster.also(["t"]):
@@ -443,7 +443,7 @@ def test_what_a_block_asks_for_too_stays_wanted_to_its_end_whoever_sets_topics(c
         assert names(cluster) == ["looked-up", "u"]
 
 
-def test_listeners_are_told_and_cannot_break_each_other(cluster, caplog):
+def test_listeners_are_notified_and_cannot_break_each_other(cluster, caplog):
     told = []
 
     def broken(_cluster):

@@ -30,7 +30,7 @@ def unpack(name: str, data: bytes, limit: int = codec.DEFAULT_LIMIT) -> bytes:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_what_was_packed_unpacks(name: str, kind: type) -> None:
+def test_packed_values_unpack(name: str, kind: type) -> None:
     for data in (b"", b"x", PAYLOAD):
         for level in LEVELS[name]:
             assert unpack(name, kind(pack(name, kind(data), level))) == data
@@ -166,7 +166,7 @@ def test_lz4_frame_has_the_flags_that_kafka_reads() -> None:
     assert (flags, blocks) == (0x60, 0x40)
 
 
-def test_lz4_header_checksum_of_old_kafka() -> None:
+def test_lz4_header_checksum_of_early_kafka() -> None:
     right, wrong = codec.lz4_encode(b"kafka"), codec.lz4_encode_old_kafka(b"kafka")
     assert right[6] == 0x82  # of flags 0x60, 0x40, by the standard
     assert wrong[6] != right[6]

@@ -141,7 +141,7 @@ def test_it_connects_asks_for_versions_and_takes_requests(make, broker):
     assert not conn.in_flight_requests
 
 
-def test_state_changes_are_told(make, broker):
+def test_state_changes_are_reported(make, broker):
     told = []
     conn = make(state_change_callback=lambda node_id, sock, conn: told.append((node_id, conn.state)), node_id=5)
     connect(conn)
@@ -260,7 +260,7 @@ def test_a_family_that_the_machine_does_not_have_is_passed_over(make, broker, ne
     assert len(tried) == 2
 
 
-def test_an_option_that_the_socket_refuses_is_told(make, broker, network, monkeypatch):
+def test_an_option_that_the_socket_refuses_is_reported(make, broker, network, monkeypatch):
     def refuse(self, *option):
         raise OSError(92, "Protocol not available")
 
@@ -278,7 +278,7 @@ def test_sending_to_a_broker_that_is_gone_is_an_error_of_the_connection(make, br
     assert conn.disconnected()
 
 
-def test_a_name_that_is_unknown_is_said_to_be(make, network):
+def test_an_unknown_name_is_reported_as_unknown(make, network):
     network.names["nowhere"] = []
     conn = make("nowhere")
     conn.connect_blocking(0.01)
@@ -574,7 +574,7 @@ def test_requests_are_answered_in_order_and_limited_in_flight(make, broker):
 
 
 @pytest.mark.parametrize("sasl", [False, True])
-def test_recv_returns_the_responses_to_what_was_sent_and_not_those_of_the_set_up(make, broker, network, sasl):
+def test_recv_returns_the_responses_to_sent_requests_and_not_the_set_up_s(make, broker, network, sasl):
     sasl_broker(broker, lifetime=10_000)
     conn = make(**(SASL if sasl else {}))
     assert conn.connect_blocking()
@@ -769,7 +769,7 @@ def test_a_request_without_a_reply_that_cannot_leave_times_out_and_ends_the_conn
     assert not len(conn.connection.pipeline.outgoing)
 
 
-def test_what_a_full_socket_does_not_take_goes_out_later(make, broker, network):
+def test_bytes_that_a_full_socket_does_not_take_are_written_later(make, broker, network):
     conn = connect(make())
     network.sockets[0].send_limit = 5
     assert ask(conn).controller_id == 1
@@ -828,7 +828,7 @@ def test_a_request_without_a_reply_times_out_and_ends_the_connection(make, broke
     assert conn.disconnected()
 
 
-def test_a_request_may_have_a_time_limit_of_its_own(make, broker, network):
+def test_a_request_may_have_a_separate_time_limit(make, broker, network):
     broker.on("Metadata", lambda *_: SILENCE)
     conn = connect(make())
     future = conn.send(MetadataRequest(topics=[]), request_timeout_ms=100)
@@ -1048,7 +1048,7 @@ def test_wrong_credentials_are_raised_at_once(make, broker, network):
 
 
 @pytest.mark.parametrize("step", ["SaslHandshake", "SaslAuthenticate"])
-def test_what_a_broker_says_cannot_forge_log_lines(make, network, step, caplog):
+def test_text_of_a_broker_cannot_forge_log_lines(make, network, step, caplog):
     broker = ScriptedBroker(network, "b\nforged", 9092)
     forged = "no\n2026-01-01 CRITICAL all is lost \x1b[2J"
     broker.on("SaslHandshake", {"error_code": 33 if step == "SaslHandshake" else 0, "mechanisms": [forged]})
@@ -1067,7 +1067,9 @@ def test_what_a_broker_says_cannot_forge_log_lines(make, network, step, caplog):
     ("host", "mechanism", "told"),
     [("broker", "PLAIN", 1), ("localhost", "PLAIN", 0), ("127.0.0.1", "PLAIN", 0), ("broker", "SCRAM-SHA-256", 0)],
 )
-def test_a_password_that_goes_over_the_network_in_clear_text_is_told_once(make, network, caplog, host, mechanism, told):
+def test_a_password_that_goes_over_the_network_in_clear_text_is_logged_once(
+    make, network, caplog, host, mechanism, told
+):
     broker = ScriptedBroker(network, host, 9092)
     sasl_broker(broker)
     broker.on("SaslHandshake", {"error_code": 0, "mechanisms": [mechanism]})
@@ -1118,7 +1120,7 @@ def test_tokens_are_bare_with_brokers_before_1_0(make, broker):
         make(**SASL).connect_blocking(60)
 
 
-def test_a_client_without_sasl_at_a_listener_with_it_is_told_so(make, broker, network):
+def test_a_client_without_sasl_at_a_listener_with_it_gets_an_error_that_says_so(make, broker, network):
     broker.on("Metadata", lambda *_: HANG_UP)
     broker.on("SaslHandshake", {"error_code": 33, "mechanisms": ["PLAIN", "SCRAM-SHA-512"]})
     conn = connect(make())
@@ -1233,7 +1235,7 @@ def test_a_request_in_flight_is_answered_before_the_session_is_renewed_however_l
 
 
 @pytest.mark.parametrize("acks", [0, 1])
-def test_what_the_socket_has_not_taken_goes_out_before_the_session_is_renewed(make, broker, network, acks):
+def test_bytes_that_the_socket_has_not_taken_go_out_before_the_session_is_renewed(make, broker, network, acks):
     sasl_broker(broker, lifetime=10_000)
     broker.on("Produce", {"responses": []})
     conn = connect(make(**SASL))
@@ -1391,7 +1393,7 @@ def test_a_proxy_that_cannot_reach_the_broker_says_why(make, broker, network):
 # TLS
 
 
-def test_a_plain_client_at_a_tls_port_is_told_so(make, network):
+def test_a_plain_client_at_a_tls_port_gets_an_error_that_says_so(make, network):
     def hang_up_on_kafka(end):
         data = end.take()
         if data[:1] == b"\x16":
@@ -1404,7 +1406,7 @@ def test_a_plain_client_at_a_tls_port_is_told_so(make, network):
         make().connect_blocking(60)
 
 
-def test_a_tls_client_at_a_plain_port_is_told_so(make, broker):
+def test_a_tls_client_at_a_plain_port_gets_an_error_that_says_so(make, broker):
     with pytest.raises(SslAuthenticationError, match="PLAINTEXT or SASL_PLAINTEXT"):
         make(security_protocol="SSL").connect_blocking(60)
 

@@ -91,7 +91,7 @@ def test_every_public_name_is_in_the_reference(module_name: str) -> None:
     assert not missing
 
 
-def test_the_addresses_of_the_project_are_those_of_the_package() -> None:
+def test_the_addresses_of_the_project_match_the_package() -> None:
     """The source and the documentation have one address each, which every page and template uses."""
     addresses = set(re.findall(r'"(?:Documentation|Source)": "(\S+)"', (ROOT / "setup.py").read_text(encoding="utf-8")))
     assert len(addresses) == 2

@@ -245,7 +245,7 @@ def test_descriptions_remain_without_docstrings():
 
 
 @pytest.mark.parametrize("kind", [KafkaError, errors.KafkaConnectionError, for_code(58), for_code(-1)])
-def test_what_a_broker_says_cannot_forge_log_lines(kind):
+def test_text_of_a_broker_cannot_forge_log_lines(kind):
     error = kind("refused\n2026-01-01 CRITICAL \x1b[2J \x85 \u2028 \u202e \udcff", node_id="b\nc")
     assert str(error).isprintable()
     assert "refused\\n2026-01-01 CRITICAL \\x1b[2J" in str(error)

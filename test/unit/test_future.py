@@ -61,7 +61,7 @@ def test_failure_takes_a_class_too():
     assert isinstance(Future().failure(KafkaTimeoutError).exception, KafkaTimeoutError)
 
 
-def test_failure_refuses_what_is_no_exception():
+def test_failure_refuses_a_value_that_is_not_an_exception():
     future = Future()
     with pytest.raises(TypeError, match="not with 'oops'"):
         future.failure("oops")
@@ -210,7 +210,7 @@ def frames_of(error):
     return count
 
 
-def test_an_error_that_is_raised_again_and_again_keeps_the_traceback_that_it_came_with():
+def test_an_error_that_is_raised_repeatedly_keeps_the_traceback_that_it_came_with():
     def origin():
         raise KafkaTimeoutError("late")
 

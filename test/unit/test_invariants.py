@@ -97,7 +97,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 @pytest.mark.parametrize(("pause", "broken"), [(0.01, ["storms"]), (0.08, [])])
-def test_a_request_again_and_again_without_backoff(clock: SimpleNamespace, pause: float, broken: list[str]) -> None:
+def test_a_request_repeatedly_without_backoff(clock: SimpleNamespace, pause: float, broken: list[str]) -> None:
     wire = Wire()
     for _ in range(30):
         wire.exchange(FindCoordinatorRequest[3]("group", 0), error_code=15, node_id=-1)
@@ -144,7 +144,7 @@ def test_heartbeats_faster_than_their_interval(clock: SimpleNamespace, pause: fl
 
 
 @pytest.mark.parametrize(("pause", "broken"), [(0.01, ["storms"]), (0.06, [])])
-def test_connections_again_and_again_without_backoff(clock: SimpleNamespace, pause: float, broken: list[str]) -> None:
+def test_connections_repeatedly_without_backoff(clock: SimpleNamespace, pause: float, broken: list[str]) -> None:
     wire = Wire()
     for _ in range(40):
         wire.connect()
@@ -316,6 +316,22 @@ def test_a_fetch_session_that_continues() -> None:
     assert wire.rules() == []
 
 
+def test_the_end_of_a_fetch_session_that_overtakes_a_request_on_another_connection() -> None:
+    wire = Wire()
+    wire.exchange(fetch(0, 0, [0]), session_id=9, responses=fetched())
+    main = wire.connection
+    wire.connect()
+    wire.exchange(fetch(9, -1, []))
+    assert wire.rules() == []
+    wire.ask(fetch(9, 1))
+    assert wire.rules() == ["fetch sessions"]  # on the connection of the end nothing is under way
+    wire.connection = main
+    wire.exchange(fetch(9, 1), error_code=70)
+    assert wire.rules() == []
+    wire.ask(fetch(9, 2))
+    assert wire.rules() == ["fetch sessions"]  # the client has been told
+
+
 @pytest.mark.parametrize(
     "request_",
     [fetch(9, 2), fetch(8, 1), fetch(0, 1), fetch(9, 1, [], [3]), fetch(9, 0, [0]), fetch(9, 1, [1, 1])],
@@ -451,7 +467,7 @@ def test_replies_that_no_broker_sends(case: str) -> None:
 # Which clients are judged, closing, leftovers…
 
 
-def test_what_is_not_ours_is_not_judged() -> None:
+def test_other_clients_are_not_judged() -> None:
     wire = Wire()
     wire.connect(port=0)
     wire.ask(fetch(0, 1))
@@ -523,7 +539,7 @@ def test_ends():
 
 
 @pytest.mark.slow
-def test_what_a_test_leaves_behind_fails_it(tmp_path: Path) -> None:
+def test_leftovers_of_a_test_fail_it(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("from test.invariants.plugin import invariants_hold, pytest_configure\n")
     (tmp_path / "test_leaves.py").write_text(LEAVES)
     command = [

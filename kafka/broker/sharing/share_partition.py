@@ -12,6 +12,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka.broker.groups.share_offsets import UNINITIALIZED, RecordState, ShareOffsets
@@ -96,12 +98,14 @@ class Acquired:
 class _Lock:
     """The records that one member has acquired at one time."""
 
-    __slots__ = ("member", "timer")
+    __slots__ = ("member", "offsets", "timer")
 
     timer: Timer
 
-    def __init__(self, member: str) -> None:
+    def __init__(self, member: str, offsets: Iterable[int]) -> None:
         self.member = member
+        #: The offsets that it still has.
+        self.offsets = set(offsets)
 
 
 class _Delivery:
@@ -149,8 +153,12 @@ class SharePartition:
         self.is_fenced = False
         self._locks: set[_Lock] = set()
         self._watchers: set[Callable[[], None]] = set()
-        #: Offset -> delivery, ascending.
+        #: By offset; there is none for an offset whose batch compaction has removed.
         self._deliveries: dict[int, _Delivery] = {}
+        #: How many of them are final.
+        self._finished = 0
+        #: A heap of the available offsets, and of others that were available once: the first one is looked for often.
+        self._available_offsets: list[int] = []
         #: First and last offset of what was first delivered in one piece, ascending.
         self._pieces: list[tuple[int, int]] = []
         partition.watch(self._log_changed)
@@ -160,11 +168,15 @@ class SharePartition:
             self.end = self.start - 1
             return
         self.start = stored.start
-        self.end = max(stored.deliveries, default=stored.start - 1)
+        deliveries = stored.deliveries
+        self.end = max(deliveries, default=stored.start - 1)
         for offset in range(stored.start, self.end + 1):
             # Offsets between: they were acquired when the state was stored, and count as never delivered.
-            state, count = stored.deliveries.get(offset, (RecordState.AVAILABLE, 0))
+            state, count = deliveries.get(offset, (RecordState.AVAILABLE, 0))
             self._deliveries[offset] = _Delivery(state, count)
+            self._finished += state.is_final
+            if state is RecordState.AVAILABLE:
+                heappush(self._available_offsets, offset)
             if self._pieces and self._pieces[-1][1] == offset - 1 and offset - 1 >= self.start:
                 before = self._deliveries[offset - 1]
                 if (before.state, before.count) == (state, count):
@@ -213,9 +225,12 @@ class SharePartition:
 
     def next_offset(self) -> int:
         """Return the offset at which to read on: the first available one, or the one after the end."""
-        for offset, delivery in self._deliveries.items():
-            if delivery.state is RecordState.AVAILABLE:
-                return offset
+        offsets = self._available_offsets
+        while offsets:
+            delivery = self._deliveries.get(offsets[0])
+            if delivery is not None and delivery.state is RecordState.AVAILABLE:
+                return offsets[0]
+            heappop(offsets)
         return self.end + 1
 
     def acquirable_bytes(self, limit: int) -> int:
@@ -289,15 +304,8 @@ class SharePartition:
             if not found:
                 enough = max(self.end, entry.first) + most
             found.append(_LogBatch(segment, entry.first, entry.last, entry.position, entry.end))
-        if found:
-            # Available offsets before the first batch: compaction has removed their records.
-            gone = [
-                offset
-                for offset, delivery in self._deliveries.items()
-                if offset < found[0].first and delivery.state is RecordState.AVAILABLE
-            ]
-            if gone:
-                self._archive(gone)
+        while found and (offset := self.next_offset()) < found[0].first:
+            self._archive([offset])  # compaction has removed its record
         return found
 
     def _take(self, batches: Sequence[_LogBatch], most: int, batch_size: int, *, exactly: bool) -> list[int]:
@@ -366,18 +374,29 @@ class SharePartition:
         self._pieces.append((begin, ending.last))
         for offset in range(first, ending.last + 1):
             self._deliveries[offset] = _Delivery()
+        for offset in range(last + 1, ending.last + 1):
+            heappush(self._available_offsets, offset)
         self.end = ending.last
         return list(range(first, last + 1))
 
     def _lock(self, member: str, offsets: Iterable[int]) -> None:
         duration = self._settings().share_record_lock_duration
-        lock = _Lock(member)
+        lock = _Lock(member, offsets)
         lock.timer = self._timers.call_later(duration, self._unlock, lock)
         self._locks.add(lock)
-        for offset in offsets:
+        for offset in lock.offsets:
             delivery = self._deliveries[offset]
+            self._drop_lock(offset, delivery)  # a renewal is in place of the one before
             delivery.state, delivery.lock = RecordState.ACQUIRED, lock
             delivery.count += 1
+
+    def _drop_lock(self, offset: int, delivery: _Delivery) -> None:
+        lock, delivery.lock = delivery.lock, None
+        if lock is not None:
+            lock.offsets.discard(offset)
+            if not lock.offsets:
+                lock.timer.cancel()
+                self._locks.discard(lock)
 
     def _without_aborted(self, batches: Sequence[_LogBatch], offsets: list[int]) -> list[int]:
         """Archive the records of aborted transactions, and return the other offsets."""
@@ -398,9 +417,12 @@ class SharePartition:
             self._archive(sorted(gone))
         return [offset for offset in offsets if offset not in gone]
 
-    def _ranges(self, offsets: Iterable[int]) -> list[Range]:
+    def _ranges(self, offsets: Sequence[int]) -> list[Range]:
         """Return offsets as ranges; none reaches over the end of a piece."""
-        ends = {last for _, last in self._pieces}
+        number = bisect_left(self._pieces, offsets[0], key=lambda piece: piece[1])
+        ends = {
+            last for _, last in takewhile(lambda piece: piece[0] <= offsets[-1], islice(self._pieces, number, None))
+        }
         ranges: list[Range] = []
         for offset in offsets:
             count = self._deliveries[offset].count
@@ -449,13 +471,8 @@ class SharePartition:
 
     def release(self, member: str) -> None:
         """Make available what a member has not acknowledged."""
-        self._settle(
-            {
-                offset: RecordState.AVAILABLE
-                for offset, delivery in self._deliveries.items()
-                if delivery.lock is not None and delivery.lock.member == member
-            }
-        )
+        held = (lock.offsets for lock in self._locks if lock.member == member)
+        self._settle(dict.fromkeys(sorted(set().union(*held)), RecordState.AVAILABLE))
 
     def expire_locks(self) -> None:
         """End all locks now, as if their time were up."""
@@ -463,9 +480,7 @@ class SharePartition:
             self._unlock(lock)
 
     def _unlock(self, lock: _Lock) -> None:
-        self._settle(
-            {offset: RecordState.AVAILABLE for offset, delivery in self._deliveries.items() if delivery.lock is lock}
-        )
+        self._settle(dict.fromkeys(sorted(lock.offsets), RecordState.AVAILABLE))
         self._locks.discard(lock)
         lock.timer.cancel()
 
@@ -482,56 +497,54 @@ class SharePartition:
                 states[offset] = RecordState.ARCHIVED
         self._finish(states)
 
-    def _finish(self, states: dict[int, RecordState]) -> None:
-        for offset, state in states.items():
-            delivery = self._deliveries[offset]
-            delivery.state, delivery.lock = state, None
-        self._drop_unused_locks()
-        changes = {offset: (state, self._deliveries[offset].count) for offset, state in states.items()}
-        finished = sum(delivery.state.is_final for delivery in self._deliveries.values())
+    def _finish(self, states: Mapping[int, RecordState]) -> None:
+        changes = {offset: (state, self._end(offset, state).count) for offset, state in states.items()}
         # As in Kafka the start is stored as it was before, and so is one write behind.
-        self._offsets.write(self.partition.topic.id, self.partition.index, self.start, changes, finished)
+        self._offsets.write(self.partition.topic.id, self.partition.index, self.start, changes, self._finished)
         self._advance()
         self._changed()
 
     def _archive(self, offsets: Iterable[int]) -> None:
         """End what members never see; stored with the next change."""
         for offset in offsets:
-            delivery = self._deliveries[offset]
-            delivery.state, delivery.lock = RecordState.ARCHIVED, None
-        self._drop_unused_locks()
+            self._end(offset, RecordState.ARCHIVED)
         self._advance()
 
-    def _drop_unused_locks(self) -> None:
-        used = {id(delivery.lock) for delivery in self._deliveries.values()}
-        for lock in [one for one in self._locks if id(one) not in used]:
-            lock.timer.cancel()
-            self._locks.discard(lock)
+    def _end(self, offset: int, state: RecordState) -> _Delivery:
+        """End a delivery, which was not final."""
+        delivery = self._deliveries[offset]
+        delivery.state = state
+        self._drop_lock(offset, delivery)
+        if state.is_final:
+            self._finished += 1
+        else:
+            heappush(self._available_offsets, offset)
+        return delivery
 
-    # Moving the start
+    # Moving the start. The cost of an acknowledgement does not depend on how many records are in delivery: nothing
+    # here looks at a record that stays
 
     def _advance(self) -> None:
-        finished = []
-        for offset, delivery in self._deliveries.items():
-            if not delivery.state.is_final:
-                break
-            finished.append(offset)
-        self._forget(finished)
-        self.start = next(iter(self._deliveries), self.end + 1)
+        first = self.start
+        while first <= self.end and ((found := self._deliveries.get(first)) is None or found.state.is_final):
+            first += 1
+        self._forget(first)
 
     def _follow_log_start(self) -> None:
         """Leave out what retention or DeleteRecords has removed."""
         log_start = self.partition.log.start_offset
-        self._forget([offset for offset in self._deliveries if offset < log_start])
-        self.start = log_start
+        self._forget(log_start)
         self.end = max(self.end, log_start - 1)
 
-    def _forget(self, offsets: Iterable[int]) -> None:
-        for offset in offsets:
-            del self._deliveries[offset]
-        first = next(iter(self._deliveries), self.end + 1)
-        while self._pieces and self._pieces[0][1] < first:
-            self._pieces.pop(0)
+    def _forget(self, first: int) -> None:
+        """Forget the deliveries before an offset, at which those in delivery start now."""
+        for offset in range(self.start, min(first, self.end + 1)):
+            delivery = self._deliveries.pop(offset, None)
+            if delivery is not None:
+                self._finished -= delivery.state.is_final
+                self._drop_lock(offset, delivery)
+        self.start = first
+        del self._pieces[: bisect_left(self._pieces, first, key=lambda piece: piece[1])]
 
 
 _UNITS: Final = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}

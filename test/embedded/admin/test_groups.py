@@ -106,13 +106,13 @@ def test_offsets_of_many_groups_are_listed_at_once(admin: KafkaAdminClient):
 
 
 @pytest.mark.parametrize("release", [(0, 10, 2), (2, 0), (2, 8), (3, 9)])
-def test_offsets_are_listed_with_the_requests_of_old_releases(admin: KafkaAdminClient, broker: Broker, release: Any):
+def test_offsets_are_listed_with_the_requests_of_early_releases(admin: KafkaAdminClient, broker: Broker, release: Any):
     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers, api_version=release) as old:
         assert old.alter_group_offsets("g", {FIRST: 3}) == {FIRST: NoError}
         assert old.list_group_offsets("g")["g"][FIRST].offset == 3
 
 
-def test_what_a_group_with_members_refuses(admin: KafkaAdminClient, member: KafkaConsumer):
+def test_describing_a_group_with_members_and_changing_it_is_refused(admin: KafkaAdminClient, member: KafkaConsumer):
     assert admin.alter_group_offsets("alive", {FIRST: 0}, raise_errors=False) == {FIRST: UnknownMemberIdError}
     assert admin.delete_group_offsets("alive", [FIRST], raise_errors=False) == {FIRST: GroupSubscribedToTopicError}
     assert admin.delete_consumer_groups(["alive"]) == [("alive", NonEmptyGroupError)]
@@ -172,7 +172,7 @@ def test_a_coordinator_that_moved_costs_no_error(admin: KafkaAdminClient, broker
     assert admin.delete_groups(["g"])["g"] == "OK"
 
 
-def test_an_old_broker_is_said_to_lack_what_is_asked_for(broker: Broker):
+def test_a_request_that_an_old_broker_lacks_is_an_unsupported_version(broker: Broker):
     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers, api_version=(2, 5)) as old:
         with pytest.raises(UnsupportedVersionError, match=r"states_filter needs Kafka 2\.6"):
             old.list_groups(states_filter=["Stable"])

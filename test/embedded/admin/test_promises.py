@@ -144,7 +144,7 @@ def test_one_client_serves_sixteen_threads_with_calls_of_every_kind():
         assert len([topic for topic in admin.list_topics() if topic.startswith("topic-")]) == 16 * 5
 
 
-def test_a_wrong_password_is_said_at_once():
+def test_a_wrong_password_fails_at_once():
     with Broker(sasl=[("PLAIN", "admin", "right")]) as broker:
         began = time.monotonic()
         with pytest.raises(SaslAuthenticationFailedError):

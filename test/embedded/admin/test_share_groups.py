@@ -124,7 +124,7 @@ def test_a_streams_group_is_described_with_its_topology(admin: KafkaAdminClient)
     assert isinstance(found["nobody"].error, GroupIdNotFoundError)
 
 
-def test_offsets_of_streams_groups_are_those_of_groups(admin: KafkaAdminClient):
+def test_offsets_of_streams_groups_are_read_like_offsets_of_groups(admin: KafkaAdminClient):
     assert admin.alter_streams_group_offsets("app", {FIRST: 3}) == {FIRST: NoError}
     assert admin.list_streams_group_offsets("app")["app"][FIRST].offset == 3
     assert admin.delete_streams_group_offsets("app", [FIRST]) == {FIRST: NoError}

@@ -21,7 +21,7 @@ from kafka.testing import SILENCE  # noqa: F401
 PARTITION = TopicPartition("events", 0)
 
 
-def test_the_results_are_those_of_the_blocking_client():
+def test_the_results_equal_the_results_of_the_blocking_client():
     async def with_asyncio(servers: str) -> list[object]:
         async with AIOKafkaAdminClient(bootstrap_servers=servers) as admin:
             return [

@@ -50,7 +50,7 @@ def test_a_consumer(run, broker):
     run(main())
 
 
-def test_a_commit_that_fails_and_that_no_task_looks_at_is_no_error_of_the_event_loop(run, broker):
+def test_a_failed_commit_that_no_task_awaits_is_not_an_error_of_the_event_loop(run, broker):
     broker.append("events", b"1", partition=0)
 
     async def main():

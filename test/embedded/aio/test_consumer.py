@@ -141,7 +141,7 @@ def test_named_partitions_are_fetched_while_others_fill_fetch_buffer_memory(run_
         run_once(main())
 
 
-def test_a_wait_for_a_silent_partition_does_not_fetch_the_others_again_and_again(run_once):
+def test_a_wait_for_a_silent_partition_does_not_fetch_the_others_repeatedly(run_once):
     memory, fetched = 100_000, 30_000
     names = [TopicPartition("big", number) for number in range(8)]
     silent = names[0]
@@ -216,7 +216,7 @@ def test_positions(run, broker):
     run(main())
 
 
-def test_records_and_errors_are_those_of_aiokafka(run, broker):
+def test_records_and_errors_equal_the_ones_of_aiokafka(run, broker):
     """Run with aiokafka 0.14 as well: it gives the same."""
     servers = broker.bootstrap_servers
 
@@ -657,7 +657,7 @@ def test_between_the_beginning_and_the_end_of_a_revocation_nothing_is_handed_out
     run_once(main())
 
 
-def test_what_a_listener_raises_is_raised_by_the_next_get_and_the_rebalance_continues(run_once, broker, caplog):
+def test_an_exception_of_a_listener_is_raised_by_the_next_get_and_the_rebalance_continues(run_once, broker, caplog):
     fill(broker, 5)
 
     async def main():

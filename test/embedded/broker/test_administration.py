@@ -60,7 +60,7 @@ def create(wire: Wire, name: str, partitions: int = 1, assignments: Any = (), **
     return result.error_code, result.error_message
 
 
-def test_what_is_no_plan_for_a_topic_is_refused(shared: Broker, client: Wire) -> None:
+def test_an_invalid_plan_for_a_topic_is_refused(shared: Broker, client: Wire) -> None:
     double = "Found multiple manual partition assignments for partition 0"
     assert create(client, "double", assignments=[(0, [1]), (0, [1])]) == (39, double)
     assert create(client, "huge", 10_001) == (44, "Excessively large number of partitions per request.")
@@ -151,7 +151,7 @@ def test_segments_can_be_as_small_as_in_kafka_s_own_tests(shared: Broker) -> Non
     assert shared.run(lambda cluster: len(cluster.partition("small", 0).log.segments)) == 3
 
 
-def test_an_election_needs_a_kind_and_somebody_to_elect(shared: Broker, client: Wire) -> None:
+def test_an_election_needs_a_kind_and_a_candidate(shared: Broker, client: Wire) -> None:
     shared.create_topic("vote")
     reply = client.ask(ElectLeadersRequest[2](election_type=7, topic_partitions=[("vote", [0])], timeout_ms=5000))
     assert reply.error_code == reply.replica_election_results[0].partition_result[0].error_code == 42

@@ -57,7 +57,7 @@ def refused(*words: str, code: int = 1) -> str:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_it_is_told_to_stop(how: signal.Signals) -> None:
+def test_it_serves_until_it_is_stopped(how: signal.Signals) -> None:
     with running("--port", "0", "--nodes", "2", "--topic", "events:4", "--topic", "other") as (process, ports):
         assert len(ports) == 2
         with Wire(ports[1]) as client:
@@ -83,7 +83,7 @@ def test_it_serves_until_it_is_told_to_stop(how: signal.Signals) -> None:
         (("--advertise", "2001:db8::7"), "2001:db8::7", None),
     ],
 )
-def test_clients_are_told_the_advertised_address(words: tuple[str, ...], host: str, port: int | None) -> None:
+def test_clients_get_the_advertised_address(words: tuple[str, ...], host: str, port: int | None) -> None:
     command = [*COMMAND, "--port", "0", "--nodes", "2", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -191,7 +191,7 @@ def test_the_health_check_of_the_documentation() -> None:
         assert subprocess.run([*check, address], capture_output=True, timeout=60, check=False).returncode == 1
 
 
-def test_a_port_in_use_is_said_in_one_line() -> None:
+def test_a_port_in_use_is_reported_in_one_line() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -199,7 +199,7 @@ def test_a_port_in_use_is_said_in_one_line() -> None:
         assert refused("--port", str(port)) == f"cannot listen: Address already in use (host=127.0.0.1, port={port})"
 
 
-def test_a_directory_in_use_or_of_something_else_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_directory_in_use_or_with_other_files_is_reported_in_one_line(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     with running("--port", "0", "--data", data):
         assert refused("--port", "0", "--data", data) == f"{data} is in use by another broker"
@@ -231,18 +231,18 @@ def test_a_directory_in_use_or_of_something_else_is_said_in_one_line(tmp_path: P
         (("--port", "65535", "--nodes", "3"), "there is no 65535 to 65537"),
     ],
 )
-def test_words_that_mean_nothing_are_said_in_one_line(words: tuple[str, ...], says: str) -> None:
+def test_words_that_mean_nothing_are_reported_in_one_line(words: tuple[str, ...], says: str) -> None:
     assert says in refused("--port", "0", *words, code=2)
 
 
-def test_unknown_options_are_told_with_the_command_s_own_usage() -> None:
+def test_unknown_options_are_reported_with_the_command_s_own_usage() -> None:
     result = subprocess.run([*COMMAND, "--prot", "1"], capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 2
     assert result.stderr.startswith("purekafka broker: unknown option --prot: did you mean --port?")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_an_output_that_takes_nothing_is_said_in_one_line() -> None:
+def test_an_unwritable_output_is_reported_in_one_line() -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         words = [sys.executable, "-m", "kafka", "protocol", "list"]
         result = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)

@@ -223,7 +223,7 @@ def test_a_wrong_change_of_a_level_is_refused(client: Wire, change: Any, answer:
     assert level(client, "kafka.log.LogManager") == "INFO"  # all of them or none
 
 
-def test_loggers_are_those_of_the_broker_that_is_asked(client: Wire) -> None:
+def test_loggers_belong_to_the_broker_that_is_asked(client: Wire) -> None:
     assert refused(client, LOGGER, "") == (42, "Broker id must not be empty")
     assert refused(client, LOGGER, "2") == (42, "Unexpected broker id, expected 1 but received 2")
     assert refused(client, LOGGER, "x") == (42, "Broker id must be an integer, but it is: x")

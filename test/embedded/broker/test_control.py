@@ -184,7 +184,7 @@ def test_a_failed_produce_without_acks_closes_the_connection(broker: Broker) -> 
         assert client.is_closed()
 
 
-def test_a_version_of_api_versions_that_is_not_served_is_said_in_v0(broker: Broker) -> None:
+def test_a_version_of_api_versions_that_is_not_served_is_answered_in_v0(broker: Broker) -> None:
     broker.fail("ApiVersions", "UNSUPPORTED_VERSION")
     with wire(broker) as client:
         client.send(ApiVersionsRequest[4](client_software_name="x", client_software_version="1"))
@@ -273,7 +273,7 @@ def test_clear_faults_takes_everything_back(broker: Broker) -> None:
         assert client.ask(MetadataRequest[1](["events"])).topics[0].error_code == 0
 
 
-def test_what_is_advertised_is_what_is_served(broker: Broker) -> None:
+def test_the_advertised_versions_are_served(broker: Broker) -> None:
     broker.advertise("Metadata", 0, 3)
     broker.advertise("Fetch", 1, 0)
     with wire(broker) as client:
@@ -717,7 +717,7 @@ def test_a_cluster_is_what_it_was_at_its_snapshot() -> None:
             assert producer.send("kept", b"more", partition=0).get(10).offset == 3
 
 
-def test_a_client_that_lives_longer_than_a_test_goes_on() -> None:
+def test_a_client_that_lives_longer_than_a_test_continues() -> None:
     with (
         Broker(nodes=3, topics={"kept": 3}, configs={"default.replication.factor": 3}) as broker,
         KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer,

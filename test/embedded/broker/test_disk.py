@@ -410,7 +410,7 @@ def test_a_deleted_topic_leaves_no_files(tmp_path: Path) -> None:
         assert list((data / "topics").iterdir()) == []
 
 
-def test_what_is_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+def test_acknowledged_records_survive_kill_9(tmp_path: Path) -> None:
     data = tmp_path / "data"
     command = [
         sys.executable,

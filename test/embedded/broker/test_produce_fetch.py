@@ -71,7 +71,7 @@ def values(data: Any) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("codec", [None, "gzip", "snappy", "lz4", "zstd"])
-def test_what_is_produced_is_fetched(client: Wire, topic: str, codec: str | None) -> None:
+def test_produced_records_are_fetched(client: Wire, topic: str, codec: str | None) -> None:
     first = only(client.ask(produce(batch(b"a" * 100, b"b" * 100, codec=codec), topic)))
     second = only(client.ask(produce(batch(b"c" * 100, codec=codec), topic)))
     assert (first.error_code, first.base_offset) == (0, 0)
@@ -282,7 +282,7 @@ def test_fetch_does_not_wait_for_what_is_deleted_just_before_it_begins_to_wait(
     assert only(client.ask(fetch(topic, max_wait_ms=600_000))).error_code == 3
 
 
-def test_fetch_waits_no_longer_than_it_is_told(shared: Broker) -> None:
+def test_fetch_waits_no_longer_than_max_wait_ms(shared: Broker) -> None:
     with Broker(topics=["events"]) as broker, wire(broker) as client:
         broker.clock.freeze()
         client.send(fetch("events", max_wait_ms=500_000))
@@ -431,7 +431,7 @@ def test_a_session_tells_only_news(shared: Broker, client: Wire, topic: str) -> 
 
 @pytest.mark.parametrize("offset", [25, 45], ids=["within the log", "beyond its end"])
 @pytest.mark.parametrize("session_epoch", [0, 1], ids=["first fetch", "in a session"])
-def test_a_reader_of_what_was_cut_off_is_told_where_the_log_parts(session_epoch: int, offset: int) -> None:
+def test_a_reader_of_a_truncated_part_learns_where_the_logs_diverge(session_epoch: int, offset: int) -> None:
     with Broker(nodes=2, topics={"events": 1}) as broker:
         broker.append_many("events", [b"old"] * 20)
         broker.move_leader(TopicPartition("events", 0), 3 - broker.leader("events", 0))

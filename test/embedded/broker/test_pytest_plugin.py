@@ -60,7 +60,7 @@ def topic_of_the_module(kafka_cluster):
 
 
 @pytest.mark.parametrize("time", [1, 2])
-def test_what_a_test_does_to_the_cluster_harms_no_other(kafka_cluster, topic_of_the_module, time):
+def test_changes_of_a_test_do_not_reach_the_next_one(kafka_cluster, topic_of_the_module, time):
     names = kafka_cluster.run(lambda cluster: sorted(cluster.topics))
     assert names == ["of-the-module"]
     assert len(kafka_cluster.records("of-the-module")) == 1

@@ -289,7 +289,7 @@ def test_completion_asks_for_no_password_and_reads_no_input(
         assert shell(f"purekafka {words}", stdin=b"typed\n") == (0, b"", "")
 
 
-def test_what_is_remembered_belongs_to_one_cluster_and_one_user(
+def test_completions_are_remembered_for_one_cluster_and_one_user(
     broker: Broker, shell: Shell, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
@@ -338,7 +338,7 @@ def test_c19_the_words_of_kafka_python_3(capfd: pytest.CaptureFixture[str]) -> N
         assert broker.cluster.topics.get("events") is None
 
 
-def test_clusters_that_have_one_id_are_told_apart_by_the_ids_of_topics(
+def test_clusters_with_one_id_are_distinguished_by_the_ids_of_topics(
     broker: Broker, other: Broker, shell: Shell
 ) -> None:
     """Files of docker-compose that were copied have the same CLUSTER_ID."""

@@ -495,7 +495,7 @@ def test_nothing_is_deleted_or_reset_by_an_epoch_without_its_unit(shell: Shell, 
     assert broker.offsets("orders")[0] == 0
 
 
-def test_an_offset_that_does_not_exist_is_said(shell: Shell, broker: Broker) -> None:
+def test_an_offset_that_does_not_exist_is_reported(shell: Shell, broker: Broker) -> None:
     for number in range(10):
         broker.append("orders", str(number))
     assert shell("purekafka records delete-before orders --place 4 --yes").code == 0

@@ -43,7 +43,7 @@ def settle(*consumers: KafkaConsumer) -> list[Any]:
     return found
 
 
-def test_the_next_member_goes_on_where_the_last_one_was_closed(broker: Broker, make_consumer: MakeConsumer) -> None:
+def test_the_next_member_continues_where_the_last_one_was_closed(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 100)
     first = make_consumer("events", **GROUP, max_poll_records=30)
     assert [record.offset for record in read(first, 30)] == list(range(30))
@@ -183,7 +183,7 @@ def test_a_listener_may_commit_and_seek(broker: Broker, make_consumer: MakeConsu
     [{"heartbeat_interval_ms": 50}, {"group_protocol": "consumer"}],
     ids=["classic", "consumer"],
 )
-def test_what_a_removed_member_holds_cannot_be_committed_in_a_transaction(
+def test_records_of_a_removed_member_cannot_be_committed_in_a_transaction(
     broker: Broker, make_consumer: MakeConsumer, options: dict[str, Any]
 ) -> None:
     """Another has processed it meanwhile. Offsets that nobody signs would be taken, and the records be there twice."""

@@ -76,7 +76,7 @@ def test_an_iteration_passes_through_them_too(broker: Broker, make_consumer: Mak
 
 
 @pytest.mark.parametrize("how", ["commit", "commit_async", "automatic"])
-def test_they_hear_of_commits_in_the_application_s_thread(
+def test_they_are_notified_of_commits_in_the_application_s_thread(
     broker: Broker, make_consumer: MakeConsumer, how: str, face: str
 ) -> None:
     fill(broker, 10)
@@ -116,7 +116,7 @@ def test_on_consume_may_return_any_mapping(
     consumer.close()
 
 
-def test_what_an_iteration_gives_back_passes_once(broker: Broker, make_consumer: MakeConsumer) -> None:
+def test_an_iteration_returns_returned_records_once(broker: Broker, make_consumer: MakeConsumer) -> None:
     class Counting(ConsumerInterceptor):
         seen = 0
 

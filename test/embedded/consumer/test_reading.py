@@ -92,7 +92,9 @@ def test_poll_returns_no_more_than_asked_for_and_serves_partitions_in_turn(
     assert len(read(consumer, 0)) == 0
 
 
-def test_iteration_ends_after_its_timeout_and_goes_on_where_it_was(broker: Broker, make_consumer: MakeConsumer) -> None:
+def test_iteration_ends_after_its_timeout_and_continues_where_it_was(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
     fill(broker, 100)
     consumer = make_consumer("events", consumer_timeout_ms=2000)
     read(consumer, 1)  # what comes first may take a busy machine longer
@@ -110,7 +112,7 @@ def test_iteration_ends_after_its_timeout_and_goes_on_where_it_was(broker: Broke
     assert next(consumer).value == b"more"
 
 
-def test_poll_goes_on_where_an_iteration_was_left(broker: Broker, make_consumer: MakeConsumer) -> None:
+def test_poll_continues_where_an_iteration_was_left(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 100)
     consumer = make_consumer("events")
     assert [next(consumer).offset for _ in range(3)] == [0, 1, 2]
@@ -305,7 +307,7 @@ def test_topics_and_their_partitions_are_listed(broker: Broker, make_consumer: M
     assert consumer.bootstrap_connected()
 
 
-def test_bootstrap_asks_for_metadata_anew_if_told_so(broker: Broker, make_consumer: MakeConsumer) -> None:
+def test_bootstrap_asks_for_metadata_again_if_configured(broker: Broker, make_consumer: MakeConsumer) -> None:
     def asked() -> int:
         return sum(seen.name == "Metadata" for seen in broker.requests)
 
@@ -326,7 +328,7 @@ def test_listing_topics_bears_a_connection_that_breaks(broker: Broker, make_cons
     assert consumer.partitions_for_topic("no-such-topic") is None
 
 
-def test_highwater_and_lag_are_those_of_the_last_fetch(broker: Broker, make_consumer: MakeConsumer) -> None:
+def test_highwater_and_lag_come_from_the_last_fetch(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 10)
     consumer = make_consumer()
     consumer.assign([tp()])
@@ -358,7 +360,7 @@ def test_mixing_subscribe_and_assign_is_refused(make_consumer: MakeConsumer) -> 
         consumer.commit()  # there is no group
 
 
-def test_what_cannot_work_is_said_at_once(make_consumer: MakeConsumer) -> None:
+def test_impossible_options_fail_at_once(make_consumer: MakeConsumer) -> None:
     with pytest.raises(KafkaConfigurationError):
         make_consumer(no_such_option=1)
     with pytest.raises(TypeError):

@@ -68,7 +68,7 @@ def test_an_error_of_a_fetch_that_passes_is_outlived(
     assert [record.value for record in read(consumer, 1)] == [b"after"]
 
 
-def test_a_hint_about_a_partition_that_is_not_read_any_more_harms_nobody(
+def test_a_hint_about_a_partition_that_is_not_read_any_more_has_no_effect(
     broker: Broker, make_consumer: MakeConsumer
 ) -> None:
     for number in (0, 1):
@@ -170,7 +170,7 @@ def test_a_crashed_broker_is_replaced_and_the_whole_cluster_may_be_away(
     assert consumer.health()["ok"], consumer.health()
 
 
-def test_a_topic_that_is_made_anew_is_read_from_its_beginning(broker: Broker, make_consumer: MakeConsumer) -> None:
+def test_a_topic_that_is_created_again_is_read_from_its_beginning(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 10)
     consumer = make_consumer(metadata_max_age_ms=200, fetch_max_wait_ms=50)
     consumer.assign([tp()])
@@ -185,7 +185,7 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(broker: Broker, ma
 @pytest.mark.parametrize("fetch", [11, 17])
 @pytest.mark.parametrize("count", [1, 15])
 @pytest.mark.parametrize("reset", ["earliest", "none"])
-def test_a_topic_that_is_made_anew_between_two_fetches_is_read_from_its_beginning(
+def test_a_topic_that_is_created_again_between_two_fetches_is_read_from_its_beginning(
     broker: Broker, make_consumer: MakeConsumer, reset: str, count: int, fetch: int
 ) -> None:
     """Its log goes another way than the one that was read, or reaches beyond it: neither place is where it begins."""
@@ -245,7 +245,7 @@ def test_a_position_beyond_the_log_is_reset_by_policy(
     assert consumer.position(tp()) in {offset, offset + 1}
 
 
-def test_without_a_policy_the_application_hears_of_it_and_goes_on_by_seeking(
+def test_without_a_policy_the_application_gets_the_error_and_continues_by_seeking(
     broker: Broker, make_consumer: MakeConsumer
 ) -> None:
     fill(broker, 10)
@@ -399,7 +399,7 @@ def test_a_record_larger_than_what_is_asked_for_is_delivered(broker: Broker, mak
     assert [len(record.value) for record in read(consumer, 2)] == [200_000, 5]
 
 
-def test_memory_is_bounded_and_reading_goes_on(broker: Broker, make_consumer: MakeConsumer) -> None:
+def test_memory_is_bounded_and_reading_continues(broker: Broker, make_consumer: MakeConsumer) -> None:
     for partition in range(4):
         for _ in range(30):
             broker.append_many("events", [b"x" * 1000] * 10, partition=partition)
@@ -559,7 +559,7 @@ def test_wakeup_ends_the_wait_of_who_sleeps_in_the_selector(make_consumer: MakeC
     timer.join()
 
 
-def test_a_topic_that_is_not_there_is_told_once(
+def test_a_missing_topic_is_logged_once(
     broker: Broker, make_consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
 ) -> None:
     consumer = make_consumer("evnets", allow_auto_create_topics=False, metadata_max_age_ms=100)
@@ -599,7 +599,7 @@ def test_a_consumer_that_is_dropped_ends_though_warnings_are_errors(broker: Brok
     assert core.closed
 
 
-def test_partitions_that_nobody_leads_are_told_once(
+def test_partitions_without_a_leader_are_logged_once(
     broker: Broker, make_consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
 ) -> None:
     consumer = make_consumer()
@@ -617,7 +617,9 @@ def test_partitions_that_nobody_leads_are_told_once(
     assert caplog.text.count("no leader, so") == 1
 
 
-def test_a_connection_that_is_not_needed_any_more_is_no_trouble(broker: Broker, make_consumer: MakeConsumer) -> None:
+def test_closing_a_connection_that_is_not_needed_any_more_is_not_logged(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
     consumer = make_consumer()
     consumer.assign([tp()])
     consumer.seek(tp(), 0)
@@ -738,7 +740,7 @@ def test_health_is_what_json_takes_and_counts_the_group(broker: Broker, make_con
 
 
 @pytest.mark.parametrize("call", ["poll", "poll_batches"])
-def test_a_timeout_that_looks_like_seconds_is_told(make_consumer: MakeConsumer, call: str) -> None:
+def test_a_timeout_that_looks_like_seconds_is_logged(make_consumer: MakeConsumer, call: str) -> None:
     consumer = make_consumer("events")
     with pytest.warns(
         UserWarning, match=rf"{call}\(1\.0\) waits for 1 milliseconds.*as in {call}\(1000\) for 1 seconds"

@@ -62,9 +62,7 @@ def test_a_cut_log_is_noticed_after_a_change_of_leader(
     assert found[0].value == b"new 0"
 
 
-def test_a_cut_log_that_does_not_reach_up_to_the_reader_is_told_from_a_wrong_offset(
-    any_broker: Broker, make_consumer: MakeConsumer
-) -> None:
+def test_a_truncated_log_is_distinguished_from_a_wrong_offset(any_broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(any_broker, 20)
     consumer = make_consumer(auto_offset_reset="none", fetch_max_wait_ms=50)
     consumer.assign([tp()])
@@ -143,7 +141,7 @@ def test_a_committed_offset_is_checked_before_it_is_read_from(broker: Broker, ma
 
 
 @pytest.mark.parametrize("way", ["columns", "skip", "aborted"])
-def test_what_was_passed_in_a_later_epoch_is_no_truncation(
+def test_records_passed_in_a_later_epoch_are_not_a_truncation(
     any_broker: Broker, make_consumer: MakeConsumer, way: str
 ) -> None:
     """A position has the epoch of what is before it, also where that was no record of poll()."""

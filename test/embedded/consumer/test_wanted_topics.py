@@ -51,7 +51,7 @@ def metadata_under_way(broker: Broker, consumer: KafkaConsumer) -> Iterator[Call
         yield let_go
 
 
-def test_what_is_subscribed_to_while_metadata_is_under_way_is_read(broker: Broker, make_consumer: MakeConsumer) -> None:
+def test_topics_subscribed_to_while_metadata_is_under_way_are_read(broker: Broker, make_consumer: MakeConsumer) -> None:
     broker.create_topic("other")
     broker.append("other", b"there")
     consumer = make_consumer("events", fetch_max_wait_ms=50)
@@ -72,7 +72,7 @@ def test_what_is_subscribed_to_while_metadata_is_under_way_is_read(broker: Broke
     ids=["topics", "partitions_for_topic"],
 )
 @pytest.mark.one_face  # aiokafka's partitions_for_topic() does not wait
-def test_what_is_listed_while_metadata_is_under_way_is_complete(
+def test_topics_listed_while_metadata_is_under_way_are_complete(
     broker: Broker, make_consumer: MakeConsumer, ask: Callable[[KafkaConsumer], object], answer: object
 ) -> None:
     broker.create_topic("other", 3)

@@ -55,7 +55,7 @@ def test_an_assignor_of_one_s_own_runs_in_the_application_s_thread(broker):
     assert all(in_main_thread for _, in_main_thread in own.calls)
 
 
-def test_heartbeats_go_on_while_it_takes_its_time(broker):
+def test_heartbeats_continue_while_it_takes_its_time(broker):
     own = Own()
     # Longer than a session: only heartbeats keep it alive meanwhile.
     own.before_assign = lambda: let_sessions_pass(broker)

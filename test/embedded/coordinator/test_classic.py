@@ -92,7 +92,7 @@ def test_a_listener_may_commit(broker):
         listener.on_revoked = lambda: None
 
 
-def test_what_a_listener_raises_comes_out_of_poll_and_the_rebalance_goes_on(broker):
+def test_an_exception_of_a_listener_comes_out_of_poll_and_the_rebalance_continues(broker):
     listener = Listener()
 
     def fail() -> None:

@@ -61,7 +61,7 @@ def test_one_that_is_waited_for_comes_after_one_that_is_repeated(broker, one, re
     assert one.committed(T0) == [9]
 
 
-def test_those_that_are_not_waited_for_do_not_wait_for_each_other(broker, one):
+def test_partitions_without_a_waiter_do_not_wait_for_each_other(broker, one):
     broker.forget_requests()
     slow = broker.delay("OffsetCommit", 0.2, times=1)
     futures = [one.coordinator.commit_async({T0: OffsetAndMetadata(number)}, None) for number in range(2, 7)]

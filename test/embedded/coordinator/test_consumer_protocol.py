@@ -46,7 +46,7 @@ def test_members_share_the_partitions_and_take_over_from_each_other(broker, assi
         poll_until(stable(one, partitions=6), one)
 
 
-def test_listeners_hear_of_what_comes_and_goes(broker):
+def test_listeners_are_notified_of_partitions_that_come_and_go(broker):
     listener = Listener()
     with member(broker, listener=listener) as one:
         poll_until(stable(one, partitions=6), one)
@@ -149,7 +149,7 @@ def test_the_broker_matches_a_pattern_in_re2(broker):
         poll_until(lambda: len(one.subscription.assigned()) == 3, one)
 
 
-def test_a_changed_subscription_is_told(broker):
+def test_a_changed_subscription_is_sent(broker):
     broker.create_topic("u", 2)
     with member(broker) as one:
         poll_until(stable(one, partitions=6), one)
@@ -213,7 +213,7 @@ def test_a_static_member_that_was_killed_gets_its_place_when_the_old_session_end
         assert listener.calls == [("assigned", set(range(6)))]
 
 
-def test_two_static_members_with_one_name_hear_of_it(broker):
+def test_two_static_members_with_one_name_get_an_error(broker):
     with member(broker, group_instance_id="a") as one:
         poll_until(stable(one, partitions=6), one)
         timeouts = {"group_protocol": "auto", "session_timeout_ms": 300, "heartbeat_interval_ms": 50}

@@ -52,7 +52,7 @@ def _fork(consumer):
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_the_child_is_told_and_the_parent_stays_in_its_group(protocol):
+def test_the_child_gets_an_error_and_the_parent_stays_in_its_group(protocol):
     config = {"group_protocol": protocol, "group_id": "g", "auto_offset_reset": "earliest"}
     if protocol == "classic":
         config["heartbeat_interval_ms"] = 50
@@ -85,7 +85,7 @@ def _go_on_in_child(iteration, pipe):
     pipe.close()
 
 
-def test_an_iteration_ends_in_the_child_and_goes_on_in_the_parent():
+def test_an_iteration_ends_in_the_child_and_continues_in_the_parent():
     with Broker(topics={"t": 1}) as broker:
         broker.append_many("t", [f"{number}".encode() for number in range(10)], partition=0)
         config = {"auto_offset_reset": "earliest", "consumer_timeout_ms": 10_000}

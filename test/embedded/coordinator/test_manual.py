@@ -90,7 +90,7 @@ def test_waiting_has_an_end(client, broker):
     workers.close(timeout_ms=100)
 
 
-def test_who_joins_a_look_up_has_time_of_its_own(client, broker):
+def test_a_call_that_joins_a_look_up_has_its_own_timeout(client, broker):
     """It failed for all who waited with the deadline of the one who had begun it."""
     replies = []
 

@@ -280,6 +280,6 @@ def test_each_row_of_the_table_has_its_test() -> None:
 
 
 @pytest.mark.parametrize("feature", FEATURES)
-def test_what_the_table_says_of_this_package_is_true(feature: str) -> None:
+def test_the_table_is_true_for_this_package(feature: str) -> None:
     with Broker(topics={"events": 3}) as broker:
         FEATURES[feature][1](broker)

@@ -98,7 +98,7 @@ def test_what_members_keep_is_read_while_the_group_rebalances() -> None:
 
 
 @pytest.mark.slow
-def test_what_a_member_keeps_is_read_while_another_takes_its_time_to_give_up() -> None:
+def test_partitions_that_a_member_keeps_are_read_while_another_is_slow_to_revoke() -> None:
     """In the protocol of KIP-848 nobody waits for anybody: only the partitions that go are late."""
     with (
         Broker(topics={"t": 40}, configs=CONFIGS) as broker,

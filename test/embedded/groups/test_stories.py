@@ -179,7 +179,9 @@ def test_a_listener_that_blocks_for_longer_than_the_session_loses_nothing(
 
 @pytest.mark.one_face  # asyncio gives partitions up in the background, before it is too late
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_who_polls_too_late_loses_its_partitions_and_gets_some_again(broker: Broker, make: Make, protocol: str) -> None:
+def test_a_member_that_polls_too_late_loses_its_partitions_and_gets_some_again(
+    broker: Broker, make: Make, protocol: str
+) -> None:
     listener = Blocker()
     slow = make(protocol, listener=listener, max_poll_interval_ms=600, enable_auto_commit=False)
     write(broker)
@@ -222,7 +224,7 @@ def check_commit(consumer: KafkaConsumer, wanted: type[KafkaError] | None) -> No
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("code", list(COMMIT_ERRORS))
-def test_a_commit_that_fails_says_so_and_the_consumer_goes_on(
+def test_a_failed_commit_is_raised_and_the_consumer_continues(
     broker: Broker, make: Make, protocol: str, code: int
 ) -> None:
     consumer = make(protocol, enable_auto_commit=False)
@@ -262,7 +264,7 @@ def test_a_commit_of_a_member_that_is_out_says_so_and_it_joins_again(
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("code", [7, 14, 16, -1])
-def test_automatic_commits_that_fail_stop_nobody(broker: Broker, make: Make, protocol: str, code: int) -> None:
+def test_failed_automatic_commits_do_not_stop_a_consumer(broker: Broker, make: Make, protocol: str, code: int) -> None:
     consumer = make(protocol, auto_commit_interval_ms=20)
     order = broker.fail("OffsetCommit", [code], times=3)
     write(broker, 5)
@@ -313,7 +315,7 @@ def test_members_that_an_administrator_removes_come_back(broker: Broker, make: M
     ("api", "error"),
     [("Fetch", TopicAuthorizationFailedError), ("Heartbeat", GroupAuthorizationFailedError)],
 )
-def test_a_right_that_is_taken_away_is_raised_and_reading_goes_on_when_it_is_back(
+def test_a_right_that_is_taken_away_is_raised_and_reading_continues_when_it_is_back(
     broker: Broker, make: Make, protocol: str, api: str, error: type[KafkaError]
 ) -> None:
     consumer = make(protocol, fetch_max_wait_ms=50)
@@ -351,7 +353,7 @@ def test_a_right_that_is_taken_away_is_raised_and_reading_goes_on_when_it_is_bac
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("jump", [86_400.0, -86_400.0])
-def test_a_clock_that_is_set_to_another_day_disturbs_nobody(
+def test_a_clock_that_is_set_to_another_day_has_no_effect(
     broker: Broker, make: Make, protocol: str, jump: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     consumer = make(protocol, auto_commit_interval_ms=20)

@@ -128,7 +128,7 @@ def test_a_subclass_that_overrides_poll_or_next_sees_each_record(broker: Broker)
         assert counting.count == len(VALUES)
 
 
-def test_a_consumer_that_nobody_patched_iterates_without_poll(consumer: KafkaConsumer) -> None:
+def test_a_consumer_without_patches_iterates_without_poll(consumer: KafkaConsumer) -> None:
     assert iter(consumer) is not consumer
     assert [record.value for record in islice(consumer, len(VALUES))] == VALUES
 

@@ -166,7 +166,7 @@ def test_a_client_that_is_collected_closes_its_connections(broker: Broker) -> No
 # Producers
 
 
-def test_what_is_not_bytes_is_refused(client: SimpleClient) -> None:
+def test_a_value_other_than_bytes_is_refused(client: SimpleClient) -> None:
     producer = SimpleProducer(client)
     for wrong in ("text", 7):
         with pytest.raises(TypeError, match="encode it first"):

@@ -114,7 +114,7 @@ def use(client: Any, kind: str, broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_what_is_required_comes_with_java_s_names_and_labels(broker: Broker, make: Make, kind: str) -> None:
+def test_required_metrics_come_with_java_s_names_and_labels(broker: Broker, make: Make, kind: str) -> None:
     subscribe(broker)
     client = make(kind, client_id="me", **({} if kind == "producer" else {"client_rack": "b1"}))
     use(client, kind, broker)

@@ -47,7 +47,7 @@ def test_nor_at_the_first_connection(proxy, direction, count):
         assert proxy.cuts == 1
 
 
-def test_an_error_in_place_of_the_versions_is_no_sign_of_age(proxy):
+def test_an_error_in_place_of_the_versions_does_not_mean_an_old_broker(proxy):
     with (
         proxy._broker.fail("ApiVersions", [7]),  # the code that time limits of ours have too
         KafkaProducer(bootstrap_servers=proxy.bootstrap_servers, **QUICK) as producer,

@@ -67,7 +67,7 @@ def test_a_redirect_is_not_followed_with_our_credentials(server: HTTPServer) -> 
     assert len(server.seen) == 1
 
 
-def test_nobody_there_is_a_connection_error() -> None:
+def test_a_port_without_a_listener_is_a_connection_error() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         with pytest.raises(KafkaConnectionError, match="No answer from"):
@@ -185,7 +185,7 @@ def test_other_schemes_are_refused() -> None:
         http_request("GET", "file:///etc/passwd")
 
 
-def test_a_token_is_fetched_and_a_refusal_is_told(server: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_is_fetched_and_a_refusal_is_reported(server: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
     server.answers += [
         (200, {}, b'{"access_token": "abc", "expires_in": 100}'),

@@ -51,7 +51,7 @@ def test_a_consumer_whose_partitions_are_paused_asks_for_nothing(broker: Broker)
 
 
 @pytest.mark.slow
-def test_a_client_that_nobody_uses_sleeps(broker: Broker) -> None:
+def test_an_unused_client_sleeps(broker: Broker) -> None:
     client = Client(resolve("consumer", {"bootstrap_servers": broker.bootstrap_servers}))
     driver = ThreadDriver(client.loop)
     try:

@@ -477,7 +477,7 @@ def test_every_attribute_is_one_of_the_conventions(telemetry, make, broker, monk
         assert "messaging.kafka.message.key" not in span.attributes
 
 
-def test_metrics_are_those_of_the_conventions_and_of_the_java_agent(telemetry, make, broker):
+def test_metrics_match_the_conventions_and_the_java_agent(telemetry, make, broker):
     producer = make("producer", client_id="shop")
     consumer = make("consumer", "orders", group_id="g", client_id="biller")
     producer.send_many("orders", [b"1"] * 5).get(WAIT)

@@ -95,7 +95,7 @@ def test_close_returns_by_its_time_and_every_future_has_failed(broker, caplog, t
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_whoever_waits_hears_that_it_was_closed(broker, trouble):
+def test_a_waiting_call_gets_the_error_of_a_close(broker, trouble):
     producer = KafkaProducer(
         bootstrap_servers=broker.bootstrap_servers, buffer_memory=2000, batch_size=500, linger_ms=0
     )

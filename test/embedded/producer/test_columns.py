@@ -146,7 +146,7 @@ def test_no_rows_are_no_batches(make, topic):
     assert make().send_columns(topic, pa.array([], pa.binary()), pa.array([], pa.binary())).get(0) == {}
 
 
-def test_a_record_that_is_too_large_is_told(make, broker, topic):
+def test_a_record_that_is_too_large_fails_with_its_size(make, broker, topic):
     with pytest.raises(RecordTooLargeError, match="max_request_size"):
         make(max_request_size=10_000).send_columns(topic, pa.array([b"a", b"x" * 20_000]))
 
@@ -179,7 +179,7 @@ def test_a_closed_producer_refuses(make, topic):
         producer.send_columns(topic, pa.array([b"b"]))
 
 
-def test_who_has_to_see_each_record_is_not_passed_by(make):
+def test_an_interceptor_that_must_see_each_record_is_not_bypassed(make):
     assert takes_columns(make()._calls)
     assert not takes_columns(make(value_serializer=str.encode)._calls)
     assert not takes_columns(make(partitioner=RoundRobinPartitioner())._calls)

@@ -137,7 +137,7 @@ def test_a_producer_id_that_does_not_come(make, broker, topic):
     ), told
 
 
-def test_an_error_that_came_back_again_and_again(make, broker, topic):
+def test_an_error_that_came_back_repeatedly(make, broker, topic):
     producer = warm(make, topic)
     with broker.fail("Produce", [for_code(19)], times=10_000):
         told = why(producer.send(topic, b"x", partition=0).get)
@@ -175,7 +175,7 @@ def test_a_full_buffer_says_what_it_waits_for(make, broker, topic):
 
 
 @pytest.mark.parametrize("trouble", ["dead", "frozen"])
-def test_a_topic_that_nobody_can_be_asked_about(make, broker, topic, trouble):
+def test_a_topic_without_a_broker_to_ask(make, broker, topic, trouble):
     producer = make(max_block_ms=SOON * 1000, request_timeout_ms=60_000, connections_max_idle_ms=120_000)
     if trouble == "dead":
         with stopped(broker, *broker.node_ids):
@@ -189,7 +189,7 @@ def test_a_topic_that_nobody_can_be_asked_about(make, broker, topic, trouble):
     assert f"Topic {topic!r} was not found within max_block_ms" in told
 
 
-def test_reasons_that_differ_are_told_by_their_records(make, broker, topic):
+def test_different_reasons_are_given_to_their_records(make, broker, topic):
     producer = make(linger_ms=0, delivery_timeout_ms=60_000, request_timeout_ms=50_000)
     broker.create_topic(topic + "-3", 3)
     for number in range(3):

@@ -359,7 +359,7 @@ def test_a_duplicate_is_a_success_of_unknown_place(make, broker, topic):
     assert metadata.offset == -1
 
 
-def test_a_principal_without_the_right_goes_on_without_idempotence(make, broker, topic, caplog):
+def test_a_principal_without_the_right_continues_without_idempotence(make, broker, topic, caplog):
     broker.fail("InitProducerId", [ClusterAuthorizationFailedError], times=1)
     assert make().send(topic, b"0").get(WAIT).offset == 0
     assert "may not write idempotently" in caplog.text
@@ -403,7 +403,7 @@ def test_one_record_that_is_too_large_for_the_broker_fails_alone(make, broker, t
     check_log(broker, topic, futures)
 
 
-def test_send_many_is_told_of_each_record_of_a_batch_that_is_divided(make, broker, topic):
+def test_send_many_gets_each_result_of_a_batch_that_is_divided(make, broker, topic):
     broker.delete_topic(topic)
     broker.create_topic(topic, configs={"max.message.bytes": "4000"})
     sent = make(linger_ms=50).send_many(topic, [b"x" * 900 for _ in range(12)])
@@ -513,7 +513,7 @@ def test_closing_at_once_says_what_is_unknown(make, broker, topic):
     assert future.exception.outcome_unknown
 
 
-def test_record_errors_are_told(make, broker, topic):
+def test_record_errors_are_raised(make, broker, topic):
     broker.delete_topic(topic)
     broker.create_topic(topic, configs={"cleanup.policy": "compact"})
     with pytest.raises(InvalidRecordError, match="record 0"):
@@ -523,7 +523,7 @@ def test_record_errors_are_told(make, broker, topic):
 # By hand
 
 
-def test_what_is_purged_is_not_sent_and_the_rest_goes_on(make, broker, topic):
+def test_purged_records_are_not_sent_and_the_rest_continues(make, broker, topic):
     producer = make(batch_size=100, linger_ms=0)
     producer.send(topic, b"0", partition=0).get(WAIT)
     with broker.fail("Produce", [for_code(19)], times=10_000):
@@ -563,7 +563,7 @@ def test_health_says_what_hinders(make, broker, topic):
 
 
 @pytest.mark.one_face  # a callback on the event loop cannot wait
-def test_health_is_told_in_a_callback_too(make, topic):
+def test_health_is_returned_in_a_callback_too(make, topic):
     producer = make(linger_ms=0)
     inside = []
     producer.send(topic, b"2").add_callback(lambda _: inside.append(producer.health()["ok"])).get(WAIT)

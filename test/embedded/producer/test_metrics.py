@@ -54,7 +54,7 @@ def test_how_long_flush_and_metadata_were_waited_for(make, broker, topic):
     assert times(producer)["metadata-wait"] == first["metadata-wait"]
 
 
-def test_a_wait_in_vain_counts(make, broker, topic):
+def test_a_wait_without_success_counts(make, broker, topic):
     producer = make()
     producer.partitions_for(topic)
     with broker.intercept("Produce", lambda _exchange: NO_REPLY, before=True):

@@ -30,7 +30,7 @@ def run(broker, topic, code, **options):
     )
 
 
-def test_what_was_sent_arrives_though_nobody_closed(broker, topic):
+def test_sent_records_arrive_though_the_program_never_closed(broker, topic):
     done = run(broker, topic, """
         producer = KafkaProducer(bootstrap_servers=servers, linger_ms=60_000)
         producer.send(topic, b"last words")
@@ -49,7 +49,7 @@ def test_a_producer_cannot_be_copied_or_pickled(make, topic):
 
 
 @pytest.mark.parametrize("setup", ["logging.basicConfig()", "pass"], ids=["logging", "silent"])
-def test_an_exit_with_nobody_there_ends_and_every_future_has_failed(broker, topic, setup):
+def test_an_exit_without_a_broker_ends_and_every_future_has_failed(broker, topic, setup):
     with broker.intercept("Produce", lambda _exchange: NO_REPLY):
         done = run(broker, topic, f"""
             import atexit, logging, kafka.producer.kafka
@@ -121,7 +121,7 @@ def test_close_leaves_no_thread_and_no_descriptor(broker, topic):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_the_child_of_a_fork_gets_an_error_and_the_parent_goes_on(broker, topic):
+def test_the_child_of_a_fork_gets_an_error_and_the_parent_continues(broker, topic):
     done = run(broker, topic, """
         import warnings
         warnings.simplefilter("ignore")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 import pytest
 
@@ -24,6 +25,7 @@ from kafka.errors import (
 )
 from kafka.partitioner import RoundRobinPartitioner, StickyPartitioner, murmur2
 from kafka.producer.delivery import DeliveryReport
+from kafka.producer.sink import Sink
 from kafka.serializer import Serializer
 from test.embedded.threads import nothing_left
 
@@ -48,6 +50,36 @@ def test_the_future_says_where_the_record_is(make, broker, topic):
     (record,) = broker.records(topic)
     assert (record.key, record.value, record.timestamp) == (b"key", b"value", 1234567890123)
     assert list(record.headers) == [("h", b"12"), ("n", None)]
+
+
+@pytest.mark.one_face  # the loop of asyncio has one thread
+@pytest.mark.parametrize(
+    ("options", "own"), [({"linger_ms": 0}, True), ({"linger_ms": 0, "on_delivery": print}, False)]
+)
+def test_a_record_without_company_is_sent_by_the_thread_of_send(options, own, make, topic, monkeypatch):
+    """Unless callbacks could run: the program may hold a lock in send() that they take."""
+    threads, sent, send = [], threading.Event(), Sink._send
+
+    def noting(*args):
+        threads.append(threading.current_thread())
+        send(*args)
+        sent.set()
+
+    monkeypatch.setattr(Sink, "_send", noting)
+    producer = make(**options)
+    producer.send(topic, b"connects").get(WAIT)
+    own_threads, deadline = [], time.monotonic() + WAIT
+    while True:  # now and then the network thread is not asleep, and sends it
+        threads.clear()
+        sent.clear()
+        future = producer.send(topic, b"value")
+        assert sent.wait(WAIT)
+        own_threads.append(threads[0] is threading.current_thread())
+        future.get(WAIT)
+        if len(own_threads) > 5 and (own_threads[-1] or not own):
+            break
+        assert time.monotonic() < deadline
+    assert any(own_threads) is own
 
 
 @pytest.mark.one_face  # aiokafka's metadata has no sizes
@@ -89,7 +121,7 @@ def test_callbacks_run_once_and_late_ones_at_once(make, topic):
 
 
 @pytest.mark.one_face  # the event loop handles errors of its callbacks
-def test_a_callback_that_raises_harms_nobody(make, topic, caplog):
+def test_a_callback_that_raises_has_no_other_effect(make, topic, caplog):
     producer = make()
     future = producer.send(topic, b"x").add_callback(lambda _: 1 / 0)
     assert future.get(WAIT).offset == 0
@@ -141,14 +173,14 @@ def test_flush_ends_the_linger(make, broker, topic):
     assert values(broker, topic) == [b"x"]
 
 
-def test_the_linger_ends_by_itself(make, topic):
+def test_the_linger_ends_without_another_call(make, topic):
     done = threading.Event()
     make(linger_ms=1).send(topic, b"x").add_callback(lambda _: done.set())
     assert done.wait(WAIT)
 
 
 @pytest.mark.one_face  # a dropped asyncio producer is an error of the program; see embedded/aio
-def test_a_producer_that_nobody_holds_delivers(broker, topic):
+def test_a_producer_without_a_reference_delivers(broker, topic):
     future = KafkaProducer(bootstrap_servers=broker.bootstrap_servers).send(topic, b"x")
     assert future.get(WAIT).offset == 0
 
@@ -300,7 +332,7 @@ def test_a_serializers_own_exception_comes_out(make, topic):
     ({"value": b"", "headers": {"a": "b"}}, "header 'a' must be bytes, not str"),
     ({"value": b"", "timestamp_ms": "now"}, "timestamp_ms must be a number"),
 ])  # fmt: skip
-def test_what_is_not_bytes_is_a_type_error_that_says_what_to_do(make, topic, record, message):
+def test_a_value_other_than_bytes_is_a_type_error_that_names_the_fix(make, topic, record, message):
     with pytest.raises(TypeError, match=message):
         make().send(topic, **record)
 
@@ -408,7 +440,7 @@ def test_a_full_buffer_empties_without_waiting_for_the_linger(make, broker, topi
 # Beginning and ending
 
 
-def test_nobody_there_is_said_at_once():
+def test_a_port_without_a_listener_fails_at_once():
     with pytest.raises(NoBrokersAvailable):
         KafkaProducer(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=200)
 
@@ -460,7 +492,7 @@ def test_a_release_that_is_stated_is_believed_and_nothing_is_asked(broker, topic
 
 
 @pytest.mark.one_face  # it runs a coroutine on the network thread
-def test_a_topic_that_was_idle_goes_on_with_its_sequence_numbers(make, broker, topic):
+def test_a_topic_that_was_idle_continues_with_its_sequence_numbers(make, broker, topic):
     """From 0 again, the broker would take the record for one that it has, and the future would succeed all the same."""
     producer = make(metadata_max_idle_ms=5000)
     first = producer.send(topic, b"first").get(WAIT)

@@ -25,7 +25,7 @@ def committed(broker: Broker) -> list[bytes | None]:
     return [record.value for record in broker.records("t", committed=True)]
 
 
-def test_whoever_had_an_id_is_locked_out_and_what_they_left_open_aborted(
+def test_the_previous_holder_of_an_id_is_fenced_and_its_open_transaction_aborted(
     broker: Broker, producer: HandoverProducer
 ) -> None:
     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="task") as earlier:
@@ -40,7 +40,7 @@ def test_whoever_had_an_id_is_locked_out_and_what_they_left_open_aborted(
     assert committed(broker) == [b"taken over"]
 
 
-def test_an_open_transaction_outlives_its_producer_until_somebody_ends_it(
+def test_an_open_transaction_outlives_its_producer_until_another_client_ends_it(
     broker: Broker, producer: HandoverProducer
 ) -> None:
     with HandoverProducer(bootstrap_servers=broker.bootstrap_servers) as first:
@@ -54,7 +54,7 @@ def test_an_open_transaction_outlives_its_producer_until_somebody_ends_it(
     assert committed(broker) == [b"whole"]
 
 
-def test_one_that_is_not_left_to_anybody_is_aborted_when_its_producer_closes(broker: Broker) -> None:
+def test_one_that_is_not_left_to_another_client_is_aborted_when_its_producer_closes(broker: Broker) -> None:
     with HandoverProducer(bootstrap_servers=broker.bootstrap_servers) as first:
         first.take_over("task")
         first.begin_transaction()
@@ -63,7 +63,7 @@ def test_one_that_is_not_left_to_anybody_is_aborted_when_its_producer_closes(bro
     assert [(each.transactional_id, each.committed) for each in ends] == [("task", False)]
 
 
-def test_a_coordinator_that_has_no_answer_yet_is_told_and_can_be_waited_for(
+def test_a_coordinator_without_an_answer_yet_is_an_error_and_can_be_waited_for(
     broker: Broker, producer: HandoverProducer
 ) -> None:
     producer.take_over("first")

@@ -140,7 +140,7 @@ def test_partitions_are_looked_up_outside_of_a_transaction_too(make, topic):
     producer.commit_transaction()
 
 
-def test_an_empty_transaction_asks_nobody(broker, topic, producer):
+def test_an_empty_transaction_sends_no_request(broker, topic, producer):
     broker.forget_requests()
     with producer.transaction():
         pass
@@ -171,7 +171,7 @@ def test_offsets_of_a_consumer_that_its_group_has_moved_on_from(broker, topic, p
     assert committed(broker, topic) == [b"y"]
 
 
-def test_the_last_one_to_take_over_goes_on_and_the_other_is_locked_out(broker, topic, producer, make):
+def test_the_last_one_to_take_over_continues_and_the_other_is_fenced(broker, topic, producer, make):
     producer.begin_transaction()
     producer.send(topic, b"of the first")
     producer.flush()
@@ -211,7 +211,7 @@ def take_too_long(broker: Broker, topic: str, make: Make) -> KafkaProducer:
     return producer
 
 
-def test_a_transaction_that_took_too_long_is_aborted_and_the_producer_goes_on(broker, topic, make):
+def test_a_transaction_that_took_too_long_is_aborted_and_the_producer_continues(broker, topic, make):
     producer = take_too_long(broker, topic, make)
     with pytest.raises(AbortableTransactionError, match="transaction_timeout_ms"):
         producer.commit_transaction()
@@ -232,7 +232,7 @@ def test_sending_in_a_transaction_that_took_too_long(broker, topic, make):
     assert committed(broker, topic) == [b"in time"]
 
 
-def test_one_that_took_too_long_and_was_taken_over_does_not_go_on(broker, topic, make):
+def test_one_that_took_too_long_and_was_taken_over_does_not_continue(broker, topic, make):
     producer = take_too_long(broker, topic, make)
     other = make(transactional_id=topic)
     other.init_transactions()
@@ -631,7 +631,7 @@ def test_offsets_that_make_no_sense(topic, producer):
     producer.commit_transaction()
 
 
-def test_what_init_is_refused_for_can_be_mended(broker, topic, make):
+def test_the_reason_for_which_init_is_refused_can_be_removed(broker, topic, make):
     from kafka.errors import TransactionalIdAuthorizationFailedError
 
     producer = make(transactional_id=topic)

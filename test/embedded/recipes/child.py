@@ -34,34 +34,46 @@ def signalled(place: str, at: dict[str, str]) -> Callable[[], None]:
     return here
 
 
+#: Where a program may send itself a signal: in front of these calls, and behind a poll() that returned records.
+CALLS = {
+    "commit": (KafkaConsumer, "commit"),
+    "transaction": (KafkaProducer, "commit_transaction"),
+    "close": (KafkaProducer, "close"),
+}
+
+
+def before(method: Callable[..., Any], here: Callable[[], None]) -> Callable[..., Any]:
+    def called(*args: Any, **kwargs: Any) -> Any:
+        here()
+        return method(*args, **kwargs)
+
+    return called
+
+
+def after_poll(poll: Callable[..., Any], here: Callable[[], None]) -> Callable[..., Any]:
+    def polled(self: Any, timeout_ms: Any = 0, *args: Any, **kwargs: Any) -> Any:
+        records = poll(self, min(timeout_ms, 100), *args, **kwargs)
+        if records:
+            here()
+        return records
+
+    return polled
+
+
 def main() -> None:
     program, text = sys.argv[1:]
     options = json.loads(text)
     for name, value in options["defaults"].items():
         OPTIONS[name].default = value
-    signals = options.get("signals", {})
-    polled, committing, flushing = (
-        signalled(place, signals.get(place, {})) for place in ("poll", "commit", "transaction")
-    )
-    poll, commit, begin = KafkaConsumer.poll, KafkaConsumer.commit, KafkaProducer.commit_transaction
-
-    def poll_here(self: Any, timeout_ms: Any = 0, *args: Any, **kwargs: Any) -> Any:
-        records = poll(self, min(timeout_ms, 100), *args, **kwargs)
-        if records:
-            polled()
-        return records
-
-    def commit_here(self: Any, *args: Any, **kwargs: Any) -> Any:
-        committing()
-        return commit(self, *args, **kwargs)
-
-    def end_here(self: Any, *args: Any, **kwargs: Any) -> Any:
-        flushing()
-        return begin(self, *args, **kwargs)
-
-    KafkaConsumer.poll = poll_here  # type: ignore[method-assign]
-    KafkaConsumer.commit = commit_here  # type: ignore[method-assign]
-    KafkaProducer.commit_transaction = end_here  # type: ignore[method-assign]
+    signals = options["signals"]
+    for place, (owner, name) in CALLS.items():
+        if place in signals:
+            setattr(owner, name, before(getattr(owner, name), signalled(place, signals[place])))
+    with open(program, encoding="utf-8") as file:
+        if (
+            "consumer.poll(" in file.read()
+        ):  # an iteration stays as it is: a poll() that is replaced makes it another one
+            KafkaConsumer.poll = after_poll(KafkaConsumer.poll, signalled("poll", signals.get("poll", {})))  # type: ignore[method-assign]
     sys.path.insert(0, os.path.dirname(program))
     runpy.run_path(program, run_name="__main__")
 

@@ -58,7 +58,7 @@ def test_a_cancelled_poll_has_taken_nothing_and_the_next_one_returns_what_came(b
     run(main)
 
 
-def test_what_a_cancelled_iteration_was_about_to_return_is_released_by_stop(broker: Broker) -> None:
+def test_records_of_a_cancelled_iteration_are_released_by_stop(broker: Broker) -> None:
     async def main() -> None:
         async with consumer(broker, fetch_max_wait_ms=30_000) as one:
             waiting = asyncio.create_task(one.__anext__())
@@ -73,7 +73,7 @@ def test_what_a_cancelled_iteration_was_about_to_return_is_released_by_stop(brok
     run(main)
 
 
-def test_a_commit_that_is_cancelled_is_sent_and_its_outcome_is_told(broker: Broker) -> None:
+def test_a_commit_that_is_cancelled_is_sent_and_its_outcome_is_reported(broker: Broker) -> None:
     async def main() -> None:
         broker.append("jobs", "a")
         heard: list[Any] = []

@@ -613,7 +613,7 @@ def test_an_acknowledgement_is_sent_again_after_an_error_that_passes(broker: Bro
     assert len(requests(broker, "ShareAcknowledge")) == sent + 2
 
 
-def test_a_topic_that_is_created_again_is_read_anew(broker: Broker, member: MakeMember) -> None:
+def test_a_topic_that_is_created_again_is_read_from_its_new_beginning(broker: Broker, member: MakeMember) -> None:
     broker.append("jobs", "old")
     one = member(metadata_max_age_ms=200)
     (record,) = records(one)
@@ -701,7 +701,7 @@ def test_an_idle_member_asks_once_per_wait(broker: Broker, member: MakeMember) -
 # Construction…
 
 
-def test_what_a_share_consumer_refuses(broker: Broker, member: MakeMember) -> None:
+def test_a_share_consumer_refuses_invalid_calls(broker: Broker, member: MakeMember) -> None:
     for group_id in (None, ""):
         with pytest.raises(KafkaConfigurationError, match="needs a group_id"):
             member(group_id=group_id)
@@ -719,7 +719,7 @@ def member_without_topics(broker: Broker, member: MakeMember) -> None:
     one.poll()
 
 
-def test_what_a_member_tells(broker: Broker, member: MakeMember) -> None:
+def test_metrics_of_a_member(broker: Broker, member: MakeMember) -> None:
     broker.append("jobs", "a")
     one = member()
     assert one.acquisition_lock_timeout_ms() is None

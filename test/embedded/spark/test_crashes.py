@@ -31,7 +31,7 @@ def plan(tmp_path: Path) -> Iterator[Plan]:
         yield copy
 
 
-def test_a_driver_that_is_killed_again_and_again(plan: Plan) -> None:
+def test_a_driver_that_is_killed_repeatedly(plan: Plan) -> None:
     matrix.killed_at_random(plan, kills=3, seed=1)
     matrix.assert_copied(plan, ROWS)
 

@@ -119,7 +119,7 @@ def test_a_task_that_is_run_again_after_its_commit_writes_nothing_and_takes_its_
     assert seen(broker) == [b"a", b"b"]
 
 
-def test_tasks_and_queries_have_marks_of_their_own(broker: Broker, options: SinkOptions) -> None:
+def test_tasks_and_queries_have_separate_marks(broker: Broker, options: SinkOptions) -> None:
     run_batch(options, 0, [b"a"], [b"a"])
     finish_batch(options, [write_once(options, TaskIdentity("other", 0, 0), [rows(b"a")])], 0)
     assert seen(broker) == [b"a"] * 3
@@ -157,7 +157,7 @@ def test_a_process_that_was_killed_before_its_commit_is_locked_out(
     assert seen(broker) == [b"0", b"1", b"a"][-1 - 2 * batch :]
 
 
-def test_what_a_process_has_kept_is_locked_out_by_a_later_attempt_elsewhere(
+def test_the_id_that_a_process_has_kept_is_fenced_by_a_later_attempt_elsewhere(
     broker: Broker, options: SinkOptions
 ) -> None:
     run_batch(options, 0, [b"0"])
@@ -200,9 +200,7 @@ def test_a_task_that_was_cut_into_several_is_refused_before_any_of_them_is_visib
     assert run_batch(options, 1, [b"a", b"b"], run="new")[0].counts == {}
 
 
-def test_what_comes_first_of_the_tasks_that_are_others_now_is_not_visible_either(
-    broker: Broker, options: SinkOptions
-) -> None:
+def test_the_first_records_of_tasks_that_moved_are_not_visible_either(broker: Broker, options: SinkOptions) -> None:
     written_and_not_noted(options, [[b"a", b"b"]], 0)
     before = seen(broker)
     early = write(options, 1, 1, [b"b"], run="new")
@@ -246,7 +244,7 @@ def test_a_process_of_a_number_that_is_gone_is_locked_out_when_the_driver_commit
     assert seen(broker) == [b"0", b"0", b"a", b"b"]
 
 
-def test_what_is_left_of_a_batch_becomes_visible_when_all_of_its_tasks_were_compared(
+def test_the_rest_of_a_batch_becomes_visible_when_all_of_its_tasks_were_compared(
     broker: Broker, options: SinkOptions
 ) -> None:
     written_and_not_noted(options, [[b"a"], [b"b"], [b"c"]], 1)
@@ -296,7 +294,7 @@ def test_a_batch_that_is_given_up_leaves_nothing_open(broker: Broker, options: S
     assert seen(broker) == before
 
 
-def test_what_has_changed_by_itself_is_taken_for_right_when_told_so(broker: Broker, options: SinkOptions) -> None:
+def test_a_change_without_a_writer_is_taken_for_right_when_configured(broker: Broker, options: SinkOptions) -> None:
     written_and_not_noted(options, [[b"a", b"b"], [b"c"]], 0)
     trusting = replace(options, verify_replays=False)
     outcomes = run_batch(trusting, 1, [b"b"], [b"c"], run="new")  # one is gone by retention
@@ -313,6 +311,19 @@ def test_coordinators_that_are_not_ready_are_asked_again(broker: Broker, options
         broker.fail(api, [CoordinatorLoadInProgressError, NotCoordinatorError])
     run_batch(options, 1, [b"a"], [b"b"], [b"c"], run="new")
     assert seen(broker) == [b"0"] * 3 + [b"a", b"b", b"c"]
+
+
+def test_a_broker_that_lists_no_groups_yet_does_not_hide_what_was_written(broker: Broker, options: SinkOptions) -> None:
+    def forget(exchange: Any) -> None:
+        exchange.reply.groups = []  # as Apache Kafka right after a restart, with no error
+
+    written_and_not_noted(options, [[b"a"], [b"b"]], 1)
+    with (
+        broker.intercept("ListGroups", forget),
+        pytest.raises(IllegalStateError, match="consists of 1 tasks, but was written by at least 2"),
+    ):
+        run_batch(options, 1, [b"a", b"b"], run="second")
+    assert seen(broker) == [b"0", b"0", b"b"]
 
 
 def test_groups_that_may_not_be_listed_fail_the_task(broker: Broker, options: SinkOptions) -> None:

@@ -219,7 +219,7 @@ def test_a_partition_that_is_gone_is_left_out(broker: Broker) -> None:
         offsets.close()
 
 
-def test_a_topic_that_is_named_has_to_be_there(broker: Broker) -> None:
+def test_a_named_topic_must_exist(broker: Broker) -> None:
     quick = {"fetchOffset.numRetries": "1", "fetchOffset.retryIntervalMs": "1"}
     for names in ({"subscribe": "events,nowhere"}, {"assign": '{"nowhere":[0]}'}):
         offsets = KafkaOffsetReader(options(broker, **names, **quick))

@@ -74,7 +74,7 @@ def test_a_task_that_begins_while_the_brokers_are_away_waits_for_them(broker: Br
 
 
 @pytest.mark.parametrize("gone", [OffsetRange("nowhere", 0, 3, 8), OffsetRange("events", 7, 3, 8)])
-def test_a_partition_that_nobody_knows_is_reported(broker: Broker, gone: OffsetRange) -> None:
+def test_a_partition_without_a_known_leader_is_reported(broker: Broker, gone: OffsetRange) -> None:
     fill(broker, 10)
     with pytest.raises(KafkaTimeoutError, match=r"offset 3 in 1000 milliseconds: .*UnknownTopicOrPartition") as caught:
         read(broker, [OffsetRange("events", 0, 0, 10), gone], **IMPATIENT)
@@ -139,7 +139,7 @@ def test_a_task_that_waits_says_so_but_not_at_each_attempt(broker: Broker, caplo
     assert "from offset 3 waits" in waits[0]
 
 
-def test_what_is_to_be_tried_again_does_not_wait_for_another_leaders_reply(broker: Broker) -> None:
+def test_a_partition_to_retry_does_not_wait_for_another_leaders_reply(broker: Broker) -> None:
     slow = broker.leader("events", 0)
     broker.move_leader(("events", 1), 3 - slow)
     for partition in (0, 1):
@@ -233,7 +233,7 @@ def test_a_reply_without_what_was_asked_for_is_none(broker: Broker, spoil: Any) 
     assert sum(seen.name == "Fetch" for seen in broker.requests) <= 15  # with 0.1 seconds between them
 
 
-def test_a_header_that_makes_no_sense_is_told_with_the_partition(broker: Broker) -> None:
+def test_a_header_that_makes_no_sense_is_reported_with_the_partition(broker: Broker) -> None:
     broker.append_many("events", [b"0", b"1", b"2"])
 
     def damage(exchange: Any) -> None:

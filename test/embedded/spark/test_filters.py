@@ -86,7 +86,7 @@ def test_filters_are_not_taken_unless_asked_for(broker: Broker) -> None:
     assert type(reader(broker)) is KafkaBatchReader
 
 
-def test_where_spark_gives_no_filters_that_is_said_once(
+def test_without_filters_from_spark_one_line_is_logged(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("kafka.spark.batch_reader._warned", set())
@@ -103,7 +103,7 @@ def test_where_spark_gives_no_filters_that_is_said_once(
 
 @needs_filters
 @pytest.mark.skipif(hasattr(DataSourceReader, "pushLimit"), reason="this release keeps filters apart")
-def test_that_a_frame_is_for_one_filter_is_said_once(
+def test_a_frame_for_one_filter_is_logged_once(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("kafka.spark.batch_reader._warned", set())

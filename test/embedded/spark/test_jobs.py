@@ -148,6 +148,12 @@ def test_lag_is_what_the_checkpoints_have_not_reached(
         {"topic": "events", "partition": 0, "processed": 20, "latest": 50, "lag": 30},
         {"topic": "events", "partition": 1, "processed": 30, "latest": 50, "lag": 20},
     ]
+    for limit, code in (("29", 4), ("30", 0)):
+        assert main([*words, "--fail-above", limit]) == code
+        assert len(json.loads(capsys.readouterr().out)) == 2
+    assert main([*words, "--fail-above", "25", "--min-lag", "30", "-q"]) == 4
+    assert main([*words, "--fail-above", "25", "--min-lag", "31"]) == 4, "rows that are not shown fail too"
+    capsys.readouterr()
     assert lag(f"file:{tmp_path}") == lag(f"file://{tmp_path}") == lag(tmp_path)
     for place, said in ((str(tmp_path / "no"), "is not a checkpoint"), ("hdfs://n/c", "commitOffsetsToGroup")):
         assert main(["spark", "lag", "-b", broker.bootstrap_servers, "--checkpoint", place]) == 2
@@ -160,7 +166,7 @@ def test_lag_is_what_the_checkpoints_have_not_reached(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("how", [[], pytest.param(["--exactly-once"], marks=pytest.mark.soak)], ids=len)
-def test_a_copy_has_keys_and_headers_and_goes_on_where_it_was(
+def test_a_copy_has_keys_and_headers_and_continues_where_it_was(
     job: Any, broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: list[str]
 ) -> None:
     for numbers in (range(50), range(50, 70)):
@@ -331,7 +337,7 @@ def signalled(number: int, *when: Path) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_a_pipeline_that_is_stopped_goes_on_without_loss_or_repeat(
+def test_a_pipeline_that_is_stopped_continues_without_loss_or_repeat(
     job: Any, broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checkpoint, parquet = tmp_path / "checkpoint", tmp_path / "parquet"
@@ -370,7 +376,7 @@ def last_batch(checkpoint: Path) -> int:
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_process_that_is_stopped_goes_on_without_loss_or_repeat(
+def test_a_process_that_is_stopped_continues_without_loss_or_repeat(
     job: Any, broker: Broker, tmp_path: Path, number: int
 ) -> None:
     checkpoint, parquet = tmp_path / "checkpoint", tmp_path / "parquet"
@@ -391,9 +397,7 @@ def go_on_and_count(job: Any, broker: Broker, checkpoint: Path, parquet: Path, n
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_copy_that_is_stopped_again_and_again_has_each_record_once(
-    broker: Broker, tmp_path: Path, number: int
-) -> None:
+def test_a_copy_that_is_stopped_repeatedly_has_each_record_once(broker: Broker, tmp_path: Path, number: int) -> None:
     words = ["copy", "-b", broker.bootstrap_servers, "--source", "events", "--sink", "out"]
     words += ["--checkpoint", str(tmp_path / "checkpoint"), "--trigger", "500 milliseconds"]
     ended = [0]

@@ -83,7 +83,9 @@ def test_wrong_options_fail_in_load_in_the_official_words(spark: Any, read: Any,
         read(startingOffsets="latest").count()
 
 
-def test_a_query_goes_on_from_its_checkpoint_with_limited_batches(stream: Any, broker: Broker, tmp_path: Path) -> None:
+def test_a_query_continues_from_its_checkpoint_with_limited_batches(
+    stream: Any, broker: Broker, tmp_path: Path
+) -> None:
     fill(broker, 100)
     first = run(stream(maxOffsetsPerTrigger="40"), tmp_path)
     assert [len(batch) for batch in first] == [40, 40, 20]

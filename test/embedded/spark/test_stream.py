@@ -56,7 +56,7 @@ def test_a_topic_that_is_deleted_leaves_the_checkpoint_as_it_was(stream: Any, br
     assert run(stream(**both), tmp_path) == [list(range(10, 15))]
 
 
-def test_what_comes_after_the_start_is_available_now(stream: Any, broker: Broker, tmp_path: Path) -> None:
+def test_records_after_the_start_are_available_now(stream: Any, broker: Broker, tmp_path: Path) -> None:
     fill(broker, range(10))
 
     def more(number: int) -> None:

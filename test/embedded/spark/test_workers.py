@@ -63,7 +63,7 @@ def test_every_kind_of_task_freezes_its_process_once(
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_no_kind_of_task_freezes_its_process_where_it_is_told_not_to(
+def test_no_kind_of_task_freezes_its_process_where_that_is_disabled(
     broker: Broker, frozen: list[str], task: Callable[[Options], None]
 ) -> None:
     task({"kafka.bootstrap.servers": broker.bootstrap_servers, "freezeWorkers": "false"})

@@ -70,7 +70,7 @@ def test_all_columns_arrive_in_order_where_they_belong(broker: Broker, either: N
     assert all(numbers == sorted(numbers) for numbers in seen.values())
 
 
-def test_each_row_may_have_a_topic_of_its_own(broker: Broker, either: None) -> None:
+def test_each_row_may_name_its_topic(broker: Broker, either: None) -> None:
     batch = pa.RecordBatch.from_pydict({"topic": ["out", "other", "other"], "value": [b"a", b"b", b"c"]})
     assert row_sender.write(options(broker), [batch])["other-0"] == 2
     assert rows(broker, "other") == [(None, b"b", ()), (None, b"c", ())]

@@ -64,7 +64,7 @@ def test_topics_are_created_described_altered_and_deleted(broker: Broker) -> Non
     assert "by-java" not in broker.run(lambda cluster: list(cluster.topics))
 
 
-def test_what_the_console_producer_sends_the_console_consumer_prints(broker: Broker) -> None:
+def test_records_of_the_console_producer_are_printed_by_the_console_consumer(broker: Broker) -> None:
     broker.create_topic("console", 2)
     lines = "".join(f"k{number}\tv{number}\n" for number in range(50))
     tool(broker, TOOLS + "ConsoleProducer", "--topic", "console", "--reader-property", "parse.key=true", text=lines)

@@ -44,7 +44,7 @@ def test_a_client_gets_on_with_older_releases(release: str) -> None:
         run_peer("kafka-python", JUDGES["kafka-python"], broker.bootstrap_servers, "events")
 
 
-def test_scram_of_old_librdkafka_works_where_it_did_with_kafka(caplog: pytest.LogCaptureFixture) -> None:
+def test_scram_of_early_librdkafka_works_where_it_did_with_kafka(caplog: pytest.LogCaptureFixture) -> None:
     """Before 2.6.1 it repeats the client's nonce, which Kafka refuses from 4.0 on."""
     users = [("SCRAM-SHA-256", "ada", "secret")]
     for release, peer in (("3.9", "old confluent-kafka"), ("4.3", "confluent-kafka")):

@@ -20,7 +20,7 @@ from test.real.chaos.faults import Tally
         ([], (4, 0, 0, 0)),
     ],
 )
-def test_what_is_lost_repeated_and_reordered_is_counted(found: list[int], counts: tuple[int, ...]) -> None:
+def test_lost_repeated_and_reordered_records_are_counted(found: list[int], counts: tuple[int, ...]) -> None:
     tally = Tally("a scenario")
     tally.compare(found, [0, 1, 2, 3])
     assert (tally.lost, tally.repeated, tally.reordered, len(tally.wrong)) == counts

@@ -42,7 +42,7 @@ def wrong(*members: Teller, records: int = 10) -> str:
     return "\n".join(verdict.wrong)
 
 
-def test_nothing_is_wrong_where_one_goes_on_for_another() -> None:
+def test_nothing_is_wrong_where_one_member_continues_for_another() -> None:
     one = Teller("one", got(1), read(2, [0, 5]), committed(3, 4), gave(4))
     two = Teller("two", got(5), read(6, [4, 9]))
     assert not wrong(one, two)
@@ -74,9 +74,9 @@ def test_nothing_is_wrong_where_one_goes_on_for_another() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_found(members: list[Teller], complaint: str) -> None:
+def test_each_kind_of_wrong_history_is_found(members: list[Teller], complaint: str) -> None:
     assert complaint in wrong(*members)
 
 
-def test_who_lost_a_partition_may_hear_of_it_late() -> None:
+def test_a_member_that_lost_a_partition_may_be_notified_late() -> None:
     assert not wrong(Teller("one", got(1), read(2, [0, 9]), gave(6, "lost")), Teller("two", got(5)))

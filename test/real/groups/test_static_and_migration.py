@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from test.real.conftest import StartKafka
+from test.real.conftest import QUICK_SESSIONS, StartKafka
 from test.real.kafka_process import KafkaCluster
 
-from .conftest import KINDS, QUICK_SESSIONS, MakeGroup
+from .conftest import KINDS, MakeGroup
 from .judge import check
 from .members import Group, Member
 from .waiting import wait_read
@@ -61,7 +61,7 @@ BOUNCES = [("range", True), ("cooperative-sticky", True), ("consumer", False)]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "hard"), [BOUNCES[0], BOUNCES[-1]])
-def test_a_static_member_is_bounced_and_nobody_notices(
+def test_a_static_member_is_bounced_without_a_rebalance(
     kafka: KafkaCluster, make_group: MakeGroup, kind: str, hard: bool
 ) -> None:
     static_members(kafka, make_group, kind, members=2, times=1, hard=hard)

@@ -85,7 +85,7 @@ def test_every_message_of_the_release_is_defined_in_every_version(specs: dict[st
     assert missing == []
 
 
-def test_fields_types_defaults_and_tags_are_those_of_the_specs(specs: dict[str, Spec]) -> None:
+def test_fields_types_defaults_and_tags_match_the_specs(specs: dict[str, Spec]) -> None:
     compared = 0
     for name, spec in specs.items():
         for version in spec.valid:

@@ -250,7 +250,7 @@ def test_values_are_read_back_from_kafka(
 
 
 @KINDS
-def test_schemas_use_those_of_other_subjects(kind: str, registry: SchemaRegistry, subject: str) -> None:
+def test_schemas_use_schemas_of_other_subjects(kind: str, registry: SchemaRegistry, subject: str) -> None:
     money: dict[str, tuple[str, str, str]] = {  # text, the name by which it is used, text of what uses it
         "AVRO": (
             json.dumps({"type": "record", "name": "Money", "fields": [{"name": "cents", "type": "int"}]}),

@@ -62,7 +62,7 @@ def sink(kafka: KafkaCluster) -> Iterator[Sink]:
 
 
 @pytest.mark.timeout(300)
-def test_what_is_left_of_an_interrupted_batch_is_committed_by_the_driver(sink: Sink) -> None:
+def test_the_rest_of_an_interrupted_batch_is_committed_by_the_driver(sink: Sink) -> None:
     tasks = [[b"%d" % number] for number in range(1, 6)]
     sink.run_batch("old", 0, *([b"0"] for _ in tasks))
     assert sink.write("old", 1, 3, tasks[3]).held is None

@@ -89,7 +89,7 @@ def batch(spark: Any, broker: KafkaCluster, **options: str) -> Any:
     return reader.options(subscribe="events", rowsPerTask="0", **SMALL, **options).load()
 
 
-def test_a_batch_query_goes_on_when_the_broker_is_back(spark: Any, broker: KafkaCluster, tmp_path: Path) -> None:
+def test_a_batch_query_continues_when_the_broker_is_back(spark: Any, broker: KafkaCluster, tmp_path: Path) -> None:
     rows = slowed(batch(spark, broker), tmp_path / "gate")
     breaking = break_when_reached(broker, tmp_path / "gate", back_after=5.0)
     try:
@@ -117,7 +117,7 @@ def test_a_broker_that_stays_away_is_reported_with_partition_and_offset(
     assert re.search(r"events[-', ]+(partition=)?[01]", text), text
 
 
-def test_a_streaming_query_goes_on_when_the_broker_is_back(spark: Any, broker: KafkaCluster, tmp_path: Path) -> None:
+def test_a_streaming_query_continues_when_the_broker_is_back(spark: Any, broker: KafkaCluster, tmp_path: Path) -> None:
     reader = spark.readStream.format("purekafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
     rows = reader.options(subscribe="events", startingOffsets="earliest", rowsPerTask="0", **SMALL).load()
     writer = slowed(rows, tmp_path / "gate").writeStream.format("purekafka").option("exactlyOnce", "true")

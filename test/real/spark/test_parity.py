@@ -358,7 +358,7 @@ def test_a_batch_that_starts_at_deleted_records(spark: Any, broker: KafkaCluster
 
 @pytest.mark.parametrize("fail", ["true", "false"])
 @pytest.mark.parametrize("source", parity.SOURCES)
-def test_a_topic_that_was_made_anew_behind_a_checkpoint(
+def test_a_topic_that_was_created_again_behind_a_checkpoint(
     spark: Any, broker: KafkaCluster, tmp_path: Path, source: str, fail: str
 ) -> None:
     servers = broker.bootstrap_servers

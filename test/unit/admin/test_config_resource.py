@@ -43,7 +43,7 @@ def test_an_operation_is_a_member_a_value_or_a_name(given):
 
 
 @pytest.mark.parametrize("given", ["add", 9, None])
-def test_what_is_no_operation_is_refused(given):
+def test_an_unknown_operation_is_refused(given):
     with pytest.raises(IllegalArgumentError, match="it has SET, DELETE, APPEND, SUBTRACT"):
         AlterConfigOp.build_from(given)
 

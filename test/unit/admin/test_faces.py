@@ -35,7 +35,7 @@ def test_every_call_takes_a_timeout():
         assert "timeout_ms" in inspect.signature(getattr(AdminCalls, name)).parameters, name
 
 
-def test_every_call_that_changes_several_items_raises_unless_it_is_told_not_to():
+def test_every_call_that_changes_several_items_raises_unless_raise_errors_is_false():
     changing = (
         "alter_",
         "create_",

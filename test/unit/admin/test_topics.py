@@ -52,7 +52,7 @@ def test_a_controller_that_moved_is_looked_up_and_asked(admin: Admin, cluster: A
     assert cluster.asked("CreateTopics") == [1, 2]
 
 
-def test_a_controller_that_died_is_no_error_when_another_one_takes_over(admin: Admin, cluster: AdminCluster):
+def test_a_controller_that_died_is_not_an_error_when_another_one_takes_over(admin: Admin, cluster: AdminCluster):
     def answer(request: Any, broker: int) -> Any:
         cluster.controller = 0
         return created(names_of(request)) if broker == 0 else HANG_UP
@@ -127,7 +127,7 @@ def test_nothing_to_create_asks_no_broker(admin: Admin, cluster: AdminCluster):
     assert not cluster.asked("CreateTopics")
 
 
-def test_an_old_broker_is_said_to_lack_what_is_asked_for(cluster: AdminCluster):
+def test_a_request_that_an_old_broker_lacks_is_an_unsupported_version(cluster: AdminCluster):
     admin = Admin(cluster, api_version=(2, 0))
     admin.run(admin.core.begin())
     with pytest.raises(
@@ -196,6 +196,6 @@ def test_a_broker_that_is_down_is_waited_for_until_it_leaves_the_metadata(
         assert 59 <= admin.now - began <= 61
 
 
-def test_waiting_in_vain_names_the_topics(admin: Admin):
+def test_waiting_without_success_names_the_topics(admin: Admin):
     with pytest.raises(KafkaTimeoutError, match=r"not every broker serves these topics in time: new$"):
         admin.run(admin.calls.wait_for_topics(["t", "new"], 1000))

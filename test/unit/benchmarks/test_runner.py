@@ -67,7 +67,7 @@ def test_a_case_runs_only_the_libraries_that_it_names():
     assert list(runner.measure(Case("c", start=400, impls=("b",)), PACE).samples) == ["b"]
 
 
-def test_the_result_is_the_last_line_whatever_is_printed_before():
+def test_the_result_is_the_last_line_after_other_output():
     assert parse_line('warning: something\n{"wall_s": 1}\n', "c with a", 7) == {"count": 7, "wall_s": 1}
 
 
@@ -77,7 +77,7 @@ def test_a_child_without_a_result_is_an_error_that_names_it(printed):
         parse_line(printed, "c with a", 7)
 
 
-def test_a_script_is_described_by_itself(tmp_path):
+def test_a_script_is_described_without_options(tmp_path):
     told = {
         "title": "t",
         "unit": "record",

@@ -54,7 +54,7 @@ def test_results_show_costs_rates_and_ratios():
     assert theirs == ["", "kio", "4.00", "250,000", "25.0", "2.00", "4.00x (4.00..4.00)", "2.00x (2.00..2.00)"]
 
 
-def test_figures_of_the_workload_get_columns_of_their_own():
+def test_figures_of_the_workload_get_separate_columns():
     table = results({"get": {"purekafka": [run(1, 1, p99_ms=3.0)], "kio": [run(1, 1)]}}, "call")
     header, _rule, ours, theirs = cells(table)
     column = header.index("p99 ms")
@@ -72,7 +72,7 @@ def test_one_line_says_costs_and_medians_of_the_ratio():
     )
 
 
-def test_what_a_library_cannot_do_is_said_with_the_reason():
+def test_a_row_that_a_library_cannot_run_names_the_reason():
     assert absences({"columns": {"kio": "has none"}, "rows": {}}) == "- columns: not with kio: has none"
 
 

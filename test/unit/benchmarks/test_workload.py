@@ -58,7 +58,7 @@ def test_a_run_prints_one_line_and_counts_what_the_operations_handled(capsys):
     assert 0 < line["wall_s"] < 60
 
 
-def test_what_a_library_cannot_do_is_told_not_raised(capsys):
+def test_a_row_that_a_library_cannot_run_is_reported_not_raised(capsys):
     def refuse(*_args) -> Job:
         raise Unsupported("has no columns")
 

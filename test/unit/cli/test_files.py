@@ -38,7 +38,7 @@ class InParts(io.RawIOBase):
         return len(piece)
 
 
-def test_a_write_goes_on_until_everything_is_written() -> None:
+def test_a_write_continues_until_everything_is_written() -> None:
     raw = InParts(7)
     out = Output(raw, "the file")
     assert [out.write(b"x" * 100), out.write(b""), out.write(b"yz")] == [100, 0, 2]

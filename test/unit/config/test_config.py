@@ -223,7 +223,7 @@ def test_options_of_librdkafka_are_refused_with_what_to_use_here(kind, name, sai
         resolve(kind, {name: 1})
 
 
-def test_what_is_used_in_place_of_librdkafka_s_options_is_there():
+def test_options_named_in_place_of_librdkafka_s_exist():
     text = render_librdkafka_rst()
     assert text == (ROOT / "docs" / "reference" / "librdkafka-options.inc").read_text(encoding="utf-8")
     rows = re.findall(r"^``(\S+)`` +(.*)$", text, re.MULTILINE)
@@ -561,7 +561,7 @@ def test_an_option_that_is_too_low_for_the_default_of_another_says_which_to_lowe
 @pytest.mark.parametrize(
     ("codec", "least", "most"), [("gzip", 1, 9), ("gzip", -1, -1), ("lz4", 1, 17), ("zstd", -131072, 22)]
 )
-def test_the_levels_of_the_options_are_those_of_the_codecs(codec, least, most):
+def test_the_levels_of_the_options_match_the_codecs(codec, least, most):
     for level in (least, most):
         resolve("producer", {"compression_type": codec, "compression_level": level})
         compressor(codec_id(codec), level)(b"records" * 100)

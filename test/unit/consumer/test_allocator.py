@@ -55,11 +55,11 @@ def test_memory_that_replies_leave_is_not_given_back_before_the_next_one() -> No
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries go their own way")
-def test_what_the_environment_says_of_the_allocator_holds() -> None:
+def test_the_environment_describes_the_allocator() -> None:
     assert faults("keep", MALLOC_TRIM_THRESHOLD_="131072") > 100 * ROUNDS
 
 
-def test_a_system_that_has_no_memory_left_is_no_reason_not_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_memory_left_does_not_refuse_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing_left(_size: int) -> bytes:
         raise MemoryError
 

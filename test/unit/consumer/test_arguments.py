@@ -122,7 +122,7 @@ def test_messages_name_the_argument_its_value_and_what_it_must_be(
 
 
 @pytest.mark.parametrize("given", [["t"], ("t", "u")])
-def test_topics_and_options_in_one_argument_are_told_apart(cluster: Cluster, make: MakeConsumer, given: Any) -> None:
+def test_topics_and_options_in_one_argument_are_distinguished(cluster: Cluster, make: MakeConsumer, given: Any) -> None:
     with pytest.raises(TypeError, match=r"options by name.*bootstrap_servers='localhost:9092'"):
         make(given)
 

@@ -92,7 +92,7 @@ def test_a_commit_that_failed_is_made_again(cluster: Cluster, make: MakeConsumer
     assert cluster.committed[T0] == 10
 
 
-def test_what_was_stored_before_a_rebalance_is_not_taken_to_be_stored_after_it(
+def test_offsets_stored_before_a_rebalance_do_not_count_as_stored_after_it(
     cluster: Cluster, make: MakeConsumer
 ) -> None:
     """Another member had the partition in between, and has committed; then the application seeks back."""

@@ -167,7 +167,7 @@ def checked(link: Link, *numbers: int) -> dict[int, EpochCheck]:
     return {partition.partition: check for partition, check in ended.value.value.items()}
 
 
-def test_a_log_that_goes_on_is_no_news_and_one_that_was_cut_is() -> None:
+def test_a_log_that_continues_is_not_reported_and_a_truncated_one_is() -> None:
     found = checked(Link({0: (0, 2, 10), 1: (0, 1, 7), 2: (0, -1, -1)}), 0, 1, 2)
     assert found == {1: EpochCheck(1, 7), 2: EpochCheck(-1, -1)}
 

@@ -56,7 +56,7 @@ def opened(target: FetchTarget, data: Any, settings: ReaderSettings, version: in
     return cast("CompletedFetch | None", stop.value.value)
 
 
-def test_the_next_fetch_goes_on_behind_the_last_whole_batch() -> None:
+def test_the_next_fetch_continues_behind_the_last_whole_batch() -> None:
     entry = asked(12)
     data = batch(10, 5) + batch(15, 5) + batch(20, 5)[:-1]
     fetched = opened(entry, reply(data), SETTINGS, 12)

@@ -45,7 +45,7 @@ def test_without_an_id_all_requests_are_full() -> None:
         session.answered(0)
 
 
-def test_a_topic_made_anew_is_forgotten_and_asked_for_again() -> None:
+def test_a_topic_created_again_is_forgotten_and_asked_for_again() -> None:
     session = FetchSession()
     session.next({A: wanted(9, topic_id=1)})
     session.answered(5)

@@ -62,7 +62,9 @@ class Meanwhile:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_second_thread_is_told_which_one_is_inside_a_call(cluster: Cluster, make: MakeConsumer, name: str) -> None:
+def test_a_second_thread_gets_an_error_that_names_the_one_inside_a_call(
+    cluster: Cluster, make: MakeConsumer, name: str
+) -> None:
     cluster.fill(10)
     consumer = make(group_id="g")
     listener = Meanwhile(lambda: in_another_thread(lambda: CALLS[name](consumer)))
@@ -73,7 +75,7 @@ def test_a_second_thread_is_told_which_one_is_inside_a_call(cluster: Cluster, ma
     assert "wakeup()" in str(listener.outcome)
 
 
-def test_two_threads_in_one_iteration_are_told(cluster: Cluster, make: MakeConsumer) -> None:
+def test_two_threads_in_one_iteration_get_an_error(cluster: Cluster, make: MakeConsumer) -> None:
     cluster.fill(10)
     consumer = make(group_id="g")
     listener = Meanwhile(lambda: in_another_thread(lambda: next(consumer)))

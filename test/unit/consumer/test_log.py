@@ -25,7 +25,7 @@ def test_a_poll_that_waits_for_the_other_members_does_not_look_like_an_empty_top
     assert caplog.text.count(f"Group g: {WAITS}") == 1
 
 
-def test_it_is_said_once_for_each_rebalance(
+def test_it_is_logged_once_for_each_rebalance(
     cluster: Cluster, make: MakeConsumer, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster.fill(10)
@@ -40,7 +40,7 @@ def test_it_is_said_once_for_each_rebalance(
     assert caplog.text.count(WAITS) == 2
 
 
-def test_a_member_that_does_not_poll_is_told_what_to_change(
+def test_a_member_that_does_not_poll_gets_an_error_that_names_the_options(
     cluster: Cluster, make: MakeConsumer, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster.fill(10)

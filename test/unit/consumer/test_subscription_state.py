@@ -97,7 +97,7 @@ def test_only_what_was_handed_out_may_be_committed() -> None:
     assert state.consumed()[A] == OffsetAndMetadata(20, "", 7)
 
 
-def test_what_an_iteration_has_not_handed_out_is_given_back() -> None:
+def test_records_that_an_iteration_has_not_handed_out_are_given_back() -> None:
     state = subscribed(A)
     state.seek(A, 10)
     returned: list[object] = []

@@ -95,7 +95,7 @@ def test_an_iteration_tells_of_each_chunk_once_and_of_each_record(tracer, consum
     assert tracer.told[5:] == [("begin", 2), ("end", 2)]
 
 
-def test_wakeup_is_no_failure_and_an_error_of_kafka_is(tracer, cluster, make):
+def test_wakeup_is_not_a_failure_and_an_error_of_kafka_is(tracer, cluster, make):
     consumer = make(auto_offset_reset="none")
     consumer.assign([T0])
     consumer.wakeup()

@@ -24,7 +24,7 @@ def heartbeat(clock: FakeClock) -> Heartbeat:
     return Heartbeat(heartbeat_interval_ms=3000, session_timeout_ms=10000, max_poll_interval_ms=60000, clock=clock)
 
 
-def test_defaults_are_those_of_the_manual() -> None:
+def test_defaults_match_the_manual() -> None:
     assert Heartbeat.DEFAULT_CONFIG["heartbeat_interval_ms"] == 3000
     assert Heartbeat.DEFAULT_CONFIG["session_timeout_ms"] == 30000
 

@@ -52,7 +52,7 @@ def test_a_response_without_an_error_is_accepted() -> None:
     join_group.check_synced(SyncGroupResponse(protocol_type="consumer", protocol_name="range"), "consumer", MEMBER)
 
 
-def test_a_member_id_may_have_to_be_repeated() -> None:
+def test_a_member_id_is_repeated_where_it_is_required() -> None:
     assert join_group.is_member_id_required(JoinGroupResponse(error_code=79))
 
 

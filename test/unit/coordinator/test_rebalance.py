@@ -72,13 +72,13 @@ def app(loop):
     return app
 
 
-def test_what_is_given_up_is_gone_when_the_listener_has_run(app):
+def test_revoked_partitions_are_gone_when_the_listener_has_run(app):
     app.do(app.assignments.revoke([P]))
     assert app.listener.heard == [("revoked", [P])]
     assert app.assignments.held() == app.subscription.assigned() == {Q}
 
 
-def test_what_is_lost_is_heard_of_once(app):
+def test_lost_partitions_are_reported_once(app):
     app.assignments.mark_lost()
     app.assignments.mark_lost()
     assert not app.assignments.held()
@@ -87,7 +87,7 @@ def test_what_is_lost_is_heard_of_once(app):
     assert not app.subscription.assigned()
 
 
-def test_what_is_lost_while_it_waits_to_be_revoked_is_lost(app, loop):
+def test_partitions_lost_while_they_wait_to_be_revoked_are_lost(app, loop):
     """A listener that commits what it has processed must not do so when another may have the partition already."""
     task = loop.spawn(app.assignments.revoke([P]))
     app.turn()
@@ -119,7 +119,7 @@ def test_the_loop_waits_until_the_application_has_done_it(loop):
     assert meeting.take() is None
 
 
-def test_what_a_listener_raises_comes_out_and_the_loop_goes_on(loop):
+def test_an_exception_of_a_listener_comes_out_and_the_loop_continues(loop):
     meeting = Rendezvous()
 
     def fail():
@@ -134,7 +134,7 @@ def test_what_a_listener_raises_comes_out_and_the_loop_goes_on(loop):
     assert after == [1]
 
 
-def test_what_is_assigned_while_ctrl_c_comes_is_read(app, loop, monkeypatch):
+def test_partitions_assigned_during_ctrl_c_are_read(app, loop, monkeypatch):
     """The group counts on this member to read it, and names it to no listener again."""
     assign = app.subscription.assign_from_group
 
@@ -166,7 +166,7 @@ def test_a_call_that_ctrl_c_has_kept_from_beginning_is_made_later(app, loop):
     assert app.rendezvous.take() is None
 
 
-def test_what_nobody_waits_for_any_more_does_not_happen(loop):
+def test_work_without_a_waiter_does_not_happen(loop):
     meeting = Rendezvous()
     task = loop.spawn(meeting.ask(RebalanceCall(CallKind.ASSIGNED, [P], lambda: None)))
     loop.turn(0)

@@ -104,7 +104,7 @@ def test_brokers_without_share_groups_are_named(group: Group, consumer: Any) -> 
         consumer.poll(timeout_ms=5000)
 
 
-def test_a_topic_that_may_not_be_described_is_told_until_it_may(group: Group, consumer: Any) -> None:
+def test_a_topic_that_may_not_be_described_is_an_error_until_it_may(group: Group, consumer: Any) -> None:
     group.script = deque([TopicAuthorizationFailedError.errno] * 2)
     for _ in range(2):
         with pytest.raises(TopicAuthorizationFailedError):

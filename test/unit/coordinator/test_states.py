@@ -30,14 +30,14 @@ def test_every_state_can_be_left_for_good_and_nothing_leads_out_of_closed() -> N
     assert {event for state, event in NEXT if state is MemberState.CLOSED} == {MemberEvent.CLOSE}
 
 
-def test_whatever_is_under_way_can_fail_and_be_tried_again() -> None:
+def test_each_step_under_way_can_fail_and_be_tried_again() -> None:
     for length in range(len(JOIN) + 1):
         assert walk(*JOIN[:length], MemberEvent.RETRY) is MemberState.UNJOINED
         assert walk(*JOIN[:length], MemberEvent.POLL_TIMEOUT, MemberEvent.POLLED) is MemberState.UNJOINED
         assert walk(*JOIN[:length], MemberEvent.FATAL, MemberEvent.POLLED, *JOIN) is MemberState.STABLE
 
 
-def test_what_the_table_lacks_is_an_error_that_names_both() -> None:
+def test_a_state_that_the_table_lacks_is_an_error_that_names_both() -> None:
     with pytest.raises(IllegalTransition, match=r"JOINED.*UNJOINED"):
         next_state(MemberState.UNJOINED, MemberEvent.JOINED)
 

@@ -89,7 +89,7 @@ def test_poll_heartbeat_raises_an_error_that_ended_the_membership(consumer: Any)
 
 
 @pytest.mark.parametrize("base", [BaseCoordinator, ConsumerCoordinator])
-def test_a_method_that_is_never_called_is_told_when_a_subclass_defines_it(base: type) -> None:
+def test_a_method_that_is_never_called_is_reported_when_a_subclass_defines_it(base: type) -> None:
     def method(self: Any, *args: Any) -> None: ...
 
     with pytest.warns(RuntimeWarning, match=r"Old\._handle_join_success is never called"):

@@ -90,7 +90,7 @@ def test_arguments_have_their_historic_names() -> None:
     assert Percentile(metric_name=MetricName("p", "g"), percentile=99).percentile == 99
 
 
-def test_states_that_are_gone_are_other_names_of_those_that_are_left() -> None:
+def test_removed_states_are_other_names_of_the_remaining_ones() -> None:
     assert ConnectionStates.DISCONNECTING is ConnectionStates.DISCONNECTED
     assert ConnectionStates.API_VERSIONS_SEND is ConnectionStates.CHECKING_API_VERSIONS
     assert len(set(ConnectionStates)) == len(list(ConnectionStates))
@@ -389,7 +389,7 @@ def test_a_default_that_a_program_changes_counts_under_each_spelling(monkeypatch
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_defaults_that_nobody_changed_are_not_given(kind: str) -> None:
+def test_unchanged_defaults_are_not_given(kind: str) -> None:
     assert resolve(kind, {}, defaults(kind)).given == frozenset()
 
 

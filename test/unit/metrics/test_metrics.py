@@ -117,7 +117,7 @@ def test_a_window_ends_after_its_number_of_events():
     assert total.measure(config, 0) == 4 + 8 + 16
 
 
-def test_old_windows_are_used_anew(config):
+def test_old_windows_are_reused(config):
     total = SampledTotal()
     for second in range(100):
         total.record(config, 1, second * 1000)
@@ -337,7 +337,7 @@ def test_a_metric_cannot_be_registered_twice(metrics):
     assert len(sensor.metrics) == 1
 
 
-def test_what_is_measured_on_demand(metrics):
+def test_values_measured_on_demand(metrics):
     metrics.add_metric(name("free"), AnonMeasurable(lambda config, now: now))
     metric = metrics.metrics[name("free")]
     assert metric.value(5) == 5
@@ -401,7 +401,7 @@ class Recorder(AbstractMetricsReporter):
         self.calls.append(("close", None))
 
 
-def test_reporters_hear_of_everything(clock):
+def test_reporters_are_notified_of_everything(clock):
     first, second = Recorder(), Recorder()
     metrics = Metrics(reporters=[first], clock=clock)
     metrics.sensor("s").add(name("a"), Count())
@@ -487,7 +487,7 @@ def test_a_measurable_is_abstract():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_what_is_recorded_counts_as_if_it_had_been_taken_in_at_once(seed):
+def test_deferred_records_count_as_if_they_had_been_taken_in_at_once(seed):
     rng = random.Random(seed)
     config = MetricConfig(samples=3, time_window_ms=1000, event_window=rng.choice([7, 10**9]))
     kinds = [Avg, Max, Min, Count, SampledTotal, Total, Rate]

@@ -153,7 +153,7 @@ def test_every_name_that_clients_count_is_in_the_catalog(source):
     assert named | built == set(CATALOG)
 
 
-def test_the_names_for_opentelemetry_in_the_documentation_are_those_of_the_catalog():
+def test_the_names_for_opentelemetry_in_the_documentation_match_the_catalog():
     page = (DOCS / "observability.rst").read_text(encoding="utf-8")
     found = re.findall(r"^``(kafka_[a-z_]+)``\s+``([a-z_.]+)``\s+``(.+?)``$", page, re.MULTILINE)
     assert found == [(name, metric.otel_name, metric.unit or "1") for name, metric in CATALOG.items()]

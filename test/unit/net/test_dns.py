@@ -91,7 +91,7 @@ def test_addresses_that_failed_come_last_the_latest_at_the_end(loop):
     assert run(loop, resolver.resolve("b", 9093))[0].sockaddr[0] == "1.1.1.0"
 
 
-def test_what_is_remembered_of_failed_addresses_is_bounded(loop):
+def test_the_memory_of_failed_addresses_is_bounded(loop):
     resolver = Resolver(loop, InlineWorkers(), Names())
     for number in range(1000):
         resolver.failed("b", 9092, Address(FOUR, (f"10.0.{number // 250}.{number % 250}", 9092)))

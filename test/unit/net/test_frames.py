@@ -85,7 +85,7 @@ def test_an_announced_size_alone_takes_no_real_memory():
 
 
 @given(st.lists(st.lists(st.binary(max_size=9), max_size=4), max_size=6), st.lists(st.integers(1, 11)))
-def test_what_is_put_is_sent_in_order_and_told_when_it_has_left(messages, sizes):
+def test_queued_bytes_are_sent_in_order_and_reported_when_they_have_left(messages, sizes):
     queue, left, out = SendQueue(), [], b""
     expected = b"".join(b"".join(message) for message in messages)
     for number, message in enumerate(messages):

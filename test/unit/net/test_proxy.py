@@ -63,7 +63,7 @@ def test_socks5_to_an_ipv6_address_and_with_a_named_reply():
         ([b"\x05\x00", OK4 + b"extra"], KafkaConnectionError, "more than its answer"),
     ],
 )
-def test_what_a_socks5_proxy_may_answer_instead(answers, error, text):
+def test_other_answers_of_a_socks5_proxy(answers, error, text):
     with pytest.raises(error, match=text):
         talk("socks5://proxy", "10.0.0.1", 9092, answers)
 
@@ -84,7 +84,7 @@ def test_http_connect(chunk):
 
 @pytest.mark.parametrize("host", ["x\r\nHeader: y", "b1 HTTP/1.1", "b\0", "b\x7f", "", "\u2028..b", "b" * 70 + "é"])
 @pytest.mark.parametrize("scheme", ["http", "socks5h"])
-def test_a_host_name_of_metadata_adds_nothing_to_what_the_proxy_is_told(scheme, host):
+def test_a_host_name_of_metadata_adds_nothing_to_the_bytes_for_the_proxy(scheme, host):
     with pytest.raises(KafkaConnectionError, match=r"is not a host name") as caught:
         talk(f"{scheme}://proxy", host, 9092, [b"\x05\x00", b"HTTP/1.1 200 OK\r\n\r\n"])
     assert str(caught.value).isprintable()
@@ -107,7 +107,7 @@ def test_a_host_name_of_another_script_is_sent_as_dns_has_it():
         (b"x" * 20_000, KafkaConnectionError, "not an HTTP proxy"),
     ],
 )
-def test_what_an_http_proxy_may_answer_instead(answer, error, text):
+def test_other_answers_of_an_http_proxy(answer, error, text):
     with pytest.raises(error, match=text):
         talk("http://proxy", "b1", 9092, [answer], 1000)
 
@@ -124,7 +124,7 @@ def test_whatever_a_proxy_answers_only_kafka_errors_go_out(scheme, replies):
 
 
 @pytest.mark.parametrize("url", ["ftp://proxy", "socks5://", "socks5://proxy:99999", "proxy:1080", "http://[::1"])
-def test_a_url_that_is_no_proxy_is_a_configuration_error(url):
+def test_a_url_without_a_known_proxy_scheme_is_a_configuration_error(url):
     with pytest.raises(KafkaConfigurationError):
         ProxyUrl.parse(url)
 

@@ -117,7 +117,7 @@ def test_one_receive_takes_many_records():
     assert stream.recv_into(bytearray(100_000)) == 100_000
 
 
-def test_what_is_decrypted_and_not_taken_is_announced():
+def test_decrypted_bytes_that_are_not_taken_are_announced():
     stream, server = connect()
     shake(stream)
     server.send(b"abcdef")
@@ -129,7 +129,7 @@ def test_what_is_decrypted_and_not_taken_is_announced():
     assert not stream.pending_in
 
 
-def test_what_the_socket_does_not_take_is_kept():
+def test_bytes_that_the_socket_does_not_take_are_kept():
     stream, server = connect()
     shake(stream)
     stream._sock.send_limit = 0
@@ -172,7 +172,7 @@ def test_the_end_of_the_stream_reads_as_nothing(politely):
 # What may go wrong
 
 
-def test_a_wrong_name_is_an_error_of_its_own():
+def test_a_wrong_name_has_a_separate_error():
     error = fails(connect("other")[0], "other")
     assert isinstance(error, HostnameMismatchError)
     assert "'other'" in str(error)

@@ -171,7 +171,7 @@ def test_sticky_stays_where_there_is_no_other():
     assert partitioner.partition("t", None, None, None, None, cluster) == 7
 
 
-def test_a_callable_of_old_is_given_sorted_partitions():
+def test_a_callable_of_the_1_x_generation_is_given_sorted_partitions():
     seen = []
     bound = bind_partitioner(lambda key, everything, available: seen.append((key, everything, available)) or 1)
     assert bound("t", "k", b"k", None, None, Cluster({2, 0, 1}, {2, 1})) == 1
@@ -190,7 +190,7 @@ def test_a_users_partitioner_is_called_directly():
 
 
 @pytest.mark.parametrize("given", [DefaultPartitioner, 42, lambda key: 0, object()])
-def test_what_is_no_partitioner_is_refused(given):
+def test_an_object_that_cannot_partition_is_refused(given):
     with pytest.raises(KafkaConfigurationError, match="partitioner") as caught:
         bind_partitioner(given)
     assert caught.value.option == "partitioner"

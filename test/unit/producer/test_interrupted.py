@@ -209,7 +209,7 @@ def test_a_handler_that_sends_within_send_many_is_served_too(prepare, inner, act
 
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("prepare", PREPARED)
-def test_what_is_sent_after_a_handler_is_behind_what_it_sent(prepare, act):
+def test_records_sent_after_a_handler_are_behind_the_ones_it_sent(prepare, act):
     def send_inside(filled):
         filled.send(partition=0)
         filled.inner = next(reversed(filled.futures))

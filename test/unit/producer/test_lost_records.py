@@ -156,7 +156,7 @@ def test_on_delivery_tells_the_program(make_producer, lines):
     assert lines() == []
 
 
-def test_what_the_program_has_purged_is_not_lost(make_producer, lines):
+def test_records_that_the_program_has_purged_are_not_lost(make_producer, lines):
     producer = make_producer(Cluster({"events": 1}), linger_ms=1000)
     producer.partitions_for("events")
     producer.send("events", SECRET)

@@ -79,7 +79,7 @@ def test_each_record_takes_one_turn_of_a_partitioner_that_counts(make_producer: 
     assert found == [*range(partitions)] * 2
 
 
-def test_a_partitioner_hears_of_each_batch_and_may_choose_again(make_producer: Any) -> None:
+def test_a_partitioner_is_notified_of_each_batch_and_may_choose_again(make_producer: Any) -> None:
     class Sticky(Partitioner):
         opened = 0
 

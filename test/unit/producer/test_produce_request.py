@@ -43,7 +43,7 @@ def frame_of_structs(placed, version, *, acks, transactional_id):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("sizes", [[1], [100], [16_000], [200_000], [1, 5_000, 40_000, 70_000], [3_000] * 200])
 @pytest.mark.parametrize("transactional_id", [None, "mover"])
-def test_the_bytes_are_those_of_the_structs(version, sizes, transactional_id):
+def test_the_bytes_equal_the_encoded_structs(version, sizes, transactional_id):
     names = [*IDS, "täglich"]
     placed = [(names[at % 3], at // 3, sealed(size)) for at, size in enumerate(sizes)]
     request = request_type(version)(placed, IDS.get, -1, 30_000, transactional_id)

@@ -39,7 +39,7 @@ def test_a_small_batch_goes_out_in_one_piece():
     assert on_the_wire(sealed) == sealed.data
 
 
-def test_messages_of_old_formats_go_out_as_they_are():
+def test_messages_of_earlier_formats_are_written_unchanged():
     for size in (2000, 200_000):
         sealed = full(LegacyBuilder(1, size)).seal()
         assert bytes(on_the_wire(sealed)) == sealed.data
@@ -60,13 +60,13 @@ def test_a_request_on_its_way_keeps_the_bytes_that_it_was_made_of():
     assert again.data not in before
 
 
-def test_nobody_can_write_to_a_body():
+def test_a_body_is_read_only():
     for builder in (BatchBuilder(100_000), BatchBuilder(100_000, "gzip"), LegacyBuilder(1, 100_000)):
         assert memoryview(full(builder).seal().body).readonly
 
 
 @pytest.mark.parametrize("sizes", [[1], [61, 1000, 7], [100_000], [8191, 8192, 8193]])
-def test_whatever_the_socket_takes_at_a_time_the_bytes_are_those_of_the_batches(sizes):
+def test_for_any_sizes_of_writes_the_bytes_equal_the_batches(sizes):
     batches = [full(BatchBuilder(size)).seal() for size in (20_000, 1500, 9_000)]
     request = request_of(*batches)
     queue = SendQueue()

@@ -50,7 +50,7 @@ def test_an_impossible_name_costs_its_own_record_and_nothing_else(make_producer,
     assert names_asked_for(cluster) == {"events", "more"}
 
 
-def test_an_impossible_name_is_told_in_words(make_producer):
+def test_an_impossible_name_is_refused_in_words(make_producer):
     producer = make_producer(Cluster({"events": 1}))
     with pytest.raises(InvalidTopicError, match=r"'a/b' is not a legal name of a topic: names have 1 to 249 .*'_'"):
         producer.send("a/b", b"x").get(1)
@@ -64,7 +64,7 @@ def test_an_impossible_name_is_told_in_words(make_producer):
 
 
 @pytest.mark.parametrize("name", NO_NAMES, ids=repr)
-def test_what_is_not_a_name_is_a_type_error_in_words(make_producer, name):
+def test_a_name_of_another_type_is_a_type_error_in_words(make_producer, name):
     producer = make_producer(Cluster({"events": 1}))
     for call in (
         lambda: producer.send(name, b"x"),
@@ -150,7 +150,7 @@ def test_a_callback_may_send_to_a_topic_that_was_idle_for_long(make_producer):
     assert wanted(producer) == {"events", "dead-letters"}
 
 
-def test_a_callback_cannot_wait_for_a_topic_and_is_told_what_to_do(make_producer):
+def test_a_callback_cannot_wait_for_a_topic_and_gets_an_error_that_names_the_fix(make_producer):
     producer = make_producer(Cluster({"events": 1, "dead-letters": 1}))
     errors = []
 
@@ -216,7 +216,7 @@ def test_a_name_without_an_answer_is_forgotten_when_no_call_wants_it(make_produc
     assert wanted(producer) == set()
 
 
-def test_a_search_goes_on_when_another_one_for_the_same_name_ends(make_producer):
+def test_a_search_continues_when_another_one_for_the_same_name_ends(make_producer):
     cluster = Cluster({"events": 1})
     producer = make_producer(cluster)
     core = producer.core

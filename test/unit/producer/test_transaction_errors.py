@@ -107,7 +107,7 @@ def test_partitions_are_grouped_by_topic():
     request.encode()
 
 
-def test_members_are_told_since_kip_447():
+def test_members_are_sent_since_kip_447():
     offsets = {TopicPartition("t", 1): OffsetAndMetadata(5, "note", 2)}
     group = ConsumerGroupMetadata("g", 4, "member", "instance")
     for version in range(6):

@@ -386,7 +386,7 @@ def test_a_refusal_after_a_lost_answer_leaves_the_outcome_unknown(coordinator, m
     assert producer.state is State.FAILED
 
 
-def test_sequence_numbers_go_on_after_a_clean_abort(coordinator, make):
+def test_sequence_numbers_continue_after_a_clean_abort(coordinator, make):
     producer = make()
     producer.begin()
     producer.send()
@@ -430,7 +430,7 @@ def test_before_2_5_the_number_of_a_refused_batch_is_used_again(coordinator, mak
     assert len(coordinator.asked("InitProducerId")) == 1
 
 
-def test_before_2_5_nothing_goes_on_after_a_batch_of_which_nobody_knows(coordinator, make):
+def test_before_2_5_nothing_continues_after_a_batch_with_an_unknown_outcome(coordinator, make):
     coordinator.old()
     producer = make(delivery_timeout_ms=35_000)
     coordinator.script["Produce"] = deque([SILENCE] * 3)
@@ -441,7 +441,7 @@ def test_before_2_5_nothing_goes_on_after_a_batch_of_which_nobody_knows(coordina
         producer.abort()
 
 
-def test_a_lost_id_is_taken_anew_without_an_end(coordinator, make):
+def test_a_lost_id_is_requested_again_without_an_end(coordinator, make):
     producer = make()
     coordinator.script["AddPartitionsToTxn"] = deque([49])
     producer.begin()
@@ -497,7 +497,7 @@ def test_an_abort_gives_up_the_batches_that_were_to_be_sent_again(coordinator, m
     assert len(coordinator.asked("Produce")) == 4
 
 
-def test_between_transactions_nobody_is_asked_for_anything(coordinator, make):
+def test_between_transactions_no_request_is_sent(coordinator, make):
     producer = make()
     producer.begin()
     producer.send()
@@ -507,7 +507,7 @@ def test_between_transactions_nobody_is_asked_for_anything(coordinator, make):
     assert coordinator.names() == asked
 
 
-def test_between_two_transactions_another_id_is_taken_over_and_numbers_begin_anew(coordinator, make):
+def test_between_two_transactions_another_id_is_taken_over_and_numbers_restart(coordinator, make):
     producer = make()
     for name in ("id", "other", "other"):
         producer.run(producer.transactions.take_over(name))
@@ -544,7 +544,7 @@ def test_an_id_that_is_refused_can_be_asked_for_again(coordinator, make):
     assert coordinator.asked("InitProducerId")[-1].transactional_id == "mine"
 
 
-def test_what_is_left_open_is_whole(coordinator, make):
+def test_open_batches_are_whole_ones(coordinator, make):
     producer = make()
     producer.begin()
     producer.send()
@@ -553,7 +553,7 @@ def test_what_is_left_open_is_whole(coordinator, make):
     assert not coordinator.asked("EndTxn")
 
 
-def test_what_is_not_whole_is_not_left_open(coordinator, make):
+def test_cut_batches_are_not_left_open(coordinator, make):
     producer = make()
     coordinator.script["Produce"] = deque([10])  # the record is too large
     producer.begin()
@@ -565,7 +565,7 @@ def test_what_is_not_whole_is_not_left_open(coordinator, make):
         producer.run(producer.transactions.leave_open())
 
 
-def test_what_is_asked_for_in_vain_is_told_with_the_last_refusal(coordinator, make):
+def test_a_search_without_success_raises_the_last_refusal(coordinator, make):
     producer = make()
     coordinator.script["InitProducerId"] = deque([14] * 1000)
     with pytest.raises(KafkaTimeoutError):

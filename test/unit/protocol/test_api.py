@@ -73,7 +73,7 @@ def test_a_torn_request_frame_is_an_error(frame: bytes) -> None:
         Request.unframe(frame)
 
 
-def test_an_unknown_api_or_version_is_told_apart_from_garbage() -> None:
+def test_an_unknown_api_or_version_is_distinguished_from_garbage() -> None:
     with pytest.raises(UnsupportedVersionError, match="no API with key 9999"):
         Request.unframe(bytes.fromhex("270f 0000 00000001 ffff"))
     with pytest.raises(UnsupportedVersionError, match="MetadataRequest has versions 0-13, not 99"):

@@ -162,7 +162,7 @@ def test_bytes_after_the_last_field_are_an_error() -> None:
         MetadataRequest[1].decode(b"\0\0\0\0xx")
 
 
-def test_text_that_is_no_utf8_is_an_error() -> None:
+def test_text_with_invalid_utf8_is_an_error() -> None:
     with pytest.raises(KafkaProtocolError, match=r"MetadataRequest\[1\].topics\[0\].name .*no utf-8 text"):
         MetadataRequest[1].decode(bytes.fromhex("00000001 0002 ffff"))
 

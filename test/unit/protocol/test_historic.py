@@ -211,7 +211,7 @@ def test_an_old_program_asks_for_metadata():
     assert [tuple(partition) for partition in partitions] == [(0, 0, 1, [1], [1])]
 
 
-def test_a_response_becomes_plain_objects_with_the_names_of_old():
+def test_a_response_becomes_plain_objects_with_the_historic_names():
     response = DescribeGroupsResponse_v0([(0, "g", "Stable", "consumer", "range", [("m", "c", "h", b"1", b"2")])])
     assert response.to_object() == {
         "groups": [
@@ -314,7 +314,7 @@ def test_a_request_builds_its_header_and_a_response_reads_its_own(version):
 # Schemas
 
 
-def test_a_message_has_a_schema_with_the_names_of_old():
+def test_a_message_has_a_schema_with_the_historic_names():
     schema = MetadataResponse[0].SCHEMA
     assert schema.names == ("brokers", "topics")
     assert schema.fields[1].array_of.names == ("error_code", "topic", "partitions")
@@ -422,7 +422,7 @@ def test_a_checksum_can_be_kept_and_is_checked():
 @pytest.mark.parametrize(
     "data", [b"", bytes(3), bytes(20), Message(b"value").encode()[:-1], b"\0" * 4 + b"\2" + bytes(60)]
 )
-def test_what_is_no_message_is_an_error(data):
+def test_bytes_that_are_not_a_message_are_an_error(data):
     with pytest.raises(KafkaProtocolError):
         Message.decode(data)
 
@@ -449,7 +449,7 @@ def test_a_set_of_messages_has_its_size_in_front_unless_told():
 
 
 @pytest.mark.parametrize("missing", [1, 17, 20, 28])
-def test_a_message_that_the_broker_cut_off_is_told(missing):
+def test_a_message_that_the_broker_cut_off_is_reported(missing):
     raw = MessageSet.encode([(0, Message(b"one")), (1, Message(b"two"))], prepend_size=False)[:-missing]
     first, (offset, size, partial) = MessageSet.decode(memoryview(raw), bytes_to_read=len(raw))
     assert first[2].value == b"one"
@@ -532,7 +532,7 @@ def test_offsets_are_asked_for_committed_and_fetched_by_payload():
     assert KafkaProtocol.decode_offset_fetch_response(response) == [("t", 0, 7, "m", 0)]
 
 
-def test_metadata_and_coordinators_are_asked_for_by_the_functions_of_old():
+def test_metadata_and_coordinators_are_asked_for_by_the_historic_functions():
     assert KafkaProtocol.encode_metadata_request(["t"]) == MetadataRequest[0](["t"])
     assert KafkaProtocol.encode_metadata_request(payloads=["t"]) == MetadataRequest[0](["t"])
     response = MetadataResponse[0]([], [])

@@ -34,7 +34,7 @@ def test_unstable_versions_are_never_chosen() -> None:
     assert not ApiVersions({78: (0, 0)}).supports(78), "ShareFetch 0 was an early access version"
 
 
-def test_what_is_lacking_is_named_with_the_release_that_has_it() -> None:
+def test_missing_support_is_named_with_the_release_that_has_it() -> None:
     old = ApiVersions.of_release((0, 10, 2))
     with pytest.raises(UnsupportedVersionError, match=r"0.10.2\) has no DeleteGroups; it came with Kafka 1.1"):
         old.highest(DeleteGroupsRequest)

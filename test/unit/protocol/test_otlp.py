@@ -46,7 +46,7 @@ def test_the_official_classes_read_the_same(temporality: int) -> None:
         assert {one.key: one.value.string_value for one in point.attributes} == expected.labels
 
 
-def test_what_was_written_is_read() -> None:
+def test_written_values_are_read_back() -> None:
     assert decode_metrics(encoded()) == (POINTS, RESOURCE, True)
     assert not decode_metrics(encoded(CUMULATIVE)).is_delta
     assert decode_metrics(b"") == ([], {}, False)

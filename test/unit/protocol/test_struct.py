@@ -71,7 +71,7 @@ def test_a_tuple_needs_a_version_to_be_understood() -> None:
     assert FetchRequest(topics=[{"topic": "t"}]).topics[0].topic == "t"
 
 
-def test_what_is_not_given_is_the_default() -> None:
+def test_fields_that_are_not_given_have_the_default() -> None:
     request = FetchRequest[12]()
     assert (request.replica_id, request.max_bytes, request.topics, request.cluster_id) == (-1, 0x7FFFFFFF, [], None)
     assert FetchRequest().replica_state.replica_epoch == -1
@@ -86,7 +86,7 @@ def test_a_struct_that_was_not_given_can_be_changed_in_place() -> None:
     assert FetchResponse[12].PartitionData().current_leader.leader_id == -1
 
 
-def test_an_unknown_name_is_refused_and_the_names_are_told() -> None:
+def test_an_unknown_name_is_refused_and_the_error_lists_the_names() -> None:
     with pytest.raises(TypeError, match=r"MetadataRequest\[1\] has no field 'topcis'; it has topics"):
         MetadataRequest[1](topcis=[])
     with pytest.raises(AttributeError, match=r"MetadataRequest\[1\] has no field 'topcis'; it has topics"):

@@ -217,6 +217,6 @@ def check_header(batch: bytes):
 
 
 @pytest.mark.parametrize("data", [b"", old_messages(1)[:-1], reference.batch(rows(1))])
-def test_up_conversion_refuses_what_is_no_old_message_set(data: bytes) -> None:
+def test_up_conversion_refuses_bytes_that_are_not_an_old_message_set(data: bytes) -> None:
     with pytest.raises(InvalidRecordError):
         up_convert(data, 0, 0)

@@ -335,7 +335,7 @@ def interrupted(at: int, step: int) -> tuple[BatchBuilder, list[tuple], bool]:
 
 
 @pytest.mark.parametrize("at", range(len(MIXED)))
-def test_what_is_in_the_batch_is_what_it_counts_wherever_an_exception_comes(at: int) -> None:
+def test_a_batch_counts_its_records_wherever_an_exception_comes(at: int) -> None:
     # Behind the interrupted record: the same again, those that would have come anyway, or some of other kinds.
     others = [MIXED[at]] * 3, MIXED[at + 1 :], [(NOW + 6, None, b"y", []), (NOW + 6, b"z", b"y", [])]
     step = 0

@@ -78,7 +78,7 @@ def test_arrow_holds_what_records_hold(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("numpy", [True, False])
-def test_columns_go_on_where_taking_stopped(numpy: bool) -> None:
+def test_columns_continue_where_taking_stopped(numpy: bool) -> None:
     data = reference.batch([(at, NOW, None, b"%d" % at, []) for at in range(100)])
     one = RecordReader(data, "topic", 0, 5)
     one.take(20)

@@ -75,7 +75,7 @@ def test_control_records_tell_their_kind() -> None:
     assert (record.version, record.type, record.commit, record.abort) == (0, 1, True, False)
 
 
-def test_wrong_checksum_is_told() -> None:
+def test_wrong_checksum_is_reported() -> None:
     builder = MemoryRecordsBuilder(2, 0, 4000)
     builder.append(NOW, None, b"a")
     builder.close()
@@ -100,7 +100,7 @@ def test_estimates_are_no_less_than_what_a_record_takes() -> None:
             assert old.record_overhead(magic) == (14, 22)[magic]
 
 
-def test_what_is_not_in_order_is_refused() -> None:
+def test_records_out_of_order_are_refused() -> None:
     builder = MemoryRecordsBuilder(2, 0, 4000)
     for act in (builder.buffer, builder.compression_rate):
         with pytest.raises(IllegalStateError):

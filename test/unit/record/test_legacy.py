@@ -135,7 +135,7 @@ def test_damage_is_named(data: bytes, reason: str) -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_what_was_compressed_twice_comes_as_it_is_or_not_at_all(magic: int) -> None:
+def test_values_compressed_twice_come_unchanged_or_not_at_all(magic: int) -> None:
     again = wrapper(magic, 6, message(magic, 6, b"b"))
     data = wrapper(magic, 6, message(magic, 5, b"a") + again) + message(magic, 7, b"c")
     first, second, third = read(data)

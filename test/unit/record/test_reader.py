@@ -296,7 +296,7 @@ def test_a_damaged_offset_does_not_begin_transactions_that_come_later() -> None:
     assert offsets(take_all(one)) == [3, 5]
 
 
-def test_behind_a_damaged_batch_of_a_transaction_is_where_to_go_on() -> None:
+def test_behind_a_damaged_batch_of_a_transaction_is_where_to_continue() -> None:
     data = transactional(0, 2, 7) + transactional(2, 2, 8)[:-1] + b"?" + transactional(4, 1, 7) + marker(5, ABORT, 7)
     one = reader(data, read_committed=True, aborted=[(7, 4)])
     assert offsets(one.take(9)) == [0, 1]

@@ -67,7 +67,7 @@ def test_batches_of_one_size_are_read(per: int, step: int, codec: str | None) ->
     assert found[-1] == count * per
 
 
-def test_a_codec_that_is_not_there_is_told_when_its_turn_has_come() -> None:
+def test_a_missing_codec_is_reported_when_its_batch_is_read() -> None:
     data = bytearray(small_batches(4, 10, 20))
     second = len(data) // 4
     data[second + 22] = 5
@@ -112,7 +112,7 @@ def test_batches_of_any_kind_are_read_alike_in_steps_of_any_size(
 
 @pytest.mark.slow
 @given(st.integers(1, 20), st.integers(0, 2**30), st.integers(0, 255), st.integers(1, 50), st.booleans(), examples=300)
-def test_damage_is_told_where_it_is(per: int, where: int, byte: int, step: int, check: bool) -> None:
+def test_damage_is_reported_where_it_is(per: int, where: int, byte: int, step: int, check: bool) -> None:
     data = bytearray(small_batches(60 // per, per, 20))
     data[where % len(data)] = byte
     if check:

@@ -124,7 +124,7 @@ def test_records_of_all_kinds_are_read(kind: tuple[str, str, str, str], count: i
 
 @pytest.mark.slow
 @given(KINDS, st.sampled_from([1, 13, 40, 140]), st.integers(0, 99), st.data(), examples=300)
-def test_what_is_damage_to_the_reference_is_damage(
+def test_damage_to_the_reference_decoder_is_damage_here(
     kind: tuple[str, str, str, str], count: int, seed: int, data: st.DataObject
 ) -> None:
     count = min(count, 40) if kind[3] == "many" else count

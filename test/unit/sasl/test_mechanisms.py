@@ -45,7 +45,7 @@ def test_a_password_is_text_bytes_or_a_callable_that_gives_these(name, given):
         (lambda: {}["secret"], "the callable sasl_plain_password raised KeyError"),
     ],
 )
-def test_what_is_no_password_is_told_without_showing_it(name, given, complaint):
+def test_an_invalid_password_is_refused_without_showing_it(name, given, complaint):
     with pytest.raises((KafkaConfigurationError, KafkaConnectionError), match=complaint) as caught:
         sasl_mechanism(name, sasl_plain_username="ann", sasl_plain_password=given)
     assert "secret" not in str(caught.value).replace("sasl_plain_password", "")
@@ -366,7 +366,7 @@ def test_a_secret_of_any_kind_makes_one_provider(secret):
         ("http://me:PASSWORD@login.example/token?key=SECRET", True),
     ],
 )
-def test_a_secret_that_goes_over_the_network_in_clear_text_is_told(url, told, caplog):
+def test_a_secret_that_goes_over_the_network_in_clear_text_is_logged(url, told, caplog):
     OidcTokenProvider(url, "id", "s3cret")
     sentence = "The client secret for OAuth goes to {} in clear text: use an https URL for the token endpoint"
     texts = [record.getMessage() for record in caplog.records]
@@ -389,7 +389,7 @@ def test_no_error_and_no_repr_shows_a_password_in_the_url_of_the_endpoint():
     assert shown.count("me:***@login.example") == 5
 
 
-def test_what_an_endpoint_says_cannot_forge_log_lines():
+def test_text_of_an_endpoint_cannot_forge_log_lines():
     forged = "no\n2026-01-01 CRITICAL all is lost \x1b[2J"
     with pytest.raises(KafkaError) as caught:
         oidc(Endpoint((401, {"error": forged}))).token()

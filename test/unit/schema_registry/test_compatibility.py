@@ -176,6 +176,6 @@ def test_a_descriptor_and_the_file_it_is_of_are_one_schema() -> None:
         ("JSON", '{"allOf": {}}', "must be a list"),
     ],
 )
-def test_what_is_not_a_schema_is_refused(kind: str, text: str, complaint: str) -> None:
+def test_text_that_is_not_a_schema_is_refused(kind: str, text: str, complaint: str) -> None:
     with pytest.raises(InvalidSchema, match=complaint):
         parse_schema(kind, text, [])

@@ -41,7 +41,7 @@ def classes(text: str) -> dict[str, Any]:
     return {name: GetMessageClass(one) for name, one in pool.FindFileByName(file.name).message_types_by_name.items()}
 
 
-def test_fields_are_those_of_the_text() -> None:
+def test_fields_match_the_text() -> None:
     message = classes(TEXT)["M"]
     fields = {field.name: field for field in message.DESCRIPTOR.fields}
     numbers = {name: field.number for name, field in fields.items()}

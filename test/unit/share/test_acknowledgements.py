@@ -11,7 +11,7 @@ TYPES = st.sampled_from([GAP, *AcknowledgeType])
 
 
 @given(st.dictionaries(st.integers(0, 40), TYPES))
-def test_ranges_ascend_and_say_of_each_offset_what_was_said(types: dict[int, int]) -> None:
+def test_ranges_ascend_and_state_the_answer_of_each_offset(types: dict[int, int]) -> None:
     read: dict[int, int] = {}
     before = -2
     for first, last, kinds in acknowledged_ranges(types):

@@ -33,14 +33,14 @@ def test_records_of_others_in_the_same_batch_are_not_returned() -> None:
     found = acquired(batch(10, [b"a", b"b", b"c", b"d"]), (11, 11, 1), (13, 13, 3))
     assert [(row.offset, row.value, row.delivery_count) for row in found.take()] == [(11, b"b", 1), (13, b"d", 3)]
     assert found.exhausted
-    assert found.gaps() == {}
+    assert found.gaps() == []
 
 
 def test_offsets_without_a_record_are_gaps() -> None:
     found = acquired(batch(0, [b"a"]) + batch(5, [b"f"]), (0, 7, 1))
     assert [row.offset for row in found.take()] == [0, 5]
-    assert found.gaps() == dict.fromkeys([1, 2, 3, 4, 6, 7], 0)
-    assert found.gaps() == {}, "once"
+    assert found.gaps() == [(1, 4, [0]), (6, 7, [0])]
+    assert found.gaps() == [], "once"
 
 
 def test_a_record_that_a_deserializer_refuses_comes_after_those_before_it() -> None:
@@ -53,12 +53,12 @@ def test_a_record_that_a_deserializer_refuses_comes_after_those_before_it() -> N
         with pytest.raises(RecordDeserializationError) as caught:
             found.take()
     assert caught.value.offset == 1
-    assert found.skip(caught.value).offsets == [1]
+    assert found.skip(caught.value).ranges == [(1, 1, 1)]
     assert [row.value for row in found.take()] == [3]
-    assert found.gaps() == {}
+    assert found.gaps() == []
 
 
-def test_what_a_deserializer_refuses_of_others_is_passed_over() -> None:
+def test_records_of_others_that_a_deserializer_refuses_are_skipped() -> None:
     found = acquired(batch(0, [b"x", b"2"]), (1, 1, 1), value=int)
     assert [row.value for row in found.take()] == [2]
 
@@ -71,11 +71,11 @@ def test_a_damaged_batch_is_refused_as_a_whole_and_others_are_returned() -> None
     with pytest.raises(CorruptRecordError) as caught:
         found.take()
     refused = found.skip(caught.value)
-    assert (refused.offsets, refused.is_damaged) == ([1, 2], True)
+    assert (refused.ranges, refused.is_damaged) == ([(1, 2, 1)], True)
     assert [row.offset for row in found.take()] == [3]
-    assert found.gaps() == {}
+    assert found.gaps() == []
 
 
-def test_what_was_not_taken_is_released() -> None:
+def test_records_that_were_not_taken_are_released() -> None:
     found = acquired(batch(0, [b"a", b"b"]), (0, 1, 1))
-    assert found.released() == {0: 2, 1: 2}
+    assert found.released() == [(0, 1, [2])]

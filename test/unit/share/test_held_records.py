@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from kafka.errors import IllegalStateError, UnsupportedVersionError
@@ -71,3 +73,43 @@ def test_acknowledgements_go_to_the_broker_that_gave_the_records() -> None:
     held.add(source(node_id=2), [1, 2])  # the leader has moved
     held.accept_open()
     assert [(one.node_id, dict(one.types)) for one in held.take()] == [(1, {0: 1}), (2, {1: 1, 2: 1})]
+
+
+def test_what_workers_say_while_another_thread_sends_is_neither_lost_nor_sent_twice() -> None:
+    held, rounds, workers = HeldRecords(), 40, 4
+    sent: list[int] = []
+    for number in range(rounds):
+        offsets = range(number * 100, number * 100 + 100)
+        held.add(source(), offsets)
+
+        def work(first: int, offsets: range = offsets) -> None:
+            for offset in offsets[first::workers]:
+                held.acknowledge(PARTITION, offset, RENEW)
+                held.acknowledge_if_open(PARTITION, offset, ACCEPT)
+
+        threads = [threading.Thread(target=work, args=(first,)) for first in range(workers)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads) or held.unacknowledged():
+            sent += [offset for one in held.take() for offset, kind in one.types.items() if kind == ACCEPT]
+        sent += [offset for one in held.take() for offset, kind in one.types.items() if kind == ACCEPT]
+    assert sorted(sent) == list(range(rounds * 100))
+    assert held.take() == []
+    with pytest.raises(IllegalStateError, match="not waiting"):
+        held.acknowledge(PARTITION, 0, ACCEPT)
+
+
+def test_records_that_stay_open_do_not_keep_those_after_them() -> None:
+    held = HeldRecords()
+    for first in range(0, 100_000, 500):
+        held.add(source(), [*range(first, first + 500)])
+        for offset in range(first + (first == 0), first + 500):
+            held.acknowledge(PARTITION, offset, ACCEPT)
+        assert sum(one.count for one in held.take()) == 500 - (first == 0)
+    assert held.unacknowledged() == {PARTITION: [0]}
+    assert len(held._partitions[PARTITION]) < 3
+    held.add(source(), [0, 7, 100_000, 10**12])  # acquired again, and far apart: compaction
+    assert held.unacknowledged() == {PARTITION: [0, 7, 100_000, 10**12]}
+    held.acknowledge(PARTITION, 10**12, REJECT)
+    held.acknowledge(PARTITION, 7, RELEASE)
+    assert [one.types for one in held.take()] == [{7: 2, 10**12: 3}]

@@ -23,7 +23,7 @@ def columns_at(*timestamps: int) -> Columns:
 
 
 @pytest.mark.parametrize("beyond", [_LAST_MILLISECOND + 1, -_LAST_MILLISECOND - 1, 2**63 - 1, -(2**63)])
-def test_a_timestamp_that_spark_cannot_hold_is_told_with_the_record_and_what_to_look_for(beyond: int) -> None:
+def test_a_timestamp_that_spark_cannot_hold_is_reported_with_the_record_and_the_likely_cause(beyond: int) -> None:
     with pytest.raises(CorruptRecordError) as caught:
         batch_of(columns_at(5, beyond), EVENTS, 100, ["timestamp"])
     said = str(caught.value)

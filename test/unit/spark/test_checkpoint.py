@@ -29,7 +29,7 @@ def test_all_sources_that_are_kafka_count_and_of_two_the_one_behind(tmp_path: Pa
     assert committed_offsets(f"file://localhost{root}") == {A: 5, B: 7}
 
 
-def test_a_query_without_kafka_is_told(tmp_path: Path) -> None:
+def test_a_query_without_kafka_gets_an_error_that_says_so(tmp_path: Path) -> None:
     root = note(tmp_path / "c", '{"logOffset":3}', '{"a":{"0":5}}')
     with pytest.raises(KafkaConfigurationError, match=r"source 0 of .* is not Kafka"):
         committed_offsets(root, 0)

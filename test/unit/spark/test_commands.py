@@ -35,7 +35,7 @@ def started(monkeypatch: pytest.MonkeyPatch, *words: str) -> Pipeline:
     return found[0]
 
 
-def test_options_are_the_source_s_and_those_that_concern_both_sides_the_sink_s_too(
+def test_options_belong_to_the_source_and_the_shared_ones_to_the_sink_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given = {"minPartitions": "3", "freezeworkers": "false", "kafka.security.protocol": "SSL"}
@@ -100,7 +100,7 @@ def test_a_password_on_standard_input_reaches_source_and_sink(monkeypatch: pytes
     ],
     ids=["Java", "Python"],
 )
-def test_a_session_that_does_not_start_is_told_without_stacks(
+def test_a_session_that_does_not_start_is_reported_without_stacks(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(*_: Any, **__: Any) -> None:
@@ -146,7 +146,7 @@ def test_the_help_says_where_a_job_starts(job: str, capsys: pytest.CaptureFixtur
     assert "--from earliest|latest where a query without a checkpoint starts (earliest;" in shown
 
 
-def test_it_is_said_that_each_output_reads_the_topic(
+def test_a_warning_states_that_each_output_reads_the_topic(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     started(monkeypatch, "--parquet", "p", "--dead-letter", "dead")

@@ -50,7 +50,7 @@ def test_host_names_are_not_checked_where_the_algorithm_is_empty() -> None:
     }
 
 
-def test_what_only_java_has_is_accepted_and_what_nobody_has_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+def test_options_of_java_alone_are_accepted_and_unknown_ones_are_warned_about(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert client_options("consumer", {"max.poll.records": "5", "partition.assignment.strategy": "x"}) == {}
         assert not caplog.records

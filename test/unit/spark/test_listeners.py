@@ -32,7 +32,7 @@ def test_a_query_is_alive_while_it_has_batches_or_nothing_to_do(monkeypatch: Any
     assert heard[-1] == "1"
 
 
-def test_without_a_function_for_it_nothing_is_told_of_life() -> None:
+def test_without_a_function_for_it_no_sign_of_life_is_sent() -> None:
     from kafka.spark import LagListener
 
     listener: Any = LagListener(lambda _name, _lag: None)

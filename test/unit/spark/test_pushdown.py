@@ -84,7 +84,7 @@ def test_filters_hold_together() -> None:
         ("In", [at(9), at(7)], 7),
     ],
 )
-def test_what_is_before_the_first_record_as_late_is_left_out(kind: str, value: Any, millis: int) -> None:
+def test_late_records_before_the_first_one_are_left_out(kind: str, value: Any, millis: int) -> None:
     asked: list[set[int]] = []
 
     def first(wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:

@@ -74,7 +74,7 @@ class Orphan(Query):
         raise self._lost
 
 
-def test_java_that_is_stopped_by_the_same_signal_is_told_in_a_line() -> None:
+def test_java_that_is_stopped_by_the_same_signal_is_reported_in_a_line() -> None:
     protocol = pytest.importorskip("py4j.protocol", reason="py4j comes with pyspark")
     out = io.StringIO()
     watch([Orphan(protocol.Py4JNetworkError("Answer from Java side is empty"))], out)
@@ -232,7 +232,7 @@ def test_with_a_backlog_too_a_stop_falls_between_two_batches(tmp_path: Path, the
     assert query.stopped_while_active == [False]
 
 
-def test_it_is_told_where_the_batch_in_hand_takes_too_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_batch_that_takes_too_long_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(runner, "_GRACE", 0.1)
     query = Busy(tmp_path / "hold", *[WITHIN] * 100_000)
     shown = stop_at_once(query, tmp_path / "hold")

@@ -139,7 +139,7 @@ def nested(*offsets: int) -> dict[str, dict[str, int]]:
 
 @pytest.mark.usefixtures("admitting")
 @pytest.mark.parametrize("start", [{}, {"startingTimestamp": "9", "startingOffsetsByTimestampStrategy": "latest"}])
-def test_what_is_available_now_is_found_after_the_start_of_a_query(start: dict[str, str]) -> None:
+def test_records_available_now_are_found_after_the_start_of_a_query(start: dict[str, str]) -> None:
     cluster = FakeCluster({A0: (0, 100)})
     query = reader(cluster, **{"startingOffsets": "latest", **start})
     query.prepareForTriggerAvailableNow()
@@ -169,7 +169,7 @@ def test_what_is_available_now_is_found_after_the_start_of_a_query(start: dict[s
         ),
     ],
 )
-def test_what_was_available_has_to_be_there_when_it_is_read(edges: Any, end: Any, condition: str) -> None:
+def test_available_records_must_exist_when_they_are_read(edges: Any, end: Any, condition: str) -> None:
     cluster = FakeCluster({A0: (0, 9), A1: (0, 9)})
     query = reader(cluster, failOnDataLoss="false")
     query.prepareForTriggerAvailableNow()
@@ -215,7 +215,7 @@ def test_a_partition_that_is_gone_fails_a_query_before_it_is_written_down_withou
     assert query.latestOffset(nested(5, 5), SOME) == nested(9)
 
 
-def test_with_a_group_id_more_is_said_of_a_partition_that_is_gone() -> None:
+def test_with_a_group_id_the_error_about_a_missing_partition_names_more() -> None:
     query = reader(FakeCluster({A0: (0, 9)}), kafka__group__id="g")
     with pytest.raises(KafkaDataLossError, match=r"PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT.*only one query per"):
         query.latestOffset(nested(5, 5), SOME)

@@ -64,6 +64,12 @@ def test_a_phrase_across_a_line_end_is_found_where_it_begins(tool, tmp_path):
     assert finds(tool, tmp_path, "A title\n=======\n\nThe producer goes\non after that.\n") == [(4, "goes on")]
 
 
+def test_the_name_of_a_test_is_a_sentence(tool, tmp_path):
+    text = "def test_a_broker_goes_on(broker): ...\n    async def test_reading_continues(): ...\n"
+    assert list(tool.names_of_tests(text)) == [(1, "a broker goes on"), (2, "reading continues")]
+    assert finds(tool, tmp_path, "def test_a_broker_goes_on(broker): ...\n", "test_it.py") == [(1, "goes on")]
+
+
 def test_comments_messages_and_docstrings_of_python_are_read_and_names_are_not(tool, tmp_path):
     text = '''"""A module that goes on."""
 

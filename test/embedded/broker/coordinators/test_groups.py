@@ -98,7 +98,7 @@ def test_a_client_that_goes_away_while_it_waits_does_not_disturb_the_others() ->
         assert one.ask(LeaveGroupRequest[5]("g", [(second, None, None)])).error_code == 0
 
 
-def test_who_waits_is_told_when_the_coordinator_moves() -> None:
+def test_waiting_members_get_an_error_when_the_coordinator_moves() -> None:
     with Broker(nodes=3) as broker, Wire(broker.port()) as anyone:
 
         def where() -> int:
@@ -135,7 +135,7 @@ def test_topics_that_are_created_later_are_handed_out_by_pattern() -> None:
         assert sorted(len(part.partitions) for part in reply.assignment.topic_partitions) == [1, 2]
 
 
-def test_what_the_oldest_clients_commit_is_kept_apart_as_in_zookeeper() -> None:
+def test_offsets_of_the_oldest_clients_are_kept_apart_as_in_zookeeper() -> None:
     with Broker(topics={"t": 1}) as broker, Wire(broker.port()) as wire:
         assert wire.ask(OffsetCommitRequest[0]("g", [("t", [(0, 7, "old")])])).topics[0].partitions[0].error_code == 0
         old = wire.ask(OffsetFetchRequest[0]("g", [("t", [0])])).topics[0].partitions[0]
@@ -155,7 +155,7 @@ def test_a_commit_of_nothing_makes_no_group() -> None:
         assert wire.ask(ListGroupsRequest[4]()).groups == []
 
 
-def test_who_may_not_commit_is_told_so_before_what_is_wrong_with_the_offset() -> None:
+def test_a_commit_without_the_right_is_refused_before_a_wrong_offset_is() -> None:
     with Broker(topics={"t": 1}) as broker, Wire(broker.port()) as wire:
         joined(wire)
         parts = [(0, 1, -1, "m" * 5000), (9, 1, -1, None)]

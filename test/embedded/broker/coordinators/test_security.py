@@ -61,7 +61,7 @@ def test_who_knows_the_password_gets_in(broker: Broker, version: int) -> None:
         assert is_served(wire)
 
 
-def test_who_does_not_is_told_and_put_out(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_member_that_does_not_is_fenced_and_removed(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
     with Wire(broker.port()) as wire:
         assert log_in(wire, "admin", "b") == SASL_AUTHENTICATION_FAILED
         assert not is_served(wire)
@@ -176,7 +176,7 @@ def test_a_topic_s_id_without_the_right_to_describe_it_is_unauthorized(broker: B
         }
 
 
-def test_what_a_client_may_do_is_said_of_missing_topics_but_not_of_unauthorized_ones(broker: Broker) -> None:
+def test_operations_on_missing_topics_are_listed_but_not_on_unauthorized_ones(broker: Broker) -> None:
     with granted(broker, ((2, "none"), READ)) as bob:
         asked = MetadataRequest[12]([(ZERO_UUID, "t"), (ZERO_UUID, "none")], False)
         asked.include_topic_authorized_operations = True
@@ -186,7 +186,7 @@ def test_what_a_client_may_do_is_said_of_missing_topics_but_not_of_unauthorized_
         assert [(one.error_code, one.topic_authorized_operations) for one in pages.topics] == rights[::-1]
 
 
-def test_the_operations_on_the_cluster_are_for_those_who_may_describe_it(broker: Broker) -> None:
+def test_the_operations_on_the_cluster_need_the_right_to_describe_it(broker: Broker) -> None:
     describe = DescribeClusterRequest[1](include_cluster_authorized_operations=True)
     with granted(broker, (CLUSTER, CLUSTER_ACTION)) as bob:
         assert bob.ask(describe).cluster_authorized_operations == 0
@@ -202,7 +202,7 @@ def test_a_producer_id_needs_the_right_to_write_to_any_topic_there_or_not(broker
         assert bob.ask(ask).error_code == 0
 
 
-def test_leader_epochs_are_for_those_who_may_act_for_the_cluster(broker: Broker) -> None:
+def test_leader_epochs_need_the_right_of_cluster_action(broker: Broker) -> None:
     ask = OffsetForLeaderEpochRequest[3](-1, [("t", [(0, -1, 0)])])
     with granted(broker) as bob:
         assert bob.ask(ask).topics[0].partitions[0].error_code == 29
@@ -210,7 +210,7 @@ def test_leader_epochs_are_for_those_who_may_act_for_the_cluster(broker: Broker)
         assert bob.ask(ask).topics[0].partitions[0].error_code == 0
 
 
-def test_a_missing_topic_is_told_to_those_who_may_describe_it_when_they_delete_it(broker: Broker) -> None:
+def test_deleting_a_missing_topic_with_the_right_to_describe_it_is_an_unknown_topic(broker: Broker) -> None:
     known = broker.run(lambda cluster: cluster.topics["t"].id)
 
     def delete(bob: Wire, name: str | None, topic_id: UUID = ZERO_UUID) -> tuple[str | None, int]:

@@ -282,7 +282,7 @@ def test_while_a_member_is_there_a_batch_stays_in_one_piece(broker: Broker) -> N
     assert two.got(most=1, wait_ms=10_000) == [(0, 2), (3, 2), (4, 2)]
 
 
-def test_a_fetch_waits_for_records_and_for_those_that_are_released(broker: Broker) -> None:
+def test_a_fetch_waits_for_new_records_and_for_released_ones(broker: Broker) -> None:
     one, two = Member(broker, "m1"), Member(broker, "m2")
     assert one.got() == []
     waiting = threading.Timer(0.1, broker.append, (TOPIC, "a"))
@@ -299,7 +299,7 @@ def test_a_fetch_that_finds_nothing_ends_with_its_time(broker: Broker) -> None:
     assert Member(broker).got(wait_ms=50) == []
 
 
-def test_what_a_fetch_releases_itself_comes_with_the_next_one(broker: Broker) -> None:
+def test_records_that_a_fetch_releases_itself_come_with_the_next_one(broker: Broker) -> None:
     broker.append(TOPIC, "a")
     member = Member(broker)
     assert member.got() == [(0, 1)]
@@ -496,7 +496,7 @@ def test_a_release_before_share_groups_does_not_have_them() -> None:
         assert broker.run(lambda cluster: (cluster.apis.get(78), cluster.apis.get(79))) == (None, None)
 
 
-def test_an_offset_that_an_administrator_sets_is_where_the_group_goes_on(broker: Broker) -> None:
+def test_a_group_continues_at_an_offset_that_an_administrator_sets(broker: Broker) -> None:
     from kafka.protocol.share import AlterShareGroupOffsetsRequest
 
     broker.append_many(TOPIC, [b"x"] * 5)

@@ -95,7 +95,7 @@ def test_a_group_is_described_and_listed(wire: Wire) -> None:
     assert wire.ask(with_rights).groups[0].authorized_operations == 3400
 
 
-def test_what_is_not_a_share_group_is_not_described(wire: Wire) -> None:
+def test_a_group_that_is_not_a_share_group_is_not_described(wire: Wire) -> None:
     wire.ask(OffsetCommitRequest[9]("offsets", -1, "", None, [("many", [(0, 5, -1, "")])]))
     for group, code, message in (
         ("nope", Code.GROUP_ID_NOT_FOUND, "Group nope not found."),

@@ -136,7 +136,7 @@ def test_a_member_that_joins_again_keeps_its_tasks(wire: Wire) -> None:
     assert (again.member_epoch, tasks(again)) == (first.member_epoch, [0, 1])
 
 
-def test_members_are_told_of_each_other_s_endpoints(wire: Wire) -> None:
+def test_members_receive_each_other_s_endpoints(wire: Wire) -> None:
     first = join(wire, "a", user_endpoint=("h", 99))
     (one,) = first.partitions_by_user_endpoint
     assert (one.user_endpoint.host, one.user_endpoint.port) == ("h", 99)

@@ -74,7 +74,7 @@ def test_writes_that_were_not_announced_are_refused_before_version_two() -> None
         assert produce(wire, who, version=9) == 48  # INVALID_TXN_STATE
 
 
-def test_what_is_not_of_the_open_transaction_is_refused() -> None:
+def test_a_partition_that_is_not_in_the_open_transaction_is_refused() -> None:
     with Broker(topics={"t": 1}) as broker, Wire(broker.port()) as wire:
         who = start(wire)
         assert produce(wire, who) == 0

@@ -97,7 +97,7 @@ def test_real_time_fires_timers() -> None:
     asyncio.run(body())
 
 
-def test_the_clock_stops_goes_on_and_never_goes_back() -> None:
+def test_the_clock_stops_continues_and_never_runs_backwards() -> None:
     clock = BrokerClock()
     clock.freeze()
     stood = clock.monotonic(), clock.time()

@@ -103,7 +103,7 @@ def test_a_flipped_bit_is_never_passed_over(tmp_path: Path) -> None:
             assert path.read_bytes() == damaged
 
 
-def test_the_error_about_damage_says_how_to_go_on(tmp_path: Path) -> None:
+def test_the_error_about_damage_names_the_way_out(tmp_path: Path) -> None:
     path = tmp_path / "tables"
     first, second, *rest = written(path).splitlines(keepends=True)
     path.write_bytes(first + second.replace(b"xxx", b"xyx", 1) + b"".join(rest))

@@ -115,7 +115,7 @@ def test_a_rebalance_waits_for_ids_that_were_given_out() -> None:
     assert rejoin.value.generation == second.value.generation == 2
 
 
-def test_who_leaves_with_no_more_than_an_id_rebalances_the_group_too() -> None:
+def test_leaving_with_an_id_alone_rebalances_the_group_too() -> None:
     # Kafka: from then on the members' heartbeats are answered with REBALANCE_IN_PROGRESS.
     _, group = make()
     (member,) = stable(group)
@@ -126,7 +126,7 @@ def test_who_leaves_with_no_more_than_an_id_rebalances_the_group_too() -> None:
     assert group.join(join_ask(member)).value.error_code == NONE
 
 
-def test_who_is_put_out_while_it_joins_has_no_id_any_more() -> None:
+def test_a_member_removed_while_it_joins_has_no_id_any_more() -> None:
     _, group = make()
     stable(group)
     waiting = group.join(join_ask())
@@ -146,7 +146,7 @@ def test_the_initial_delay_waits_for_company_while_it_comes() -> None:
     assert first.value.generation == second.value.generation == 1
 
 
-def test_who_does_not_rejoin_within_the_rebalance_timeout_is_out() -> None:
+def test_a_member_that_does_not_rejoin_within_the_rebalance_timeout_is_removed() -> None:
     world, group = make()
     first, second = stable(group, None)
     rejoin = group.join(join_ask(first, session_timeout=300))
@@ -158,7 +158,7 @@ def test_who_does_not_rejoin_within_the_rebalance_timeout_is_out() -> None:
     assert second not in group.roster
 
 
-def test_who_is_silent_for_its_session_timeout_is_out_and_the_others_rebalance() -> None:
+def test_a_member_silent_for_its_session_timeout_is_removed_and_the_others_rebalance() -> None:
     world, group = make()
     first, second = stable(group, None)
     world.advance(9)
@@ -181,7 +181,7 @@ def test_a_session_does_not_end_while_the_member_waits_for_us() -> None:
     assert not rejoin.is_set
 
 
-def test_who_does_not_synchronise_within_the_rebalance_timeout_is_out() -> None:
+def test_a_member_that_does_not_synchronise_within_the_rebalance_timeout_is_removed() -> None:
     world, group = make()
     leader = group.join(join_ask(session_timeout=300)).value.member_id
     second = group.join(join_ask(session_timeout=300))
@@ -302,7 +302,7 @@ def test_an_administrator_removes_a_static_member_by_its_instance_id() -> None:
 # The table
 
 
-def test_what_the_table_does_not_have_is_an_error() -> None:
+def test_a_key_that_the_table_does_not_have_is_an_error() -> None:
     allowed = {pair for pair in product(State, Event) if _is_allowed(*pair)}
     assert len(allowed) == 10
     with pytest.raises(IllegalStateError, match="Dead cannot take that a rebalance begins"):

@@ -108,7 +108,7 @@ def test_a_second_member_waits_until_the_first_has_given_up_its_share() -> None:
     assert group.state == "Stable"
 
 
-def test_leaving_gives_the_partitions_to_those_who_stay() -> None:
+def test_leaving_gives_the_partitions_to_the_remaining_members() -> None:
     _, group = make()
     first, second = Client(group, "a"), Client(group, "b")
     first.join()
@@ -119,7 +119,7 @@ def test_leaving_gives_the_partitions_to_those_who_stay() -> None:
     assert len(first.partitions) == 4
 
 
-def test_who_is_silent_is_out_after_the_session_timeout() -> None:
+def test_a_member_is_removed_after_the_session_timeout() -> None:
     world, group = make()
     first, second = Client(group, "a"), Client(group, "b")
     first.join()
@@ -133,7 +133,7 @@ def test_who_is_silent_is_out_after_the_session_timeout() -> None:
         second.beat()
 
 
-def test_who_does_not_revoke_within_the_rebalance_timeout_is_out() -> None:
+def test_a_member_that_does_not_revoke_within_the_rebalance_timeout_is_removed() -> None:
     world, group = make()
     first, second = Client(group, "a"), Client(group, "b")
     first.join()
@@ -170,7 +170,7 @@ def test_epochs_are_checked_and_a_lost_answer_is_forgiven() -> None:
         client.beat()
 
 
-def test_a_member_that_is_there_joins_again_and_is_told_all_that_it_has() -> None:
+def test_a_known_member_joins_again_and_receives_its_whole_assignment() -> None:
     # Kafka: no error, the member's epoch, its full assignment; with another subscription the next epoch.
     _, group = make()
     client, other = Client(group, "a"), Client(group, "b")

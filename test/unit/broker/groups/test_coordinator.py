@@ -166,7 +166,7 @@ def test_offsets_expire_from_when_the_group_became_empty() -> None:
     assert "g" not in groups.groups
 
 
-def test_offsets_with_a_time_of_their_own_expire_then_unless_a_transaction_moves_them() -> None:
+def test_offsets_with_an_expiry_time_expire_then_unless_a_transaction_moves_them() -> None:
     world, groups = make(offsets_check_interval=60.0)
     groups.commit("g", "", None, -1, [(T0, offset(world, 5, expire_ms=world.now_ms() + 1000))], version=2)
     groups.commit_pending("g", 7, [(T0, offset(world, 6))])
@@ -296,7 +296,7 @@ def test_only_empty_groups_are_deleted() -> None:
         groups.delete("nope")
 
 
-def test_who_waits_is_told_when_the_coordinator_moves_and_can_join_again() -> None:
+def test_waiting_members_get_an_error_when_the_coordinator_moves_and_can_join_again() -> None:
     _, groups = make()
     first, _ = classic_member(groups)
     waiting = groups.join("g", join_ask())

@@ -66,7 +66,7 @@ def test_a_right_to_any_resource_is_one_to_a_name_or_prefix_that_is_not_denied()
 
 
 @pytest.mark.parametrize("operation", [READ, WRITE, DELETE, ALTER])
-def test_who_may_use_a_resource_may_describe_it(operation: int) -> None:
+def test_the_right_to_use_a_resource_includes_describing_it(operation: int) -> None:
     assert may(control(bind(operation=operation)), DESCRIBE)
     assert not may(control(bind(operation=operation)), DESCRIBE_CONFIGS)
     assert may(control(bind(operation=ALTER_CONFIGS)), DESCRIBE_CONFIGS)

@@ -123,7 +123,7 @@ SAID = st.one_of(st.binary(max_size=40), st.sampled_from([b"n,,n=a,r=b", b"c=biw
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"])
 @settings(deadline=None)  # others may use the machine
 @given(said=st.lists(SAID, max_size=4))
-def test_whatever_is_said_only_errors_of_kafka_come_out(mechanism: str, said: list[bytes]) -> None:
+def test_arbitrary_exchanges_raise_only_errors_of_kafka(mechanism: str, said: list[bytes]) -> None:
     here = session(mechanism=mechanism)
     with suppress(KafkaError):
         for each in said:
@@ -163,7 +163,7 @@ def test_tokens_that_say_nothing_valid_are_refused_in_two_steps(said: bytes) -> 
 
 
 @pytest.mark.parametrize("said", [b"n,,\x01\x01", b"", b"n,,\x01auth=Basic abc\x01\x01", b"\xff"])
-def test_what_is_no_message_of_oauthbearer_is_refused_at_once(said: bytes) -> None:
+def test_a_malformed_message_of_oauthbearer_is_refused_at_once(said: bytes) -> None:
     with pytest.raises(SaslAuthenticationFailedError, match="Invalid OAUTHBEARER client first message"):
         session(mechanism="OAUTHBEARER").token(said)
 
@@ -218,7 +218,7 @@ def test_a_client_authenticates_again_once_in_a_second_as_kafka_has_it() -> None
     here.token(b"\0alice\0secret")
 
 
-def test_what_the_table_does_not_have_is_an_error() -> None:
+def test_a_key_that_the_table_does_not_have_is_an_error() -> None:
     assert sum(_is_allowed(*pair) for pair in product(State, Event)) == 6
     with pytest.raises(IllegalStateError, match="has failed cannot take a handshake"):
         next_state(State.FAILED, Event.HANDSHAKE)

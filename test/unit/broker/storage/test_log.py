@@ -61,7 +61,7 @@ def values(data: object) -> list[bytes | None]:
     return [row.value for header in scan(data) for row in decode_batch(data, header)]  # type: ignore[arg-type]
 
 
-def test_what_is_appended_is_read_at_its_offset(make: Callable[..., Log]) -> None:
+def test_appended_records_are_read_at_their_offsets(make: Callable[..., Log]) -> None:
     log = make()
     assert [log.append(batch(b"a", b"b"), 0), log.append(batch(b"c"), 1)] == [0, 2]
     data = log.read(0, 10_000)
@@ -232,7 +232,7 @@ def sent(sequence: int, epoch: int = 0, **seal: object) -> bytes:
     return batch(b"v", producer_id=1, producer_epoch=epoch, base_sequence=sequence, **seal)
 
 
-def test_sequences_go_on_without_gaps(make: Callable[..., Log]) -> None:
+def test_sequences_continue_without_gaps(make: Callable[..., Log]) -> None:
     log = make()
     for sequence in range(7):
         check(log, sent(sequence))
@@ -411,7 +411,7 @@ def test_compaction_ends_at_the_first_segment_that_is_too_young(make: Callable[.
     assert log.compacted_to == 1
 
 
-def test_what_is_older_than_max_compaction_lag_is_dirty_and_in_a_complete_segment(
+def test_records_older_than_max_compaction_lag_are_dirty_and_in_a_complete_segment(
     make: Callable[..., Log], clock: Clock
 ) -> None:
     log = make(compacts=True, max_compaction_lag_ms=1000)
@@ -466,3 +466,27 @@ def test_compaction_stops_at_open_transactions(make: Callable[..., Log], clock: 
     assert [row.value for header in scan(data) if not header.is_control for row in decode_batch(data, header)] == [
         b"new"
     ]
+
+
+def test_without_room_for_a_byte_the_last_segment_goes_too(make: Callable[..., Log]) -> None:
+    log = make(retention_ms=-1, retention_bytes=0)
+    log.append(batch(b"a"), 0)
+    log.append(batch(b"b"), 0)
+    assert log.apply_retention()
+    assert (log.start_offset, log.end_offset, log.size) == (2, 2, 0)
+    assert log.append(batch(b"c"), 0) == 2
+
+
+def test_a_segment_that_compaction_has_emptied_goes_with_the_next_one(make: Callable[..., Log], clock: Clock) -> None:
+    day = 86_400_000
+    log = make(compacts=True, deletes=True, segment_ms=1000, retention_ms=2 * day)
+    for number in range(3):
+        clock.now = NOW + number * day
+        log.append(batch(b"value", key=b"key", at=clock.now), 0)
+    compact(log, clock.now)
+    assert [len(segment) for segment in log.segments] == [0, 1, 1]
+    clock.now += day
+    assert not log.apply_retention()  # the record of the second day is no older than the limit
+    clock.now += 1
+    assert log.apply_retention()
+    assert log.start_offset == 2

@@ -73,7 +73,7 @@ def test_old_formats_become_new_ones(magic: int, codec: str | None) -> None:
     assert refused.value.code == 87
 
 
-def test_whoever_is_refused_is_told_why() -> None:
+def test_a_refused_request_gets_the_reason() -> None:
     def refused(data: bytes, version: int = 9, **config: object) -> Refused:
         with pytest.raises(Refused) as caught:
             accept(data, version, LogConfig(**config), TP, NOW)  # type: ignore[arg-type]
@@ -190,7 +190,7 @@ def test_a_batch_has_no_more_records_than_a_batch_may_have_bytes() -> None:
         accept(data, 9, LogConfig(max_message_bytes=1000), TP, NOW)
 
 
-def test_a_message_set_of_old_has_one_wrapper_as_in_kafka() -> None:
+def test_a_message_set_of_the_first_formats_has_one_wrapper_as_in_kafka() -> None:
     builder = LegacyBuilder(1, 2**20, "gzip")
     builder.append(NOW, None, b"v" * 1000)
     data = bytes(builder.seal().data)

@@ -176,7 +176,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fenced() 
         bench.coordinator.add("x", who, [A])
 
 
-def test_who_ends_by_kip_890_what_took_too_long_hears_that_it_was_aborted() -> None:
+def test_a_producer_of_kip_890_that_ends_a_late_transaction_learns_that_it_was_aborted() -> None:
     bench = Bench()
     who = bench.start(timeout=30.0)
     bench.coordinator.add("x", who, [A])
@@ -186,7 +186,7 @@ def test_who_ends_by_kip_890_what_took_too_long_hears_that_it_was_aborted() -> N
     assert bench.end(who, committed=False) == Granted(who.producer_id, who.epoch + 1)
 
 
-def test_a_producer_goes_on_after_an_error_with_the_next_epoch() -> None:
+def test_a_producer_continues_after_an_error_with_the_next_epoch() -> None:
     bench = Bench()
     who = bench.start()
     again = bench.coordinator.init_producer("x", 60.0, who)
@@ -199,7 +199,7 @@ def test_a_producer_goes_on_after_an_error_with_the_next_epoch() -> None:
         bench.coordinator.init_producer("x", 60.0, Granted(999, 0))
 
 
-def test_a_producer_that_recovers_in_its_own_transaction_goes_on_with_the_next_epoch() -> None:
+def test_a_producer_that_recovers_in_its_open_transaction_continues_with_the_next_epoch() -> None:
     # Kafka: CONCURRENT_TRANSACTIONS while the transaction is aborted, then the same producer id and the next epoch.
     bench = Bench()
     who = bench.start()
@@ -293,7 +293,7 @@ def test_an_id_that_is_not_used_is_forgotten() -> None:
     assert not bench.tables["transactions"]
 
 
-def test_what_was_decided_is_carried_out_after_a_restart() -> None:
+def test_decided_transactions_are_carried_out_after_a_restart() -> None:
     bench = Bench()
     who = bench.start()
     bench.coordinator.add("x", who, [A, B])
@@ -305,7 +305,7 @@ def test_what_was_decided_is_carried_out_after_a_restart() -> None:
     assert later.state() is State.COMPLETE_COMMIT
 
 
-def test_an_open_transaction_goes_on_after_a_restart_and_still_times_out() -> None:
+def test_an_open_transaction_continues_after_a_restart_and_still_times_out() -> None:
     bench = Bench()
     who = bench.start()
     bench.coordinator.add("x", who, [A])
@@ -316,7 +316,7 @@ def test_an_open_transaction_goes_on_after_a_restart_and_still_times_out() -> No
     assert {marker[0] for marker in later.log.markers} == {A, B}
 
 
-def test_what_the_table_does_not_have_is_an_error() -> None:
+def test_a_key_that_the_table_does_not_have_is_an_error() -> None:
     assert sum(_is_allowed(*pair) for pair in product(State, Event)) == 19
     with pytest.raises(IllegalStateError, match="Dead cannot take that it is committed"):
         next_state(State.DEAD, Event.COMMIT)

@@ -1,0 +1,116 @@
+"""What the deliveries of a partition cost, and what is stored of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kafka.broker.cluster.store import Store
+from kafka.broker.cluster.topics import Partition, Topic
+from kafka.broker.groups.settings import GroupSettings
+from kafka.broker.groups.share_offsets import RecordState, ShareOffsets
+from kafka.broker.sharing.share_partition import ACCEPT, RELEASE, Acknowledgement, SharePartition
+from kafka.broker.storage.log import Log, LogConfig
+from kafka.broker.storage.segment import MemorySegment
+from kafka.errors import Code
+from test.unit.broker.groups.world import World
+from test.unit.broker.storage.test_log import batch
+
+TOPIC = UUID(int=1)
+
+
+def reading(count: int, *, table: Any = None) -> SharePartition:
+    """A partition of so many records, one in a batch, all of which `m` has."""
+    topic = Topic("jobs", TOPIC)
+    log = Log(MemorySegment, World().now_ms, LogConfig())
+    for _ in range(count):
+        log.append(batch(b"x"), 0)
+    settings = GroupSettings(share_auto_offset_reset="earliest", share_partition_max_record_locks=count)
+    world: Any = World()
+    partition = Partition(topic, 0, [1], log)
+    offsets = ShareOffsets({} if table is None else table, "g")
+    shared = SharePartition(partition, offsets, lambda: settings, world, world)
+    assert shared.acquire("m", most=count, batch_size=count, max_bytes=1 << 30, exactly=False).count == count
+    return shared
+
+
+def say(shared: SharePartition, kind: int, first: int, last: int | None = None) -> None:
+    outcome = shared.check("m", [Acknowledgement(first, first if last is None else last, [kind])])
+    assert isinstance(outcome, dict)
+    assert shared.acknowledge("m", outcome) == Code.NONE
+
+
+def instructions(call: Callable[[], object]) -> int:
+    """Count the instructions of Python that a call takes, and those of the functions that it calls."""
+    count = 0
+
+    def step(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(step)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def working(shared: SharePartition, middle: int) -> None:
+    """What members do all the time, in the middle of what is in delivery, and at its start."""
+    say(shared, ACCEPT, middle)
+    say(shared, RELEASE, middle + 1)
+    shared.acquirable_bytes(1)
+    shared.acquire("other", most=1, batch_size=1, max_bytes=100, exactly=True)
+    shared.release("other")
+    say(shared, ACCEPT, shared.start)
+
+
+@pytest.mark.parametrize("work", [working, lambda shared, middle: say(shared, ACCEPT, middle, middle + 9)])
+def test_an_acknowledgement_costs_the_same_however_many_records_are_in_delivery(
+    work: Callable[[SharePartition, int], None],
+) -> None:
+    few, many = reading(200), reading(2000)
+    # In a block of offsets of its own, of which nothing was stored; the first one finds all else at its start.
+    costs = [instructions(lambda: work(shared, shared.end // 2 // 64 * 64)) for shared in (few, many)]  # noqa: B023
+    assert 0 < costs[1] < 1.1 * costs[0], costs
+
+
+def test_the_stored_state_is_read_again_without_finished_records() -> None:
+    table = Store().table("share")
+    shared = reading(300, table=table)
+    say(shared, ACCEPT, 0, 199)
+    say(shared, RELEASE, 250)
+    say(shared, ACCEPT, 252, 259)
+    stored = ShareOffsets(table, "g").of_topic(TOPIC)[0]
+    assert (stored.start, stored.finished) == (200, 8)
+    done = dict.fromkeys(range(252, 260), (RecordState.ACKNOWLEDGED, 1))
+    assert stored.deliveries == {250: (RecordState.AVAILABLE, 1), **done}
+    assert len(table) == 3, "the start, and the blocks of offsets from it on"
+    offsets = ShareOffsets(table, "g")
+    offsets.set(TOPIC, 0, 7)
+    again = ShareOffsets(table, "g").of_topic(TOPIC)[0]
+    assert (again.start, again.deliveries) == (7, {})
+    offsets.clear()
+    assert not table
+
+
+def test_the_first_available_offset_is_found_through_releases_and_locks_that_end() -> None:
+    shared = reading(20)
+    assert shared.next_offset() == 20
+    for offset in (9, 4, 12):
+        say(shared, RELEASE, offset)
+    assert shared.next_offset() == 4
+    taken = [shared.acquire("m", most=1, batch_size=1, max_bytes=100, exactly=True).ranges[0].first for _ in range(3)]
+    assert taken == [4, 9, 12]
+    shared.expire_locks()
+    assert shared.next_offset() == 0
+    assert {one.state for one in shared.records().values()} == {"available"}
