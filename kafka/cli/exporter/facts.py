@@ -144,7 +144,7 @@ def collect(admin: KafkaAdminClient, choice: Choice, history: LagHistory, now: f
     groups: dict[str, GroupFacts] = {}
     failed = sum(commit.failed for commit in commits)
     commits.sort(key=lambda one: one.group.group_id, reverse=True)
-    while commits:  # what was added is let go of
+    while commits:  # it is let go of as soon as it is added
         commit = commits.pop()
         name = shown[commit.group.group_id]
         if name not in groups:
@@ -211,7 +211,7 @@ def _offsets(
     failed.update(committed.failed)
     failed.update({name: next(iter(some.values())) for name, some in committed.failed_partitions.items()})
     offsets = {}
-    while committed:  # what was copied is let go of
+    while committed:  # a group is let go of as soon as it is copied
         name, some = committed.popitem()
         if not is_marker_group(name, some):
             offsets[name] = {known.setdefault(tp, tp): at.offset for tp, at in some.items() if at.offset >= 0}
