@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 # Where it is set, each program that a test starts would compile the package again, and each worker the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-quick test-unit test-embedded test-alone test-real test-matrix test-pythons test-spark-versions test-clients test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons generated clean \
+.PHONY: help demo test test-quick test-unit test-embedded test-alone test-real test-matrix test-pythons test-spark-versions test-clients test-injected-errors test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons release-check generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-idle bench-aio bench-spark
 
 help:  ## show this list
@@ -25,19 +25,20 @@ $(INSTALLED): setup.py pyproject.toml
 demo: $(INSTALLED)  ## run the main job once and show it
 	@$(BIN)/python -m kafka demo
 
-# Tests mostly wait, so three runs go on beside each other, two of them in several processes. Each shows what it has to
-# say at its end, in one piece, and keeps a cache of its own; all are run to their ends, and one that fails fails the
-# whole.
+# Tests mostly wait, so three runs go on beside each other, two of them in several processes. Each shows its output at its
+# end, in one piece, and its progress at once, through descriptor 9 (test/progress.py). Each has a cache of its own; all
+# are run to their ends, and one that fails fails the whole.
 test: $(INSTALLED)  ## all tests: unit, embedded and, where Java and Maven are, against real Kafka
 	@echo "Running test-unit, test-embedded and test-real beside each other; each is shown when it has ended."
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(IN_ONE_PIECE) test-unit test-embedded test-real || \
+	@PUREKAFKA_PROGRESS_FD=9 $(MAKE) --no-print-directory --jobs=3 --keep-going $(IN_ONE_PIECE) \
+		test-unit test-embedded test-real 9>&1 || \
 		{ echo "Failed, see above:"; grep -hs ': true' .pytest_cache/test-*/v/cache/lastfailed; exit 1; }
 	@$(MAKE) --no-print-directory test-alone
 
 # Since make 4.0; macOS has 3.81.
 IN_ONE_PIECE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-PYTEST = $(BIN)/pytest -o cache_dir=.pytest_cache/$@
+PYTEST = PUREKAFKA_PROGRESS_NAME=$@ $(BIN)/python -m pytest -p test.progress -o cache_dir=.pytest_cache/$@
 
 test-unit: $(INSTALLED)  ## the tests that need no socket, and every example
 	$(PYTEST) test/unit
@@ -78,6 +79,9 @@ test-registry: $(INSTALLED)  ## a real schema registry in two releases, Apache K
 test-clients: $(INSTALLED)  ## the current releases of seven other clients against the embedded broker
 	$(BIN)/pytest -m soak -rP -p no:randomly test/real/broker/test_clients.py
 
+test-injected-errors: $(INSTALLED)  ## three clients under each injected error, on the embedded broker and on Apache Kafka
+	$(BIN)/pytest -m soak -rP -p no:randomly test/real/broker/injected
+
 soak: $(INSTALLED)  ## random histories against the embedded broker; seeds are printed
 	$(BIN)/pytest -m soak test/embedded
 
@@ -109,6 +113,9 @@ docs: $(INSTALLED)  ## the documentation; a warning is an error
 
 wheel: $(INSTALLED)  ## a wheel, installed into an empty environment and used from elsewhere
 	$(BIN)/python tools/check_wheel.py
+
+release-check: wheel-pythons  ## what a release needs: version, changes, and wheel-pythons
+	$(BIN)/python tools/check_release.py
 
 WHEEL_PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 wheel-pythons: $(INSTALLED)  ## wheel and sdist: twine, empty environments of WHEEL_PYTHONS, and beside kafka-python

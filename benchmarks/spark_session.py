@@ -31,13 +31,14 @@ def connector_jars() -> tuple[Path, ...]:
         from real import spark_jars
     finally:
         sys.path.pop(0)
-    return spark_jars.connector_jars()
+    return (*spark_jars.connector_jars(), spark_jars.avro_jar())
 
 
 class Session:
     """A Spark session with both sources, and one method per case: it returns what has to be equal, and figures."""
 
     def __init__(self, bootstrap: str) -> None:
+        from kafka.schema_registry import Schema, SchemaRegistry, SchemaRegistryServer
         from kafka.spark.session import local_session
 
         # As with an installed package, Spark's processes find the modules compiled.
@@ -58,6 +59,9 @@ class Session:
         self.spark = local_session("benchmark", master="local[2]", configs=configs)
         self._bootstrap = bootstrap
         self._frames: dict[bool, Any] = {}
+        self._registry = SchemaRegistryServer()
+        self._registry.__enter__()
+        SchemaRegistry(self._registry.url).register(f"{spark.AVRO}-value", Schema(spark.AVRO_SCHEMA))
 
     def facts(self) -> dict[str, str]:
         """What ran, for the report."""
@@ -69,6 +73,7 @@ class Session:
 
     def close(self) -> None:
         self.spark.stop()
+        self._registry.__exit__(None, None, None)
         self._compiled.cleanup()
 
     # Reading…
@@ -81,13 +86,36 @@ class Session:
         rows = self._read(side, spark.KEYED).selectExpr("count(*)", f"bit_xor({_CHECKSUM})").collect()
         return str(tuple(rows[0])), {}
 
+    def batch_avro(self, side: str) -> tuple[str, dict[str, float]]:
+        return self._avro(side, by_option=True)
+
+    def batch_avro_function(self, side: str) -> tuple[str, dict[str, float]]:
+        return self._avro(side, by_option=False)
+
+    def _avro(self, side: str, *, by_option: bool) -> tuple[str, dict[str, float]]:
+        if side != "purekafka":
+            from pyspark.sql.avro.functions import from_avro
+            from pyspark.sql.functions import expr
+
+            frame = self._read(side, spark.AVRO)
+            frame = frame.select(from_avro(expr("substring(value, 6)"), spark.AVRO_SCHEMA).alias("value"))
+        elif by_option:
+            frame = self._read(side, spark.AVRO, schemaRegistry=self._registry.url)
+        else:
+            from kafka.spark import from_registry
+
+            subject = f"{spark.AVRO}-value"
+            decoded = from_registry("value", self._registry.url, subject=subject)
+            frame = self._read(side, spark.AVRO).select(decoded.alias("value"))
+        return str(tuple(frame.selectExpr("count(*)", "bit_xor(xxhash64(value))").collect()[0])), {}
+
     def batch_noop(self, side: str) -> tuple[str, dict[str, float]]:
         self._read(side, spark.KEYED).write.format("noop").mode("overwrite").save()
         return "", {}
 
-    def _read(self, side: str, topic: str) -> Any:
+    def _read(self, side: str, topic: str, **options: str) -> Any:
         reader = self.spark.read.format(_FORMATS[side]).option("kafka.bootstrap.servers", self._bootstrap)
-        return reader.option("subscribe", topic).load()
+        return reader.options(**options).option("subscribe", topic).load()
 
     def stream_available_now(self, side: str) -> tuple[str, dict[str, float]]:
         return self._available_now(side, None)

@@ -68,7 +68,7 @@ _NO_CREATION_SINCE: Final = 4
 _IDS_SINCE: Final = 12
 _TOPIC_OPERATIONS: Final = range(8, 14)
 # How many groups one request names at most, so that its response stays of moderate size.
-_GROUPS_PER_REQUEST: Final = 250
+_GROUPS_PER_REQUEST: Final = 1000
 
 
 # Items by the broker that is asked about them, and why it is not known for the others.
@@ -123,6 +123,8 @@ class AdminCore:
 
     def deadline(self, timeout_ms: float | None) -> Deadline:
         """Return when a call ends; with 0 every request is sent once, and takes request_timeout_ms at most."""
+        if isinstance(timeout_ms, Deadline):
+            return timeout_ms
         if timeout_ms == 0:
             return Deadline(self.loop.time() + self.client.settings.request_timeout, once=True)
         return Deadline(self.loop.time() + (self._default_timeout if timeout_ms is None else timeout_ms / 1000))

@@ -39,6 +39,7 @@ from kafka.producer.arguments import Headers, checked_partition, checked_timeout
 from kafka.producer.arguments import checked_config as checked_producer_config
 from kafka.producer.calls import ProducerCalls
 from kafka.producer.common_calls import CommonCalls, ImmediateCalls
+from kafka.producer.producer_batch import Delivered
 from kafka.record.batch_builder import BatchBuilder as RecordBatchBuilder
 
 if TYPE_CHECKING:
@@ -290,16 +291,22 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
 
         Cancelled before the record is accepted, it is not written; after that it is written all the same.
         """
-        # Hot: one future of asyncio per call, which is cheaper to await than the record's own.
+        # Hot: one future of asyncio per call, which is cheaper to await than the record's own. Each call waits, so it
+        # need not look at the slice: other tasks run before the next record of this one.
         if self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
             self._refuse()
         now = int(self._time() * 1000)
-        if not 0 <= now - self._slice_began < _SLICE_MS and not self._may_continue(now):
-            now = await self._yield()
         place = None
         try:
-            if headers is None and partition is None and timestamp_ms is None:
-                place = self._add(topic, value, key, now)
+            if (
+                type(value) is bytes
+                and self._plain
+                and (key is None or (type(key) is bytes and self._hashes))
+                and headers is None
+                and partition is None
+                and timestamp_ms is None
+            ):
+                place = self._try_append(topic, key, value, now)
             if place is not None:
                 batch, index = place
             else:
@@ -310,11 +317,11 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
         except (IllegalStateError, TypeError) as error:
             self._explain(error, headers, partition)
             raise
-        if not batch.is_done:
+        waiters = self._waiters.get(batch)
+        if waiters is not None or not batch.is_done:
             aio = self._aio
             assert aio is not None
             waiter = aio.create_future()
-            waiters = self._waiters.get(batch)
             if waiters is None:
                 self._waiters[batch] = [waiter]
                 self._calls.core.sender.hurry_soon(batch)
@@ -322,6 +329,9 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
             else:
                 waiters.append(waiter)
             await waiter
+        outcome = batch.outcome
+        if type(outcome) is Delivered:
+            return record_metadata(batch, index, outcome, now)
         batch, index, outcome = batch.locate(index)
         if isinstance(outcome, BaseException):
             batch.looked_at.add(index)

@@ -10,7 +10,7 @@ from kafka.cli.connection import Connection
 from kafka.cli.edges import Edges, edges, failures
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.output import Column, agreed, complain, counted, emit, json_text, print_table, report
-from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
+from kafka.cli.ranges import PLACES, AdminOffsets, Place, Places, parse_topic_partitions, resolve
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
@@ -115,14 +115,15 @@ def _delete_before(arguments: Namespace) -> int:
         wanted: dict[TopicPartition, Place] = {
             tp: place for tp in chosen if (place := places.of(tp.partition)) is not None
         }
-        looked = AdminOffsets(admin)
-        first = looked.beginning_offsets(wanted)
-        new = resolve(looked, wanted, say=partial(complain, arguments))
+        logs = edges(admin, wanted)
+        if report(arguments, failures(logs)):  # a partition that has no leader is not waited for
+            return 1
+        new = resolve(AdminOffsets(admin), wanted, say=partial(complain, arguments))
         for tp, place in wanted.items():
             if place.kind == "offset" and place.number > new[tp]:
                 raise UsageError(f"{tp.topic}-{tp.partition} ends at {new[tp]}: --place {place.number} is behind that")
         rows = [
-            {**_row(tp), "start": first[tp], "new_start": offset, "records": offset - first[tp]}
+            {**_row(tp), "start": logs[tp].start, "new_start": offset, "records": offset - (logs[tp].start or 0)}
             for tp, offset in new.items()
         ]
         columns = [*Column.of("topic", "partition", "start"), Column("new_start", "NEW START"), *Column.of("records")]
@@ -183,7 +184,7 @@ COMMAND = {
                     "purekafka offsets list events:0,2 --at 2026-01-01T00:10Z --sandbox --format csv",
                 ],
                 lists=True,
-                epilog=HELP,
+                epilog=PLACES,
             ),
         ],
     ),
@@ -204,7 +205,7 @@ COMMAND = {
                     "purekafka records decode __consumer_offsets -b localhost:9092",
                     "purekafka records decode __transaction_state --from -10 -b localhost:9092",
                 ],
-                epilog=HELP,
+                epilog=PLACES,
             ),
             Verb(
                 "delete-before",
@@ -220,7 +221,7 @@ COMMAND = {
                     "purekafka records delete-before orders:0 --place 2026-01-01T02:00Z --dry-run --sandbox",
                 ],
                 asks=True,
-                epilog=HELP,
+                epilog=PLACES,
             ),
         ],
     ),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kafka._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from kafka.schema_registry.protobuf import message_schema
     from kafka.schema_registry.registry import Reference, Schema, SchemaRegistry, SchemaRegistryError
     from kafka.schema_registry.serializers import (
         SchemaDeserializer,
@@ -30,6 +31,7 @@ __all__ = [
     "SchemaRegistryError",
     "SchemaRegistryServer",
     "SchemaSerializer",
+    "message_schema",
     "schema_id",
 ]
 
@@ -42,6 +44,7 @@ _HOMES = {
     "SchemaRegistryError": "registry",
     "SchemaRegistryServer": "server.http_server",
     "SchemaSerializer": "serializers",
+    "message_schema": "protobuf",
     "schema_id": "serializers",
 }
 

@@ -4,34 +4,50 @@
 ``json`` has what JSON can carry: bytes are text of one character for each byte, as in Avro's JSON encoding, decimals
 are text, other logical types are the numbers that are encoded. ``tagged`` is Avro's JSON encoding itself, in which a
 value of a union stands in an object under the name of its type; ``short_tagged`` has these names without namespaces,
-as Avro's library for C and so kcat print them. A value is read with the schema of its writer.
+as Avro's library for C and so kcat print them. A value is read with the schema of its writer, and `resolve_avro` makes
+the values of a reader's schema of it.
 """
 
 from __future__ import annotations
 
-import json
 import struct
-from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime, time, timedelta, timezone
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
-from uuid import UUID
 
-__all__ = ["FORMS", "AvroCodec", "AvroError", "compile_avro"]
+from kafka.schema_registry.avro_primitives import (
+    LOGICAL,
+    PRIMITIVES,
+    Read,
+    Write,
+    as_float,
+    as_text,
+    decimal_type,
+    extend,
+    fixed_reader,
+    is_bytes,
+    is_latin,
+    read_bytes,
+    read_float,
+    read_long,
+    write_bytes,
+    write_long,
+)
+from kafka.schema_registry.avro_types import (
+    AvroError,
+    AvroType,
+    check_taken,
+    matched_fields,
+    parse_types,
+    possible_branches,
+)
 
-Read = Callable[[bytes, int], tuple[object, int]]
-Write = Callable[[Any, bytearray], None]
+__all__ = ["FORMS", "AvroCodec", "AvroError", "compile_avro", "compile_type", "parse_avro", "resolve_avro"]
+
 
 FORMS: Final = ("native", "json", "tagged", "short_tagged")
 _TAGGED: Final = ("tagged", "short_tagged")
 #: Values without bytes, such as nulls: a few bytes could announce any number of them, so there is a limit for an array.
 _MOST_EMPTY: Final = 1000
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_DAY: Final = date(1970, 1, 1)
-
-
-class AvroError(ValueError):
-    """A schema is wrong, bytes are not of the schema, or a value does not fit into it."""
 
 
 class AvroCodec:
@@ -88,283 +104,134 @@ def compile_avro(schema: str, references: Iterable[str] = (), form: str = "nativ
     >>> codec.encode({"id": 7}), codec.decode(bytes.fromhex("020e"))
     (b'\\x02\\x0e', {'id': 7})
     """
-    compiler = _Compiler(form)
-    try:
-        for text in references:
-            compiler.compile(json.loads(text), "")
-        return compiler.compile(json.loads(schema), "")
-    except AvroError:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise AvroError(f"the Avro schema is wrong: {type(error).__name__}: {error}") from None
-    except RecursionError:
-        raise AvroError("the Avro schema is nested too deeply") from None
+    return compile_type(parse_types(schema, references), form)
 
 
-# Numbers and bytes…
+def compile_type(schema: AvroType, form: str = "native") -> AvroCodec:
+    """Compile a schema that is parsed."""
+    return _Compiler(form).compile(schema)
 
 
-def read_long(data: bytes, at: int) -> tuple[int, int]:
-    byte = data[at]
-    at += 1
-    number, shift = byte & 0x7F, 7
-    while byte & 0x80:
-        if shift > 63:
-            raise AvroError("a number has more than 10 bytes")
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        shift += 7
-    number &= 0xFFFF_FFFF_FFFF_FFFF
-    return (number >> 1) ^ -(number & 1), at
+def parse_avro(schema: str, references: Iterable[str] = ()) -> AvroType:
+    """Return the type of a schema's text; AvroError also for defaults that do not fit into their fields."""
+    found = parse_types(schema, references)
+    compile_type(found)
+    return found
 
 
-def write_long(number: int, out: bytearray) -> None:
-    number = (number << 1) ^ (number >> 63)
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
+def resolve_avro(writer: AvroType, reader: AvroType, form: str = "native") -> AvroCodec:
+    """Return the codec that reads values of a writer's schema as a reader's; AvroError if that can never be.
 
-
-def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    size, at = read_long(data, at)
-    if size < 0 or size > len(data) - at:
-        raise AvroError(f"{size} bytes are announced at byte {at}, and {len(data) - at} are left")
-    return data[at : at + size], at + size
-
-
-def _write_bytes(value: bytes, out: bytearray) -> None:
-    write_long(len(value), out)
-    out += value
-
-
-def _is_int(bits: int) -> Callable[[object], bool]:
-    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_bytes(value: object) -> bool:
-    return isinstance(value, (bytes, bytearray))
-
-
-def _is_latin(value: object) -> bool:
-    return isinstance(value, str) and all(ord(char) < 256 for char in value)
-
-
-class _Logical(NamedTuple):
-    """How a logical type turns the value that is encoded into one of Python, and back."""
-
-    of: Callable[[Any], object]
-    to: Callable[[Any], Any]
-    accepts: Callable[[object], bool]
-
-
-def _instant(unit: timedelta, zone: timezone | None) -> _Logical:
-    epoch = _EPOCH if zone else _EPOCH.replace(tzinfo=None)
-    return _Logical(
-        lambda number: epoch + number * unit,
-        lambda value: (value - epoch) // unit,
-        lambda value: isinstance(value, datetime) and (value.tzinfo is not None) == (zone is not None),
-    )
-
-
-def _time_of_day(unit: timedelta) -> _Logical:
-    return _Logical(
-        lambda number: (_EPOCH + number * unit).time(),
-        lambda value: (
-            timedelta(hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond)
-            // unit
-        ),
-        lambda value: isinstance(value, time),
-    )
-
-
-_MILLI: Final = timedelta(milliseconds=1)
-_MICRO: Final = timedelta(microseconds=1)
-#: (type, logical type) -> its values in Python. Types that are not here keep the values that are encoded.
-_LOGICAL: Final = {
-    ("string", "uuid"): _Logical(UUID, str, lambda value: isinstance(value, UUID)),
-    ("int", "date"): _Logical(
-        lambda number: _DAY + timedelta(days=number),
-        lambda value: (value - _DAY).days,
-        lambda value: isinstance(value, date) and not isinstance(value, datetime),
-    ),
-    ("int", "time-millis"): _time_of_day(_MILLI),
-    ("long", "time-micros"): _time_of_day(_MICRO),
-    ("long", "timestamp-millis"): _instant(_MILLI, timezone.utc),
-    ("long", "timestamp-micros"): _instant(_MICRO, timezone.utc),
-    ("long", "local-timestamp-millis"): _instant(_MILLI, None),
-    ("long", "local-timestamp-micros"): _instant(_MICRO, None),
-}
-
-
-def _decimal(schema: Mapping[str, Any], form: str, size: int | None) -> _Logical:
-    """Return the decimals of a schema; in JSON they are text such as 12.50. A fixed type has a size."""
-    scale = int(schema.get("scale", 0))
-
-    def of(data: bytes) -> Decimal | str:
-        number = Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-scale)
-        return number if form == "native" else format(number, "f")
-
-    def to(value: object) -> bytes:
-        scaled = Decimal(str(value)).scaleb(scale)
-        number = int(scaled)
-        if number != scaled:
-            raise AvroError(f"{value} has more than {scale} digits behind the point")
-        length = size or (number + (number < 0)).bit_length() // 8 + 1
-        return number.to_bytes(length, "big", signed=True)
-
-    def accepts(value: object) -> bool:
-        if isinstance(value, bool) or not isinstance(value, (Decimal, int) if form == "native" else (str, int, float)):
-            return False
-        try:
-            to(value)
-        except (ArithmeticError, ValueError):
-            return False
-        return True
-
-    return _Logical(of, to, accepts)
+    >>> writer, reader = parse_avro('"int"'), parse_avro('["null", "double"]')
+    >>> resolve_avro(writer, reader).decode(compile_type(writer).encode(7))
+    7.0
+    """
+    return _Compiler(form).resolve(writer, reader)
 
 
 # Schemas…
 
 
 class _Compiler:
-    """Compiles schemas; the types that have names are known to the ones after them."""
+    """Compiles types; each once, as a type may contain itself."""
 
     def __init__(self, form: str) -> None:
         self._form = form
-        self._named: dict[str, AvroCodec] = {}
+        self._known: dict[AvroType, AvroCodec] = {}
+        self._resolved: dict[tuple[AvroType, AvroType], AvroCodec] = {}
+        self._open: list[tuple[list[_Field], int, AvroType, Any]] = []
+        """Defaults of fields, which are encoded when the types around them are complete."""
         self._defaults: _Compiler = self if form == "json" else _Compiler("json")
         """Defaults of fields are in JSON in a schema, whatever the form of the values."""
 
-    def compile(self, schema: Any, namespace: str) -> AvroCodec:
-        if isinstance(schema, list):
-            return self._union(schema, namespace)
-        if isinstance(schema, str):
-            return self._by_name(schema, namespace)
-        kind = schema["type"]
-        if isinstance(kind, (dict, list)):
-            return self.compile(kind, namespace)
-        if kind in {"record", "error"}:
-            return self._record(schema, namespace)
-        if kind == "array":
-            return self._array(self.compile(schema["items"], namespace))
-        if kind == "map":
-            return self._map(self.compile(schema["values"], namespace))
-        if kind == "enum":
-            return self._enum(schema, namespace)
-        if kind == "fixed":
-            codec = self._fixed(self._declare(schema, namespace)[0], int(schema["size"]))
-        else:
-            codec = self._by_name(kind, namespace)
-        return self._with_logical(codec, kind, schema)
-
-    def _by_name(self, name: str, namespace: str) -> AvroCodec:
-        if name in _PRIMITIVES:
-            return self._primitive(name)
-        full = name if "." in name or not namespace else f"{namespace}.{name}"
-        found = self._named.get(full) or self._named.get(name)
-        if found is None:
-            raise AvroError(f"the Avro schema uses the type {full!r}, which it does not declare")
+    def compile(self, schema: AvroType) -> AvroCodec:
+        """Return the codec of a type."""
+        try:
+            found = self._codec(schema)
+            self._complete()
+        except RecursionError:
+            raise AvroError("the Avro schema is nested too deeply") from None
         return found
 
-    def _declare(self, schema: Mapping[str, Any], namespace: str) -> tuple[AvroCodec, str]:
-        """Return a new codec under the full name of a type, and the namespace inside it."""
-        name = schema["name"]
-        namespace = name.rpartition(".")[0] if "." in name else schema.get("namespace", namespace) or ""
-        full = name if "." in name or not namespace else f"{namespace}.{name}"
-        codec = self._named[full] = AvroCodec(full)
-        return codec, namespace
+    def resolve(self, writer: AvroType, reader: AvroType) -> AvroCodec:
+        """Return the codec that reads a writer's type as a reader's."""
+        found = self._resolve(writer, reader)
+        self._complete()
+        return found
 
-    def _primitive(self, name: str) -> AvroCodec:
-        codec = AvroCodec(name)
-        codec.read, codec.write, codec.accepts = _PRIMITIVES[name]
+    def _complete(self) -> None:
+        while self._open:
+            fields, at, kind, default = self._open.pop(0)
+            fields[at] = fields[at]._replace(default=self._defaults.compile(kind).encode(default))
+
+    def _codec(self, schema: AvroType) -> AvroCodec:
+        found = self._known.get(schema)
+        if found is None:
+            found = self._known[schema] = AvroCodec(schema.name or schema.kind)
+            if schema.kind in PRIMITIVES:
+                self._primitive(schema, found)
+            else:
+                getattr(self, f"_{schema.kind}")(schema, found)
+            if schema.logical is not None and self._form not in _TAGGED:
+                self._add_logical(schema, found)
+        return found
+
+    def _primitive(self, schema: AvroType, codec: AvroCodec) -> None:
+        name = schema.kind
+        codec.read, codec.write, codec.accepts = PRIMITIVES[name]
         codec.empty = name == "null"
         if name == "bytes" and self._form != "native":
-            codec.read = lambda data, at: _as_text(*_read_bytes(data, at))
-            codec.write = lambda value, out: _write_bytes(value.encode("latin-1"), out)
-            codec.accepts = _is_latin
+            codec.read = lambda data, at: as_text(*read_bytes(data, at))
+            codec.write = lambda value, out: write_bytes(value.encode("latin-1"), out)
+            codec.accepts = is_latin
         codec.write = _checking(codec)
-        return codec
 
-    def _with_logical(self, codec: AvroCodec, kind: str, schema: Mapping[str, Any]) -> AvroCodec:
-        name = schema.get("logicalType")
-        if self._form in _TAGGED or name is None:
-            return codec
-        size = int(schema["size"]) if kind == "fixed" else None
-        if name == "decimal" and kind in {"bytes", "fixed"}:
-            logical = _decimal(schema, self._form, size)
-            read: Read = _read_bytes if size is None else _reader_of(size)
-            write: Write = _write_bytes if size is None else _extend
-        elif self._form == "native" and (kind, name) in _LOGICAL:
-            logical = _LOGICAL[kind, name]
-            read, write = codec.read, codec.write
+    def _add_logical(self, schema: AvroType, codec: AvroCodec) -> None:
+        read, write = codec.read, codec.write
+        plain = codec.accepts if schema.kind != "fixed" else lambda _: False
+        if schema.logical == "decimal":
+            logical, plain = decimal_type(schema, self._form), lambda _: False
+            read = read_bytes if schema.kind == "bytes" else fixed_reader(schema.size)
+            write = write_bytes if schema.kind == "bytes" else extend
+        elif self._form == "native" and (schema.kind, schema.logical or "") in LOGICAL:
+            logical = LOGICAL[schema.kind, schema.logical or ""]
         else:
-            return codec
+            return
 
         def read_value(data: bytes, at: int) -> tuple[object, int]:
             value, at = read(data, at)
             return logical.of(value), at
 
-        found = AvroCodec(codec.name)
-        plain = codec.accepts if kind != "fixed" and name != "decimal" else lambda _: False
-        found.read = read_value
-        found.accepts = lambda value: logical.accepts(value) or plain(value)
+        codec.read = read_value
+        codec.accepts = lambda value: logical.accepts(value) or plain(value)
         # A program may also give the value that is encoded.
-        found.write = lambda value, out: write(logical.to(value) if logical.accepts(value) else value, out)
-        if name == "decimal":
-            found.write = _checking(found)
-        return found
+        codec.write = lambda value, out: write(logical.to(value) if logical.accepts(value) else value, out)
+        if schema.logical == "decimal":
+            codec.write = _checking(codec)
 
-    def _fixed(self, codec: AvroCodec, size: int) -> AvroCodec:
-        read = _reader_of(size)
+    def _fixed(self, schema: AvroType, codec: AvroCodec) -> None:
+        size = schema.size
+        read = fixed_reader(size)
         codec.empty = size == 0
         if self._form == "native":
             codec.read = read
-            codec.accepts = lambda value: _is_bytes(value) and len(value) == size
-            codec.write = _extend
+            codec.accepts = lambda value: is_bytes(value) and len(value) == size
+            codec.write = extend
         else:
-            codec.read = lambda data, at: _as_text(*read(data, at))
-            codec.accepts = lambda value: _is_latin(value) and len(value) == size
+            codec.read = lambda data, at: as_text(*read(data, at))
+            codec.accepts = lambda value: is_latin(value) and len(value) == size
             codec.write = lambda value, out: out.extend(value.encode("latin-1"))
         codec.write = _checking(codec)
-        return codec
 
-    def _enum(self, schema: Mapping[str, Any], namespace: str) -> AvroCodec:
-        codec, _ = self._declare(schema, namespace)
-        symbols = list(schema["symbols"])
-        numbers = {symbol: number for number, symbol in enumerate(symbols)}
-
-        def read(data: bytes, at: int) -> tuple[object, int]:
-            number, at = read_long(data, at)
-            if not 0 <= number < len(symbols):
-                raise AvroError(f"{number} is not a symbol of {codec.name}")
-            return symbols[number], at
-
-        codec.read = read
+    def _enum(self, schema: AvroType, codec: AvroCodec) -> None:
+        numbers = {symbol: number for number, symbol in enumerate(schema.symbols)}
+        codec.read = _enum_reader(schema.name, schema.symbols)
         codec.accepts = lambda value: isinstance(value, str) and value in numbers
         codec.write = lambda value, out: write_long(numbers[value], out)
         codec.write = _checking(codec)
-        return codec
 
-    def _array(self, items: AvroCodec) -> AvroCodec:
-        codec = AvroCodec("array")
-
-        def read(data: bytes, at: int) -> tuple[object, int]:
-            found: list[object] = []
-            count, at = _block(data, at, items)
-            while count:
-                for _ in range(count):
-                    value, at = items.read(data, at)
-                    found.append(value)
-                count, at = _block(data, at, items)
-            return found, at
+    def _array(self, schema: AvroType, codec: AvroCodec) -> None:
+        items = self._codec(schema.item)
 
         def write(value: Any, out: bytearray) -> None:
             if value:
@@ -373,57 +240,39 @@ class _Compiler:
                     _write_part(items, each, out, f"[{number}]")
             out.append(0)
 
-        codec.read, codec.write = read, write
+        codec.read, codec.write = _array_reader(items), write
         codec.accepts = lambda value: isinstance(value, (list, tuple)) and all(map(items.accepts, value))
         codec.write = _of_type(codec, write, (list, tuple))
-        return codec
 
-    def _map(self, values: AvroCodec) -> AvroCodec:
-        codec = AvroCodec("map")
-
-        def read(data: bytes, at: int) -> tuple[object, int]:
-            found: dict[str, object] = {}
-            count, at = _block(data, at)
-            while count:
-                for _ in range(count):
-                    name, at = _read_bytes(data, at)
-                    found[name.decode()], at = values.read(data, at)
-                count, at = _block(data, at)
-            return found, at
+    def _map(self, schema: AvroType, codec: AvroCodec) -> None:
+        values = self._codec(schema.item)
 
         def write(value: Any, out: bytearray) -> None:
             if value:
                 write_long(len(value), out)
                 for name, each in value.items():
-                    _write_bytes(str(name).encode(), out)
+                    write_bytes(str(name).encode(), out)
                     _write_part(values, each, out, str(name))
             out.append(0)
 
-        codec.read = read
+        codec.read = _map_reader(values)
         codec.accepts = lambda value: isinstance(value, Mapping) and all(map(values.accepts, value.values()))
         codec.write = _of_type(codec, write, (Mapping,))
-        return codec
 
-    def _record(self, schema: Mapping[str, Any], namespace: str) -> AvroCodec:
-        codec, inner = self._declare(schema, namespace)
-        if self._defaults is not self:
-            self._defaults.compile(schema, namespace)  # the types in it, for the defaults of later fields
+    def _record(self, schema: AvroType, codec: AvroCodec) -> None:
         fields: list[_Field] = []
         codec.read, codec.accepts = _record_reader(fields), _record_test(fields)
         codec.write = _of_type(codec, _record_writer(codec, fields), (Mapping,))
-        for field in schema["fields"]:
-            default = None
-            if "default" in field:
-                default = self._defaults.compile(field["type"], inner).encode(field["default"])
-            fields.append(_Field(field["name"], self.compile(field["type"], inner), default))
+        for one in schema.fields:
+            fields.append(_Field(one.name, self._codec(one.type), b"" if one.has_default else None))
+            if one.has_default:
+                self._open.append((fields, len(fields) - 1, one.type, one.default))
         codec.empty = all(field.codec.empty for field in fields)
-        return codec
 
-    def _union(self, branches: list[Any], namespace: str) -> AvroCodec:
-        parts = [self.compile(branch, namespace) for branch in branches]
+    def _union(self, schema: AvroType, codec: AvroCodec) -> None:
+        parts = [self._codec(branch) for branch in schema.branches]
+        tags = [self._tag(branch) for branch in schema.branches]
         tagged = self._form in _TAGGED
-        tags = [part.name.rpartition(".")[2] if self._form == "short_tagged" else part.name for part in parts]
-        codec = AvroCodec("union")
 
         def read(data: bytes, at: int) -> tuple[object, int]:
             number, at = read_long(data, at)
@@ -443,7 +292,108 @@ class _Compiler:
 
         codec.read, codec.write = read, write
         codec.accepts = lambda value: chosen(value) is not None
+
+    def _tag(self, branch: AvroType) -> str:
+        name = branch.name or branch.kind
+        return name.rpartition(".")[2] if self._form == "short_tagged" else name
+
+    # Resolution…
+
+    def _resolve(self, writer: AvroType, reader: AvroType) -> AvroCodec:
+        known = self._resolved.get((writer, reader))
+        if known is not None:
+            return known
+        codec = self._resolved[writer, reader] = AvroCodec(reader.name or reader.kind)
+        try:
+            codec.read = self._resolving_reader(writer, reader)
+        except AvroError:
+            del self._resolved[writer, reader]
+            raise
+        codec.empty = self._codec(writer).empty
         return codec
+
+    def _resolve_or_none(self, writer: AvroType, reader: AvroType) -> AvroCodec | None:
+        try:
+            return self._resolve(writer, reader)
+        except AvroError:
+            return None
+
+    def _resolving_reader(self, writer: AvroType, reader: AvroType) -> Read:
+        if writer.kind == "union":
+            return self._from_union(writer, reader)
+        if reader.kind == "union":
+            return self._into_union(writer, reader)
+        check_taken(writer, reader)
+        if reader.kind == "record":
+            return self._resolving_record(writer, reader)
+        if reader.kind == "array":
+            return _array_reader(self._resolve(writer.item, reader.item))
+        if reader.kind == "map":
+            return _map_reader(self._resolve(writer.item, reader.item))
+        if reader.kind == "enum":
+            known = {*reader.symbols}
+            names = [one if one in known else reader.default_symbol for one in writer.symbols]
+            return _enum_reader(reader.name, names)
+        if writer.kind in {"int", "long"} and reader.kind in {"float", "double"}:
+            return lambda data, at: as_float(*read_long(data, at))
+        if writer.kind == "float":
+            return read_float
+        return self._codec(reader).read  # promoted or not, the bytes are the same
+
+    def _from_union(self, writer: AvroType, reader: AvroType) -> Read:
+        parts = [self._resolve_or_none(branch, reader) for branch in writer.branches]
+        if not any(parts):
+            raise AvroError(f"the reader's type {reader.name or reader.kind} does not read any branch of a union")
+
+        def read(data: bytes, at: int) -> tuple[object, int]:
+            number, at = read_long(data, at)
+            if not 0 <= number < len(parts):
+                raise AvroError(f"{number} is not a branch of a union of {len(parts)}")
+            part = parts[number]
+            if part is None:
+                raise AvroError(f"the reader's schema does not read {writer.branches[number]}")
+            return part.read(data, at)
+
+        return read
+
+    def _into_union(self, writer: AvroType, reader: AvroType) -> Read:
+        for branch in possible_branches(writer, reader):
+            part = self._resolve_or_none(writer, branch)
+            if part is not None:
+                break
+        else:
+            raise AvroError(f"the reader's union does not have the type {writer.name or writer.kind}")
+        if self._form not in _TAGGED or branch.kind == "null":
+            return lambda data, at: part.read(data, at)  # noqa: PLW0108 - read is not known yet where a type contains itself
+        tag = self._tag(branch)
+
+        def read(data: bytes, at: int) -> tuple[object, int]:
+            value, at = part.read(data, at)
+            return {tag: value}, at
+
+        return read
+
+    def _resolving_record(self, writer: AvroType, reader: AvroType) -> Read:
+        pairs, missing = matched_fields(writer, reader)
+        parts = [
+            (None, self._codec(theirs.type)) if ours is None else (ours.name, self._resolve(theirs.type, ours.type))
+            for theirs, ours in pairs
+        ]
+        defaults = [(one.name, self._codec(one.type)) for one in missing]
+        encoded = [self._defaults.compile(one.type).encode(one.default) for one in missing]
+        names = [one.name for one in reader.fields]
+
+        def read(data: bytes, at: int) -> tuple[object, int]:
+            found: dict[str, object] = {}
+            for name, codec in parts:
+                value, at = codec.read(data, at)
+                if name is not None:
+                    found[name] = value
+            for (name, codec), default in zip(defaults, encoded, strict=True):
+                found[name] = codec.decode(default)
+            return {name: found[name] for name in names}, at
+
+        return read
 
 
 def _branch_finder(
@@ -474,6 +424,44 @@ class _Field(NamedTuple):
     name: str
     codec: AvroCodec
     default: bytes | None
+
+
+def _enum_reader(name: str, symbols: Sequence[str | None]) -> Read:
+    def read(data: bytes, at: int) -> tuple[object, int]:
+        number, at = read_long(data, at)
+        if not 0 <= number < len(symbols) or symbols[number] is None:
+            raise AvroError(f"{number} is not a symbol of {name}")
+        return symbols[number], at
+
+    return read
+
+
+def _array_reader(items: AvroCodec) -> Read:
+    def read(data: bytes, at: int) -> tuple[object, int]:
+        found: list[object] = []
+        count, at = _block(data, at, items)
+        while count:
+            for _ in range(count):
+                value, at = items.read(data, at)
+                found.append(value)
+            count, at = _block(data, at, items)
+        return found, at
+
+    return read
+
+
+def _map_reader(values: AvroCodec) -> Read:
+    def read(data: bytes, at: int) -> tuple[object, int]:
+        found: dict[str, object] = {}
+        count, at = _block(data, at)
+        while count:
+            for _ in range(count):
+                name, at = read_bytes(data, at)
+                found[name.decode()], at = values.read(data, at)
+            count, at = _block(data, at)
+        return found, at
+
+    return read
 
 
 # The fields of a record may be of its type, so they are not all known when its functions are made.
@@ -517,23 +505,6 @@ def _record_test(fields: list[_Field]) -> Callable[[object], bool]:
         )
 
     return accepts
-
-
-def _as_text(data: bytes, at: int) -> tuple[str, int]:
-    return data.decode("latin-1"), at
-
-
-def _reader_of(size: int) -> Callable[[bytes, int], tuple[bytes, int]]:
-    def read(data: bytes, at: int) -> tuple[bytes, int]:
-        if size > len(data) - at:
-            raise AvroError(f"{size} bytes are needed at byte {at}, and {len(data) - at} are left")
-        return data[at : at + size], at + size
-
-    return read
-
-
-def _extend(value: bytes, out: bytearray) -> None:
-    out += value
 
 
 def _block(data: bytes, at: int, items: AvroCodec | None = None) -> tuple[int, int]:
@@ -592,38 +563,3 @@ class _PartError(AvroError):
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"
-
-
-def _read_boolean(data: bytes, at: int) -> tuple[bool, int]:
-    if data[at] > 1:
-        raise AvroError(f"{data[at]} at byte {at} is not a boolean")
-    return bool(data[at]), at + 1
-
-
-def _read_text(data: bytes, at: int) -> tuple[str, int]:
-    found, at = _read_bytes(data, at)
-    return found.decode(), at
-
-
-def _read_float(data: bytes, at: int) -> tuple[float, int]:
-    return struct.unpack_from("<f", data, at)[0], at + 4
-
-
-def _read_double(data: bytes, at: int) -> tuple[float, int]:
-    return struct.unpack_from("<d", data, at)[0], at + 8
-
-
-_PRIMITIVES: Final[dict[str, tuple[Read, Write, Callable[[object], bool]]]] = {
-    "null": (lambda _, at: (None, at), lambda *_: None, lambda value: value is None),
-    "boolean": (_read_boolean, lambda value, out: out.append(value), lambda value: isinstance(value, bool)),
-    "int": (read_long, write_long, _is_int(32)),
-    "long": (read_long, write_long, _is_int(64)),
-    "float": (_read_float, lambda value, out: out.extend(struct.pack("<f", value)), _is_number),
-    "double": (_read_double, lambda value, out: out.extend(struct.pack("<d", value)), _is_number),
-    "bytes": (_read_bytes, _write_bytes, _is_bytes),
-    "string": (
-        _read_text,
-        lambda value, out: _write_bytes(value.encode(), out),
-        lambda value: isinstance(value, str),
-    ),
-}

@@ -8,16 +8,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafka.schema_registry.avro import AvroError, compile_avro
-
 __all__ = [
     "NO_DEFAULT",
     "PRIMITIVES",
     "PROMOTIONS",
+    "AvroError",
     "AvroField",
     "AvroType",
+    "check_taken",
+    "matched_fields",
     "matches_by_name",
-    "parse_avro",
+    "parse_types",
+    "possible_branches",
     "writer_field",
 ]
 
@@ -33,6 +35,10 @@ PROMOTIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 #: A default may be null, so its absence is something else.
 NO_DEFAULT: Final = object()
+
+
+class AvroError(ValueError):
+    """A schema is wrong, bytes are not of the schema, or a value does not fit into it."""
 
 
 @dataclass(eq=False)
@@ -78,26 +84,57 @@ class AvroField:
         return self.default is not NO_DEFAULT
 
 
-def parse_avro(text: str, references: Iterable[str] = ()) -> AvroType:
+def parse_types(text: str, references: Iterable[str] = ()) -> AvroType:
     """Return the type of a schema's text; `references` are the texts of schemas that it uses, in their order.
 
-    >>> parse_avro('{"type": "record", "name": "User", "namespace": "shop", "fields": []}').name
+    >>> parse_types('{"type": "record", "name": "User", "namespace": "shop", "fields": []}').name
     'shop.User'
     """
-    references = list(references)
     parser = _Parser()
     try:
         for one in references:
             parser.parse(json.loads(one), "")
-        found = parser.parse(json.loads(text), "")
+        return parser.parse(json.loads(text), "")
     except AvroError:
         raise
     except RecursionError:
         raise AvroError("the Avro schema is nested too deeply") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise AvroError(f"the Avro schema is wrong: {type(error).__name__}: {error}") from None
-    compile_avro(text, references)  # which finds defaults that do not fit into the types of their fields
-    return found
+
+
+# Resolution: values of a writer's schema are read as the types of a reader's.
+
+
+def check_taken(writer: AvroType, reader: AvroType) -> None:
+    """Raise unless values of a writer's type can be read as a reader's; neither is a union."""
+    if writer.kind != reader.kind:
+        if writer.kind not in PROMOTIONS.get(reader.kind, ()):
+            raise AvroError(f"the reader's type {reader.kind} does not read {writer.name or writer.kind}")
+    elif reader.name and not matches_by_name(reader, writer):
+        raise AvroError(f"the reader's type {reader.name} does not read {writer.name}")
+    elif reader.size != writer.size:
+        raise AvroError(f"the reader's type {reader.name} has {reader.size} bytes, and the writer's {writer.size}")
+
+
+def possible_branches(writer: AvroType, reader: AvroType) -> list[AvroType]:
+    """Return the branches of a reader's union in the order in which they are tried for a writer's type."""
+    exact = [one for one in reader.branches if one.kind == writer.kind and one.logical == writer.logical]
+    return [*exact, *reader.branches]
+
+
+def matched_fields(
+    writer: AvroType, reader: AvroType
+) -> tuple[list[tuple[AvroField, AvroField | None]], list[AvroField]]:
+    """Return the fields of a writer's record, each with the reader's for it, and the reader's other ones."""
+    ours = {id(theirs): one for one in reader.fields if (theirs := writer_field(writer, one)) is not None}
+    pairs = [(theirs, ours.get(id(theirs))) for theirs in writer.fields]
+    there = {one.name for one in ours.values()}
+    missing = [one for one in reader.fields if one.name not in there]
+    for one in missing:
+        if not one.has_default:
+            raise AvroError(f"the field {one.name!r} of {reader.name} has no default, and was not written")
+    return pairs, missing
 
 
 def matches_by_name(reader: AvroType, writer: AvroType) -> bool:

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kafka.schema_registry.avro_types import AvroType, parse_avro
+from kafka.schema_registry.avro_types import AvroType
 from kafka.schema_registry.registry import Schema, SchemaRegistry
-from kafka.schema_registry.serializers import SchemaMismatchError, SchemaSerializer, used_by
+from kafka.schema_registry.serializers import SchemaMismatchError, SchemaSerializer, avro_type
 
 __all__ = ["ColumnWriter"]
 
@@ -31,8 +31,7 @@ class ColumnWriter:
         self._skip = 0 if framed else _FRAME
         self._convert: _Convert = _json_value
         if schema.kind == "AVRO":
-            used = [one.schema.text for one in used_by(registry, schema)]
-            self._convert = _avro_value(parse_avro(schema.text, used))
+            self._convert = _avro_value(avro_type(registry, schema))
         elif schema.kind == "PROTOBUF":
             self._convert = _protobuf_value
 

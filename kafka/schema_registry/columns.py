@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka.schema_registry.avro import AvroError, compile_avro
-from kafka.schema_registry.avro_types import parse_avro
+from kafka.schema_registry.avro import AvroError, resolve_avro
 from kafka.schema_registry.registry import Schema, SchemaRegistry, SchemaRegistryError
-from kafka.schema_registry.serializers import ID_HEADER, SchemaMismatchError, header_id, used_by
+from kafka.schema_registry.serializers import ID_HEADER, SchemaMismatchError, avro_type, header_id, used_by
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,9 +39,9 @@ class _AvroColumns:
     def __init__(self, registry: SchemaRegistry, writer: Schema, reader: Schema) -> None:
         from kafka.schema_registry.avro_columns import AvroColumns
 
-        texts = [[one.schema.text for one in used_by(registry, schema)] for schema in (writer, reader)]
-        self._columns = AvroColumns(parse_avro(writer.text, texts[0]), parse_avro(reader.text, texts[1]))
-        self._codec = compile_avro(writer.text, texts[0])
+        types = avro_type(registry, writer), avro_type(registry, reader)
+        self._columns = AvroColumns(*types)
+        self._codec = resolve_avro(*types)
         self.type = self._columns.type
 
     def read(self, values: Any, skip: int) -> tuple[Any, Errors]:
@@ -173,7 +172,12 @@ class SchemaColumns:
             shown = held[offsets[row] : min(offsets[row] + _FRAME, offsets[row + 1])].tobytes().hex() or "nothing"
             errors[int(row)] = f"the bytes begin with {shown}, not with 00 and the id of a schema"
         rows, begin = rows[framed], begin[framed]
-        ids = held[begin[:, None] + np.arange(1, _FRAME)].astype(np.int64) @ np.array([1 << 24, 1 << 16, 1 << 8, 1])
+        if not len(rows):
+            return
+        ids = np.ndarray((len(held) - 3,), ">u4", held, strides=(1,))[begin + 1]
+        if (ids == ids[0]).all():
+            groups[int(ids[0]), _FRAME] = rows
+            return
         for number in np.unique(ids):
             groups[int(number), _FRAME] = rows[ids == number]
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from kafka.schema_registry.avro import read_long, write_long
+from kafka.schema_registry.avro_primitives import read_long, write_long
 from kafka.schema_registry.proto_text import parse_proto
-from kafka.schema_registry.registry import Schema, SchemaRegistry, SchemaRegistryError
+from kafka.schema_registry.registry import Reference, Schema, SchemaRegistry, SchemaRegistryError
 from kafka.schema_registry.serializers import SchemaMismatchError, missing_extra, used_by
 
-__all__ = ["ProtobufCodec", "file_descriptor", "is_repeated", "protobuf_codec", "protobuf_pool"]
+__all__ = ["ProtobufCodec", "file_descriptor", "is_repeated", "message_schema", "protobuf_codec", "protobuf_pool"]
 
 #: Messages are nested a few levels deep; bytes that are no schema's may announce any number of indexes.
 _DEEPEST: Final = 100
@@ -21,8 +21,21 @@ _DEEPEST: Final = 100
 _STANDARD: Final = ("any", "duration", "empty", "field_mask", "struct", "timestamp", "wrappers")
 
 
-def protobuf_codec(registry: SchemaRegistry, schema: Schema, message: str | None) -> ProtobufCodec:
-    """Return the codec of a schema; `message` names the type of messages that are written."""
+def message_schema(message: type, references: Sequence[Reference] = ()) -> Schema:
+    """Return the schema of a class that protoc generated: the descriptor of its file, in base64.
+
+    ``references`` are the subjects of the files that it imports, other than Google's, under the names of the imports.
+
+    >>> from google.protobuf.timestamp_pb2 import Timestamp
+    >>> message_schema(Timestamp).kind
+    'PROTOBUF'
+    """
+    file: Any = message.DESCRIPTOR.file  # type: ignore[attr-defined]
+    return Schema(b64encode(file.serialized_pb).decode(), "PROTOBUF", tuple(references))
+
+
+def protobuf_codec(registry: SchemaRegistry, schema: Schema, message: str | type | None) -> ProtobufCodec:
+    """Return the codec of a schema; `message` names the type of messages that are written, or is a class of it."""
     used = list(used_by(registry, schema))
     name = ""
     try:
@@ -109,12 +122,17 @@ def _forget_missing(file: Any, known: set[str]) -> None:
 
 
 class ProtobufCodec:
-    """Reads and writes the messages of one file, as dicts in the JSON of Protobuf with the names of the file."""
+    """Reads and writes the messages of one file, as dicts in the JSON of Protobuf with the names of the file.
 
-    def __init__(self, file: Any, message: str | None, pool: Any) -> None:
+    With a generated class messages are of that class; messages of generated classes are written in any case.
+    """
+
+    def __init__(self, file: Any, message: str | type | None, pool: Any) -> None:
         self._file = file
         self._classes: dict[tuple[int, ...], Any] = {}
-        self._message = message
+        self._generated: Any = message if isinstance(message, type) else None
+        self._message = message.DESCRIPTOR.full_name if isinstance(message, type) else message  # type: ignore[attr-defined]
+        self._indexes: dict[str, tuple[int, ...]] = {}
         self._pool = pool
         self._to_dict = _to_dict(pool)
         self._integers = _Integers()
@@ -140,11 +158,18 @@ class ProtobufCodec:
         from google.protobuf.message import DecodeError
 
         kind, at = self.written_class(data, at)
+        if self._generated is not None:
+            name = kind.DESCRIPTOR.full_name
+            if name != self._message:
+                raise ValueError(f"the message is a {name}, not a {self._message}")
+            kind = self._generated
         found = kind()
         try:
             found.ParseFromString(data[at:])
         except DecodeError as error:
             raise ValueError(f"the bytes are not a message {found.DESCRIPTOR.full_name}: {error}") from None
+        if self._generated is not None:
+            return found
         try:
             value = self._to_dict(found)
         except (TypeError, DecodeError) as error:  # an Any of a type that the schema does not have, or with other bytes
@@ -152,15 +177,20 @@ class ProtobufCodec:
         return self._integers.in_message(found.DESCRIPTOR, value)
 
     def encode(self, value: Any, prefix: bytes) -> bytes:
-        """Return the bytes of a dict behind a prefix."""
+        """Return the bytes of a dict, or of a message of a generated class, behind a prefix."""
         from google.protobuf import json_format
+        from google.protobuf.message import EncodeError, Message
 
-        indexes = (0,) if self._message is None else self._indexes_of(self._message)
-        found = self._class(indexes)()
-        try:
-            json_format.ParseDict(value, found, descriptor_pool=self._pool)
-        except (json_format.ParseError, AttributeError, TypeError) as error:
-            raise ValueError(f"the value does not fit into {found.DESCRIPTOR.full_name}: {error}") from None
+        if isinstance(value, Message):
+            found: Any = value
+            indexes = self._indexes_of(found.DESCRIPTOR.full_name)
+        else:
+            indexes = (0,) if self._message is None else self._indexes_of(self._message)
+            found = self._class(indexes)()
+            try:
+                json_format.ParseDict(value, found, descriptor_pool=self._pool)
+            except (json_format.ParseError, AttributeError, TypeError) as error:
+                raise ValueError(f"the value does not fit into {found.DESCRIPTOR.full_name}: {error}") from None
         out = bytearray(prefix)
         if indexes == (0,):  # the first message of the file has a short form
             out.append(0)
@@ -168,7 +198,10 @@ class ProtobufCodec:
             write_long(len(indexes), out)
             for index in indexes:
                 write_long(index, out)
-        return bytes(out) + bytes(found.SerializeToString())
+        try:
+            return bytes(out) + bytes(found.SerializeToString())
+        except EncodeError as error:  # a required field is missing
+            raise ValueError(str(error)) from None
 
     def _class(self, indexes: tuple[int, ...]) -> Any:
         found = self._classes.get(indexes)
@@ -186,14 +219,15 @@ class ProtobufCodec:
         return found
 
     def _indexes_of(self, name: str) -> tuple[int, ...]:
-        known: dict[str, tuple[int, ...]] = {}
+        known = self._indexes
 
         def visit(messages: Any, before: tuple[int, ...]) -> None:
             for index, one in enumerate(messages):
                 known[one.full_name] = known[one.name] = (*before, index)
                 visit(one.nested_types, (*before, index))
 
-        visit(self._file.message_types_by_name.values(), ())
+        if not known:
+            visit(self._file.message_types_by_name.values(), ())
         if name not in known:
             raise SchemaMismatchError(f"the schema has no message {name!r}; it has {', '.join(sorted(known))}")
         return known[name]

@@ -11,11 +11,14 @@ import struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kafka.errors import IllegalArgumentError
-from kafka.schema_registry.avro import FORMS, AvroError, compile_avro
+from kafka.schema_registry.avro import FORMS, AvroError, compile_type, parse_avro, resolve_avro
 from kafka.schema_registry.registry import Reference, Schema, SchemaRegistry, SchemaRegistryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import asyncio
+    from collections.abc import Callable, Iterator
+
+    from kafka.schema_registry.avro_types import AvroType
 
 __all__ = ["KINDS", "SchemaDeserializer", "SchemaMismatchError", "SchemaSerializer", "missing_extra", "schema_id"]
 
@@ -83,9 +86,15 @@ class SchemaDeserializer:
     the values of Python, ``json`` what JSON can carry, ``tagged`` Avro's own JSON, ``short_tagged`` the same with the
     names of types without namespaces. A message of Protobuf is a dict with the names of its fields, whose values are as
     in the JSON of Protobuf, except that integers of 64 bits are numbers. It has all fields that are not optional, the
-    fields that are 0, empty or false among them. The id of the schema stands before the value, or in the header
-    ``__value_schema_id``, with ``key`` in ``__key_schema_id``. A schema is looked up once, by the thread that reads
-    records; in a program with `kafka.aio` that blocks the event loop.
+    fields that are 0, empty or false among them; with ``message``, a class that protoc generated, it is one of that
+    class. The id of the schema stands before the value, or in the header ``__value_schema_id``, with ``key`` in
+    ``__key_schema_id``.
+
+    ``schema`` is a reader's schema of Avro: values that other versions wrote have its fields, with its defaults for
+    missing ones. Without it each value is as its writer's schema has it.
+
+    A schema is looked up once, by the thread that reads records. In a program with `kafka.aio` that would block the
+    event loop: leave the option ``value_deserializer`` out there, and await `deserialize_async`.
 
     >>> from kafka.schema_registry import SchemaDeserializer, SchemaRegistry
     >>> deserializer = SchemaDeserializer(SchemaRegistry("http://localhost:8081"))
@@ -94,30 +103,59 @@ class SchemaDeserializer:
     """
 
     def __init__(
-        self, registry: SchemaRegistry, *, kind: str | None = None, form: str = "native", key: bool = False
+        self,
+        registry: SchemaRegistry,
+        *,
+        kind: str | None = None,
+        form: str = "native",
+        key: bool = False,
+        schema: Schema | None = None,
+        message: type | None = None,
     ) -> None:
         self._registry = registry
         self._kind = _kind(kind)
         self._form = _form(form)
         self._codecs: dict[int | str, Codec] = {}
         self._header = ID_HEADER["key" if key else "value"]
+        if schema is not None and schema.kind != "AVRO":
+            raise IllegalArgumentError(f"a reader's schema must be of Avro, not {schema.kind}")
+        self._reader = schema
+        self._message = message
+        self._lookups = _Lookups()
 
     def deserialize(self, topic: str, headers: Any, data: bytes | None) -> Any:  # noqa: ARG002 - the form of 3.x
         """Return the value of the bytes; None stays None. A header may have the id of their schema."""
+        return None if data is None else self._decode(*self._named(headers, data))
+
+    async def deserialize_async(self, topic: str, headers: Any, data: bytes | None) -> Any:  # noqa: ARG002
+        """Return the value of the bytes; a thread looks up a schema that is not known yet, while other tasks continue.
+
+        ::
+
+            async for record in consumer:
+                value = await deserializer.deserialize_async(record.topic, record.headers, record.value)
+        """
         if data is None:
             return None
-        for name, value in headers or ():
-            if name == self._header:
-                return self._decode(header_id(value), data, 0)
-        return self.decode(data)
+        identifier, data, at = self._named(headers, data)
+        if identifier not in self._codecs:
+            await self._lookups.run(identifier, lambda: self._codecs.update({identifier: self._codec(identifier)}))
+        return self._decode(identifier, data, at)
 
     def decode(self, data: bytes) -> Any:
         """Return the value of the bytes; SchemaMismatchError if they are not of the schema that they name."""
+        return self._decode(*self._named((), data))
+
+    def _named(self, headers: Any, data: bytes) -> tuple[int | str, bytes, int]:
+        """Return the id of the schema of bytes, and where their value begins."""
+        for name, value in headers or ():
+            if name == self._header:
+                return header_id(value), data, 0
         identifier = schema_id(data)
         if identifier is None:
             begin = bytes(data[:5]).hex()
             raise SchemaMismatchError(f"the bytes begin with {begin or 'nothing'}, not with 00 and the id of a schema")
-        return self._decode(identifier, data, _HEADER.size)
+        return identifier, data, _HEADER.size
 
     def _decode(self, identifier: int | str, data: bytes, at: int) -> Any:
         codec = self._codecs.get(identifier)
@@ -140,7 +178,7 @@ class SchemaDeserializer:
             raise SchemaMismatchError(str(error)) from None
         if self._kind not in {None, schema.kind}:
             raise SchemaMismatchError(f"schema id {identifier} is of type {schema.kind}, not {self._kind}")
-        return _codec_of(self._registry, schema, self._form)
+        return _codec_of(self._registry, schema, self._form, self._message, self._reader)
 
 
 class SchemaSerializer:
@@ -148,8 +186,12 @@ class SchemaSerializer:
 
     ``subject`` is ``TOPIC-value``, or ``TOPIC-key`` with ``key=True``, unless it is given. The schema is the newest one
     of the subject when the first record is sent; with ``schema`` the given one is registered under the subject. A value
-    of Avro is what `SchemaDeserializer` returns in the same form; a value of Protobuf is a dict, and ``message`` names
-    its type if the file has several. JSON values are checked by their schema.
+    of Avro is what `SchemaDeserializer` returns in the same form; a value of Protobuf is a message of a class that
+    protoc generated, or a dict, and then ``message`` names its type if the file has several. JSON values are checked by
+    their schema. `message_schema` returns the schema of a generated class.
+
+    The thread that sends looks up the schema, once for each subject. In a program with `kafka.aio` await
+    `serialize_async` instead of giving the serializer to the producer, or once for each topic before.
 
     >>> from kafka.schema_registry import Schema, SchemaRegistry, SchemaSerializer
     >>> serializer = SchemaSerializer(SchemaRegistry("http://localhost:8081"), Schema('"long"'), key=True)
@@ -166,7 +208,7 @@ class SchemaSerializer:
         key: bool = False,
         kind: str | None = None,
         form: str = "native",
-        message: str | None = None,
+        message: str | type | None = None,
     ) -> None:
         self._registry = registry
         self._schema = schema
@@ -176,6 +218,7 @@ class SchemaSerializer:
         self._form = _form(form)
         self._message = message
         self._writers: dict[str, tuple[bytes, Codec]] = {}
+        self._lookups = _Lookups()
 
     def subject(self, topic: str) -> str:
         """Return the subject whose schema the records of a topic have."""
@@ -184,6 +227,15 @@ class SchemaSerializer:
     def serialize(self, topic: str, headers: object, data: object) -> bytes | None:  # noqa: ARG002 - the form of 3.x
         """Return the bytes of a value; None stays a null."""
         return None if data is None else self.encode(topic, data)
+
+    async def serialize_async(self, topic: str, headers: object, data: object) -> bytes | None:  # noqa: ARG002
+        """Return the bytes of a value; a thread looks up a schema that is not known yet, while other tasks continue."""
+        if data is None:
+            return None
+        subject = self.subject(topic)
+        if subject not in self._writers:
+            await self._lookups.run(subject, lambda: self._writers.update({subject: self._writer(subject)}))
+        return self.encode(topic, data)
 
     def encode(self, topic: str, value: object) -> bytes:
         """Return the bytes of a value; SchemaMismatchError if it does not fit into the schema."""
@@ -223,7 +275,34 @@ def _form(given: str) -> str:
     return given
 
 
-def _codec_of(registry: SchemaRegistry, schema: Schema, form: str, message: str | None = None) -> Codec:
+class _Lookups:
+    """Lookups of a registry by threads, for tasks of asyncio, which share the lookup of the same schema."""
+
+    def __init__(self) -> None:
+        self._running: dict[tuple[object, int | str], asyncio.Future[None]] = {}
+
+    async def run(self, what: int | str, look: Callable[[], None]) -> None:
+        """Wait until a lookup is done; a task that is cancelled meanwhile leaves it to the others."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        key = (loop, what)
+        running = self._running.get(key)
+        if running is None:
+            running = self._running[key] = loop.run_in_executor(None, look)
+            running.add_done_callback(lambda done: (self._running.pop(key), done.cancelled() or done.exception()))
+        await asyncio.shield(running)
+
+
+def _codec_of(
+    registry: SchemaRegistry,
+    schema: Schema,
+    form: str,
+    message: str | type | None = None,
+    reader: Schema | None = None,
+) -> Codec:
+    if reader is not None and schema.kind != "AVRO":
+        raise SchemaMismatchError(f"schema id {schema.id} is of type {schema.kind}, and the reader's is of Avro")
     if schema.kind == "JSON":
         return _JsonCodec(registry, schema)
     if schema.kind == "PROTOBUF":
@@ -233,9 +312,15 @@ def _codec_of(registry: SchemaRegistry, schema: Schema, form: str, message: str 
     if schema.kind != "AVRO":
         raise SchemaMismatchError(f"schema id {schema.id} is of the unknown type {schema.kind}")
     try:
-        return compile_avro(schema.text, [one.schema.text for one in used_by(registry, schema)], form)
+        writer = avro_type(registry, schema)
+        return compile_type(writer, form) if reader is None else resolve_avro(writer, avro_type(registry, reader), form)
     except AvroError as error:
         raise SchemaMismatchError(f"schema id {schema.id}: {error}") from None
+
+
+def avro_type(registry: SchemaRegistry, schema: Schema) -> AvroType:
+    """Return the type of a schema of Avro, with the ones that it refers to."""
+    return parse_avro(schema.text, [one.schema.text for one in used_by(registry, schema)])
 
 
 class Used(NamedTuple):

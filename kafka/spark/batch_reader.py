@@ -6,8 +6,10 @@ A reader is pickled before it plans anything, so what a task needs is in the opt
 from __future__ import annotations
 
 import logging
+import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
@@ -15,18 +17,22 @@ from kafka.errors import KafkaError
 from kafka.spark.errors import concise, raise_concisely
 from kafka.spark.filters import Condition, condition_of, narrowed
 from kafka.spark.offset_ranges import OffsetRange
+from kafka.spark.offsets import LATEST
 from kafka.spark.options import SourceOptions
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
     from kafka.spark.fetcher import ReadSettings
+    from kafka.spark.registry_columns import TypedColumns
 
 __all__ = ["FilteredBatchReader", "KafkaBatchReader", "KafkaPartition", "RangeReader", "batch_reader", "warn_once"]
 
 
 log = logging.getLogger(__name__)
 
+#: How many plans a process remembers.
+_PLANS: Final = 100
 _warned: set[str] = set()
 """The warnings that this process has logged."""
 
@@ -34,8 +40,10 @@ _warned: set[str] = set()
 class KafkaPartition(InputPartition):
     """What one task reads."""
 
-    def __init__(self, ranges: tuple[OffsetRange, ...]) -> None:
+    def __init__(self, ranges: tuple[OffsetRange, ...], plan: str | None = None) -> None:
         self.ranges = ranges
+        self.plan = plan
+        """Of a batch query that reads to the latest offsets: when these were looked up, and a number beside that."""
 
     def __repr__(self) -> str:
         return f"KafkaPartition{self.ranges!r}"
@@ -44,15 +52,18 @@ class KafkaPartition(InputPartition):
 class RangeReader:
     """The part of both readers that runs in tasks."""
 
-    def __init__(self, options: SourceOptions, columns: Sequence[str]) -> None:
+    def __init__(self, options: SourceOptions, columns: Sequence[str], typed: TypedColumns | None = None) -> None:
         self.options = options
         self.columns = columns
+        self.typed = typed
+        """What makes typed columns of the records, with a schema registry."""
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the records of a task as Arrow batches."""
         # Where a query has no partition, Spark makes an empty one.
         ranges = getattr(partition, "ranges", ())
-        return _read(ranges, self.settings(), freeze=self.options.freeze)
+        _look_for_second_use(getattr(partition, "plan", None))
+        return _read(ranges, self.settings(), self.typed, freeze=self.options.freeze)
 
     def settings(self) -> ReadSettings:
         """Return what a task has to know."""
@@ -62,15 +73,40 @@ class RangeReader:
         return ReadSettings(options.client, self.columns, options.fail_on_data_loss, options.poll_timeout)
 
 
-def _read(ranges: tuple[OffsetRange, ...], settings: ReadSettings, *, freeze: bool) -> Iterator[Any]:
+def _read(
+    ranges: tuple[OffsetRange, ...], settings: ReadSettings, typed: TypedColumns | None, *, freeze: bool
+) -> Iterator[Any]:
     from kafka.spark.client_cache import prepare_worker
     from kafka.spark.fetcher import read_ranges
 
     prepare_worker(freeze=freeze)
+    batches = read_ranges(ranges, settings)
     try:
-        yield from read_ranges(ranges, settings)
+        yield from batches if typed is None else typed.of(batches)
     except KafkaError as error:
         raise_concisely(error)
+
+
+_EXECUTION: Final = "spark.sql.execution.id"
+_executions: dict[str, str | None] = {}
+"""The query that first read a plan in this process, by the plan."""
+
+
+def _look_for_second_use(plan: str | None) -> None:
+    """Warn where another query reads what was planned for an earlier one: Spark plans a frame once for all its uses."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if plan is None or context is None:
+        return
+    execution = context.getLocalProperty(_EXECUTION)
+    if _executions.setdefault(plan, execution) != execution:
+        warn_once(
+            f"A frame that was planned at {plan.split()[0]} is read again: it has the records up to then, as Spark "
+            "plans a frame of a source in Python once. load() it again for later records"
+        )
+    while len(_executions) > _PLANS:
+        _executions.pop(next(iter(_executions)))
 
 
 class KafkaBatchReader(RangeReader, DataSourceReader):
@@ -88,7 +124,9 @@ class KafkaBatchReader(RangeReader, DataSourceReader):
         with planner(self.options) as offsets:
             # Times are looked up after the ends, so that nothing between them can be missed.
             ranges = narrowed(batch_ranges(offsets, self.options), self.conditions, offsets.at_times)
-        return [KafkaPartition(each) for each in tasks(ranges, self.options)]
+        is_open = self.options.end.everywhere == LATEST
+        plan = f"{time.strftime('%H:%M:%S')} {os.urandom(8).hex()}" if is_open else None
+        return [KafkaPartition(each, plan) for each in tasks(ranges, self.options)]
 
 
 class FilteredBatchReader(KafkaBatchReader):
@@ -115,11 +153,11 @@ def _has_pushdown() -> bool:
     return True
 
 
-def batch_reader(options: SourceOptions, columns: Sequence[str]) -> KafkaBatchReader:
+def batch_reader(options: SourceOptions, columns: Sequence[str], typed: TypedColumns | None = None) -> KafkaBatchReader:
     """Return the reader for the release of Spark that runs."""
     # Spark refuses a reader that takes filters unless its configuration allows it.
     kind = FilteredBatchReader if options.pushdown and _has_pushdown() else KafkaBatchReader
-    return kind(options, columns)
+    return kind(options, columns, typed)
 
 
 def warn_once(sentence: str) -> None:

@@ -23,9 +23,12 @@ from pyspark.sql.types import (
 from kafka.spark.batch_reader import batch_reader, warn_once
 from kafka.spark.errors import KafkaSparkOptionError, concise
 from kafka.spark.options import SinkOptions, SourceOptions
+from kafka.spark.registry_columns import ERROR
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamWriter
+
+    from kafka.spark.registry_columns import TypedColumns
 
 __all__ = ["KafkaDataSource", "chosen_columns", "source_schema"]
 
@@ -42,12 +45,13 @@ class KafkaDataSource(DataSource):
     def schema(self) -> StructType:
         """Return the columns of a read; wrong options are errors here, which is in ``load()``."""
         options = SourceOptions.parse(self.options, streaming=False, check_edges=False)
-        return source_schema(include_headers=options.include_headers)
+        plain = source_schema(include_headers=options.include_headers)
+        return plain if options.registry is None else options.registry.schema(plain)
 
     @concise
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch query."""
-        return batch_reader(SourceOptions.parse(self.options, streaming=False), chosen_columns(schema))
+        return batch_reader(*_chosen(SourceOptions.parse(self.options, streaming=False), schema))
 
     @concise
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -57,7 +61,7 @@ class KafkaDataSource(DataSource):
         options = SourceOptions.parse(self.options, streaming=True)
         if options.pushdown:
             warn_once("filterPushdown has no effect in streaming queries: Spark gives them no filters")
-        return stream_reader(options, chosen_columns(schema))
+        return stream_reader(*_chosen(options, schema))
 
     @concise
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -100,6 +104,16 @@ def source_schema(*, include_headers: bool) -> StructType:
     'struct<key:binary,value:binary,topic:string,p'
     """
     return _ALL if include_headers else StructType(_ALL.fields[:-1])
+
+
+def _chosen(options: SourceOptions, schema: StructType) -> tuple[SourceOptions, list[str], TypedColumns | None]:
+    """Return the options, which columns of records are needed, and what makes the columns of the frame from them."""
+    if options.registry is None:
+        return options, chosen_columns(schema), None
+    typed = options.registry.columns(schema)
+    by_registry = (ERROR,) if options.registry.permissive else ()
+    chosen_columns(StructType([one for one in schema if one.name not in {*options.registry.subjects, *by_registry}]))
+    return options, typed.needed, typed
 
 
 def chosen_columns(schema: StructType) -> list[str]:

@@ -60,7 +60,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafka.config import resolve
 from kafka.errors import IllegalStateError, KafkaError, UnsupportedVersionError
 from kafka.spark.client_cache import ClientCache, admin_client, prepare_worker
-from kafka.spark.options import SinkOptions
+from kafka.spark.options import ForeachBatch, SinkOptions
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 # The driver loads this module in a new process for each batch, and needs none of these after the first one.
@@ -84,6 +84,8 @@ log = logging.getLogger(__name__)
 # As long as brokers allow by default: a transaction is open while its task runs.
 _TIMEOUT_MS: Final = 900_000
 _CLOSE_TIMEOUT: Final = 10.0
+#: How many groups are asked for by name beside the list: Spark's default is 200 tasks after a shuffle.
+_ASKED: Final = 256
 
 _QUERY: Final = "sql.streaming.queryId"
 _BATCH: Final = "streaming.sql.batchId"
@@ -155,11 +157,18 @@ class Markers:
         markers = {name: Marker.of(commits[self._place]) for name, commits in found.items() if self._place in commits}
         return {name: marker for name, marker in markers.items() if marker is not None}
 
-    def tasks(self, id_prefix: str) -> dict[int, str]:
-        """Return the numbers and groups of all tasks that have ever left a marker."""
+    def tasks(self, id_prefix: str, first: int = 0) -> dict[int, str]:
+        """Return the numbers, from the first one on, and the groups of all tasks that have ever left a marker.
+
+        A broker that has just started lists no groups, without an error, until it knows of which it is the coordinator.
+        So the groups of the next numbers are asked for one by one, which a coordinator answers when it has loaded them.
+        """
         groups = self._admin.list_groups(timeout_ms=self._timeout_ms)
-        names = [group.group_id for group in groups if group.group_id.startswith(id_prefix)]
-        return {int(end): name for name in names if (end := name.removeprefix(id_prefix)).isdecimal()}
+        ends = [group.group_id.removeprefix(id_prefix) for group in groups if group.group_id.startswith(id_prefix)]
+        listed = {int(end): f"{id_prefix}{end}" for end in ends if end.isdecimal() and int(end) >= first}
+        asked = {number: f"{id_prefix}{number}" for number in range(first, first + _ASKED) if number not in listed}
+        there = self.read(asked.values(), stable=False)
+        return {**listed, **{number: name for number, name in asked.items() if name in there}}
 
     def fence(self, names: Iterable[str]) -> None:
         """Lock out the producers that have these ids, and abort what they left open."""
@@ -198,11 +207,13 @@ class TaskOutcome:
     """This run has done a batch before with the task, so there is nothing to compare."""
 
 
-def task_identity() -> TaskIdentity:
-    """Return that of the task that runs here."""
+def task_identity(batch_of: ForeachBatch | None = None) -> TaskIdentity:
+    """Return that of the task that runs here; a function for foreachBatch says which batch it writes."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
+    if batch_of is not None and context is not None:
+        return TaskIdentity(batch_of.query, batch_of.batch, context.partitionId(), batch_of.run)
     names = (_QUERY, _BATCH, _RUN)
     query, batch, run = (context.getLocalProperty(name) for name in names) if context else (None, None, None)
     if context is None or query is None or batch is None:
@@ -371,7 +382,7 @@ def _check_markers(options: SinkOptions, outcomes: Sequence[TaskOutcome], batch:
     id_prefix, tasks = outcomes[0].id_prefix, len(outcomes)
     committed = [f"{id_prefix}{number}" for number, each in enumerate(outcomes) if each.held is None][:1]
     with closing(Markers(options.client, TopicPartition(options.topic, 0))) as markers:
-        others = {number: name for number, name in markers.tasks(id_prefix).items() if number >= tasks}
+        others = markers.tasks(id_prefix, first=tasks)
         markers.fence(others.values())
         found = markers.read([*others.values(), *committed], stable=True)
     if markers.can_wait and not found.keys() >= set(committed):

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from kafka.spark.errors import KEEP_TRACEBACK
+from kafka.spark.errors import KEEP_TRACEBACK, KafkaSparkOptionError
 from kafka.spark.progress import lag
 from kafka.structs import TopicPartition
 
@@ -122,6 +122,12 @@ def _brief(text: str) -> str:
     return "\n".join(lines)
 
 
+_QUERY: Final = "sql.streaming.queryId"
+_RUN: Final = "spark.jobGroup.id"
+_written: dict[tuple[str | None, ...], int] = {}
+"""The last batch that was written exactly once, by the run of the query and where it went."""
+
+
 def foreach_batch_writer(**options: str) -> Write:
     """Return a function for ``foreachBatch`` that writes to Kafka: for update mode, which Spark gives no Python sink.
 
@@ -130,10 +136,37 @@ def foreach_batch_writer(**options: str) -> Write:
         counts.writeStream.outputMode("update").foreachBatch(
             foreach_batch_writer(**{"kafka.bootstrap.servers": "localhost:9092", "topic": "counts"})
         ).start()
+
+    With ``exactlyOnce`` the rows of a batch that is repeated are not written again, as in a streaming sink. A query
+    that writes a topic with two such functions gives each another ``transactionalIdPrefix``.
     """
+    lowered = {name.lower(): str(value) for name, value in options.items()}
+    once = lowered.get("exactlyonce", "").strip().lower() == "true"
 
     @without_java_stack
-    def write(frame: DataFrame, _batch_id: int) -> None:
-        frame.write.format("purekafka").options(**options).mode("append").save()
+    def write(frame: DataFrame, batch_id: int) -> None:
+        writer = frame.write.format("purekafka").options(**options).mode("append")
+        if not once:
+            writer.save()
+            return
+        from kafka.spark.options import ForeachBatch
+
+        try:
+            context = frame.sparkSession.sparkContext
+            query, run = context.getLocalProperty(_QUERY), context.getLocalProperty(_RUN)
+        except Exception as error:
+            raise KafkaSparkOptionError(
+                f"exactlyOnce in foreachBatch needs a driver of Spark, not Connect: {error}"
+            ) from None
+        if not query:
+            raise KafkaSparkOptionError("exactlyOnce: this function was called outside of foreachBatch of a query")
+        place = (run, lowered.get("topic"), lowered.get("transactionalidprefix"))
+        if _written.get(place) == batch_id:
+            raise KafkaSparkOptionError(
+                f"Batch {batch_id} was written to {lowered.get('topic')} already: the rows of this call would be taken "
+                "for written. Give each foreach_batch_writer of a query another transactionalIdPrefix, and call it once"
+            )
+        writer.option("foreachBatch", ForeachBatch(query, batch_id, run).text()).save()
+        _written[place] = batch_id
 
     return write

@@ -35,6 +35,7 @@ except ImportError:
 
 if TYPE_CHECKING:
     from kafka.spark.offset_reader import KafkaOffsetReader
+    from kafka.spark.registry_columns import TypedColumns
 
 __all__ = ["KafkaStreamReader", "stream_reader"]
 
@@ -50,9 +51,13 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
     """See the head of this file. For Spark of any release; what newer ones offer is added by `stream_reader`."""
 
     def __init__(
-        self, options: SourceOptions, columns: Sequence[str], clock: Callable[[], float] = time.monotonic
+        self,
+        options: SourceOptions,
+        columns: Sequence[str],
+        typed: TypedColumns | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(options, columns)
+        super().__init__(options, columns, typed)
         self._cluster: KafkaOffsetReader | None = None
         self._initial: Offsets | None = None
         self._anchored = options.start.is_fixed
@@ -79,7 +84,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
 
     def __getstate__(self) -> dict[str, Any]:
         # The copy that goes to the tasks reads; it has no clock and no connection.
-        return {"options": self.options, "columns": self.columns}
+        return {"options": self.options, "columns": self.columns, "typed": self.typed}
 
     @property
     def cluster(self) -> KafkaOffsetReader:
@@ -264,10 +269,12 @@ if limits is not None:
             self._ends_now = True
 
 
-def stream_reader(options: SourceOptions, columns: Sequence[str]) -> KafkaStreamReader:
+def stream_reader(
+    options: SourceOptions, columns: Sequence[str], typed: TypedColumns | None = None
+) -> KafkaStreamReader:
     """Return the reader for the release of Spark that runs."""
     if limits is not None:
-        return LimitedStreamReader(options, columns)
+        return LimitedStreamReader(options, columns, typed)
     if options.max_offsets is not None or options.min_offsets is not None:
         log.warning("maxOffsetsPerTrigger and minOffsetsPerTrigger have no effect before Spark 4.2")
-    return KafkaStreamReader(options, columns)
+    return KafkaStreamReader(options, columns, typed)

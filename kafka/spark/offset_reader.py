@@ -47,6 +47,8 @@ T = TypeVar("T")
 _PARTITIONS_AGE: Final = 5.0
 # How long one lookup may take before it is asked whether its partitions are still there, in seconds.
 _PATIENCE: Final = 10.0
+# After how many seconds without an answer the log shows that the brokers are silent.
+_SILENCE: Final = 5.0
 # How long a query that starts waits for a broker, in milliseconds: as long as Java's admin client does.
 _START_MS: Final = 60_000
 # How long a commit of progress may hold up the query, in milliseconds.
@@ -74,6 +76,8 @@ class KafkaOffsetReader:
         self._admin: KafkaAdminClient | None = None
         self._found: set[TopicPartition] = set()
         self._found_at: float | None = None
+        self._silent_since: float | None = None
+        """Since when the brokers do not answer."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -99,7 +103,7 @@ class KafkaOffsetReader:
         pattern = None if subscription.pattern is None else re.compile(subscription.pattern)
         names = subscription.topics or sorted({tp.topic for tp in subscription.partitions})
         request = self._metadata_request(names if pattern is None else None)
-        response = self._client.ask(request, timeout_ms=self._timeout * 1000)
+        response = self._patiently(lambda timeout: self._client.ask(request, timeout_ms=timeout * 1000), self._timeout)
         # It names the leaders. Without them the first lookup of offsets would fail and be repeated after a backoff.
         self._client.cluster.update_metadata(response, whole=pattern is not None)
         found = set()
@@ -174,7 +178,12 @@ class KafkaOffsetReader:
     def _find_once(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
         timeout = min(self._timeout, self._patience)
         try:
-            found = self._client.list_offsets(wanted, committed_only=self._committed_only, timeout_ms=timeout * 1000)
+            found = self._patiently(
+                lambda left: self._client.list_offsets(
+                    wanted, committed_only=self._committed_only, timeout_ms=left * 1000
+                ),
+                timeout,
+            )
         except KafkaTimeoutError:
             left = self._still_there(wanted)
             if len(left) == len(wanted):
@@ -204,6 +213,27 @@ class KafkaOffsetReader:
             if kind is not NoError:
                 log.warning("Committing progress of %s to %r failed: %s", format_partitions([tp]), group, kind())
         return all(kind is NoError for kind in outcomes.values())
+
+    def _patiently(self, ask: Callable[[float], T], timeout: float) -> T:
+        """Ask, and say after some seconds that the brokers do not answer, and when they do: once, however often."""
+        first = min(timeout, _SILENCE)
+        try:
+            found = ask(first)
+        except KafkaTimeoutError:
+            if self._silent_since is None:
+                self._silent_since = self._clock() - first
+                log.warning(
+                    "The brokers at %s have not answered for %.0f s: the query waits for them, and asks again",
+                    self._options.client["bootstrap_servers"],
+                    first,
+                )
+            if first == timeout:
+                raise
+            found = ask(timeout - first)
+        if self._silent_since is not None:
+            log.warning("The brokers answer again, after %.0f s", self._clock() - self._silent_since)
+            self._silent_since = None
+        return found
 
     def _insist(self, ask: Callable[[], T]) -> T:
         """Ask as often as fetchOffset.numRetries says."""

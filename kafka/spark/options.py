@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from kafka.config import BY_SPELLING
 from kafka.spark.consumer_strategy import Subscription, parse_subscription
@@ -15,6 +16,7 @@ from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.java_options import check_together, client_options
 from kafka.spark.offset_ranges import OffsetLimit
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, parse_offsets, parse_timestamps
+from kafka.spark.registry_columns import REGISTRY_OPTIONS, RegistryOptions
 
 __all__ = ["SourceOptions", "check_names", "kafka_options", "lower_keys", "parse_flag", "parse_duration", "SinkOptions"]
 
@@ -55,6 +57,8 @@ _NAMES: Final = (
     "exactlyOnce",
     "transactionalIdPrefix",
     "verifyReplays",
+    "foreachBatch",
+    *REGISTRY_OPTIONS,
 )
 #: Spark's own, which it hands on to every source and sink.
 _OF_SPARK: Final = frozenset({"path", "paths", "checkpointlocation", "queryname"})
@@ -119,6 +123,8 @@ class SourceOptions:
     """Whether batch queries leave out what their filters do not need."""
     hold_file: str | None = None
     """Streaming queries: no new batch begins while a file of this name exists. The ready jobs use it to stop."""
+    registry: RegistryOptions | None = None
+    """Where the types of keys and values come from; they are bytes without it."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str], *, streaming: bool, check_edges: bool = True) -> SourceOptions:
@@ -170,6 +176,9 @@ class SourceOptions:
             freeze=parse_flag(options, "freezeWorkers", default=True),
             pushdown=parse_flag(options, "filterPushdown", default=False),
             hold_file=(options.get("holdfile") or None) if streaming else None,
+            registry=RegistryOptions.parse(
+                options, subscription.topics or sorted({tp.topic for tp in subscription.partitions})
+            ),
             **numbers,
         )
 
@@ -392,6 +401,23 @@ _LINGER_MS = 20
 _MAX_BLOCK_MS = 60_000
 
 
+class ForeachBatch(NamedTuple):
+    """The batch that a function for foreachBatch writes; the option foreachBatch has it as text."""
+
+    query: str
+    batch: int
+    run: str | None
+
+    @classmethod
+    def of(cls, text: str) -> ForeachBatch:
+        """Read the option."""
+        return cls(*json.loads(text))
+
+    def text(self) -> str:
+        """Return what the option has."""
+        return json.dumps(self)
+
+
 @dataclass(frozen=True)
 class SinkOptions:
     """The options of a write.
@@ -411,6 +437,10 @@ class SinkOptions:
     """Exactly once: fail a batch that is done again if its tasks are others than before."""
     freeze: bool = True
     """Spare the garbage collector of workers what is loaded."""
+    registry: RegistryOptions | None = None
+    """Where the schemas of keys and values come from; they are bytes or text without it."""
+    batch: ForeachBatch | None = None
+    """What `foreach_batch_writer` writes."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> SinkOptions:
@@ -452,4 +482,6 @@ class SinkOptions:
             transactional_prefix=options.get("transactionalidprefix", "spark"),
             verify_replays=parse_flag(options, "verifyReplays", default=True),
             freeze=parse_flag(options, "freezeWorkers", default=True),
+            registry=RegistryOptions.parse(options, [] if topic is None else [topic.strip()]),
+            batch=ForeachBatch.of(options["foreachbatch"]) if "foreachbatch" in options else None,
         )

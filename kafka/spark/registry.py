@@ -171,12 +171,7 @@ def to_registry(
     chosen = chosen._replace(subject=subject)
 
     def write(values: Any) -> Any:
-        known = (settings, chosen, message, id_in_header)
-        writer = _writers.get(known)
-        if writer is None:
-            writer = ColumnWriter(SchemaRegistry(**dict(settings)), chosen, message=message, framed=not id_in_header)
-            _writers[known] = writer
-        return writer.encode(values)
+        return _writer(settings, chosen, message, framed=not id_in_header).encode(values)
 
     given = functions.col(column) if isinstance(column, str) else column
     written = _arrow_udf(write, BinaryType())(given)
@@ -185,6 +180,29 @@ def to_registry(
     name, data = f"__{'key' if key else 'value'}_schema_id", struct.pack(">bI", 0, chosen.id)
     header = functions.struct(functions.lit(name).alias("key"), functions.lit(bytearray(data)).alias("value"))
     return functions.struct(written.alias("value"), functions.array(header).alias("headers"))
+
+
+def _writer(registry: _Registry, schema: Schema, message: str | None, *, framed: bool) -> ColumnWriter:
+    """Return what writes values, made once for each process."""
+    known = (registry, schema, message, framed)
+    found = _writers.get(known)
+    if found is None:
+        client = SchemaRegistry(**dict(registry))
+        found = _writers[known] = ColumnWriter(client, schema, message=message, framed=framed)
+    return found
+
+
+_newest: dict[tuple[Any, ...], ColumnWriter] = {}
+
+
+def newest_writer(registry: _Registry, subject: str, version: int | None, message: str | None) -> ColumnWriter:
+    """Return what writes values by a version of a subject, or by the newest one when a process first asks."""
+    known = (registry, subject, version, message)
+    found = _newest.get(known)
+    if found is None:
+        chosen = reader_of(registry, subject, version, None).reader._replace(subject=subject)
+        found = _newest[known] = _writer(registry, chosen, message, framed=True)
+    return found
 
 
 def registry_of(url: str, options: dict[str, Any]) -> _Registry:

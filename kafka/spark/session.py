@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from kafka.errors import KafkaConfigurationError
+from kafka.spark.errors import KafkaSparkOptionError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -32,7 +33,11 @@ log = logging.getLogger(__name__)
 
 _OWN: Final = "purekafka"
 _OFFICIAL: Final = "kafka"
+_SHIM: Final = "shim"
+# Attributes of pyspark's writers for this module.
 _MODE: Final = "_purekafka_mode"
+_FORMAT: Final = "_purekafka_format"
+_OUTPUT: Final = "_purekafka_output_mode"
 # Where format() is, in the classic API and in Spark Connect.
 _READERS: Final = (
     ("pyspark.sql.readwriter", "DataFrameReader"),
@@ -115,6 +120,9 @@ def register(spark: SparkSession, *, shim: bool = False) -> Registration:
             if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):
                 raise
         _registered.add(spark)
+    for module, name in _READERS:
+        if name == "DataStreamWriter":
+            _refuse_update_mode(module)
     if shim:
         _install_shim()
     return Registration()
@@ -125,9 +133,8 @@ def unregister() -> None:
 
     The session still knows the format ``purekafka``: Spark has no way to forget a source.
     """
-    while _shimmed:
-        cls, method, original = _shimmed.pop()
-        setattr(cls, method, original)
+    for cls, method, reason in [key for key in reversed(_replaced) if key[2] == _SHIM]:
+        setattr(cls, method, _replaced.pop((cls, method, reason)))
 
 
 def _is_found(spark: SparkSession) -> bool:
@@ -220,8 +227,8 @@ def _is_same_interpreter(one: str, other: str) -> bool:
 
 #: The sessions that were given the source. Given it again, Spark would log that it replaces it.
 _registered: WeakSet[SparkSession] = WeakSet()
-#: The methods that the shim has replaced: the class, the name of the method, and the original method.
-_shimmed: list[tuple[type, str, Callable[..., object]]] = []
+#: The methods that are replaced, by their class and name and by what for, in their order.
+_replaced: dict[tuple[type, str, str], Callable[..., object]] = {}
 
 
 def _install_shim() -> None:
@@ -230,6 +237,42 @@ def _install_shim() -> None:
     for module, name in _WRITERS:
         _note_modes(module, name)
         _map_format(module, name, _append_by_default)
+
+
+def _refuse_update_mode(module: str) -> None:
+    """Make the start of a query in update mode say what to do, where Spark says only that it is not supported."""
+
+    def noting(name: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
+        def around(original: Callable[..., object]) -> Callable[..., object]:
+            def chosen(self: object, word: str) -> object:
+                setattr(self, name, str(word).lower())
+                return original(self, word)
+
+            return chosen
+
+        return around
+
+    def checking(original: Callable[..., object]) -> Callable[..., object]:
+        def start(
+            self: object,
+            path: str | None = None,
+            format: str | None = None,  # noqa: A002 - the names there
+            outputMode: str | None = None,  # noqa: N803
+            *others: object,
+            **options: object,
+        ) -> object:
+            to = format or getattr(self, _FORMAT, "")
+            if (outputMode or getattr(self, _OUTPUT, "")) == "update" and str(to).lower() == _OWN:
+                raise KafkaSparkOptionError(
+                    "Spark gives no update mode to a sink in Python. Replace format() by "
+                    "foreachBatch(kafka.spark.foreach_batch_writer(**options)), which has it"
+                )
+            return original(self, path, format, outputMode, *others, **options)
+
+        return start
+
+    for method, around in (("format", noting(_FORMAT)), ("outputMode", noting(_OUTPUT)), ("start", checking)):
+        _patch(module, "DataStreamWriter", method, around, "update mode")
 
 
 def _append_by_default(writer: Any) -> Any:
@@ -263,7 +306,11 @@ def _map_format(module: str, name: str, after: Callable[[Any], object]) -> None:
 
 
 def _patch(
-    module: str, name: str, method: str, around: Callable[[Callable[..., object]], Callable[..., object]]
+    module: str,
+    name: str,
+    method: str,
+    around: Callable[[Callable[..., object]], Callable[..., object]],
+    reason: str = _SHIM,
 ) -> None:
     """Put a function around a method of a class, once, where there is that class."""
     try:
@@ -272,14 +319,12 @@ def _patch(
         # Spark Connect needs additional packages. Where __main__ has no file, as with python -c, it takes the program
         # for its own doctests and calls sys.exit() instead of raising ImportError.
         return
-    original = getattr(cls, method)
-    if getattr(original, "is_shim", False):
+    if (cls, method, reason) in _replaced:
         return
+    original = _replaced[cls, method, reason] = getattr(cls, method)
     changed = around(original)
-    changed.is_shim = True  # type: ignore[attr-defined]
     changed.__doc__ = original.__doc__
     setattr(cls, method, changed)
-    _shimmed.append((cls, method, original))
 
 
 def local_session(

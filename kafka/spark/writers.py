@@ -64,8 +64,9 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
         )
     if "value" not in types:
         raise KafkaSparkOptionError("Required attribute 'value' not found")
+    by_registry = options.registry.subjects if options.registry is not None else {}
     for name, expected in _EXPECTED.items():
-        kind = types.get(name)
+        kind = None if name in by_registry else types.get(name)
         if kind is not None and not _fits(name, kind):
             raise KafkaSparkOptionError(
                 f"{name} attribute unsupported type {kind.simpleString()}. {name} must be a(n) {expected}"
@@ -83,12 +84,42 @@ def _fits(name: str, kind: object) -> bool:
 
 
 class Sink:
-    """What all writers share."""
+    """What all writers share: the end of a task, and the calls on the driver."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         check_columns(schema, options)
         self.options = options
         self.columns = [field.name for field in schema.fields]
+
+    @concise
+    def write_batches(self, batches: Iterable[object]) -> WriterCommitMessage:
+        """Write the rows of a task."""
+        if self.options.registry is not None:
+            batches = self.options.registry.encoded(batches)
+        if self.options.exactly_once:
+            from kafka.spark.exactly_once import task_identity, write_once
+
+            outcome = write_once(self.options, task_identity(self.options.batch), batches)
+            return Written(outcome.counts, outcome)
+        from kafka.spark.row_sender import write
+
+        return Written(write(self.options, batches))
+
+    @concise
+    def end(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
+        """All tasks of a batch are done; their records are there already, or are committed now."""
+        if self.options.exactly_once:
+            from kafka.spark.exactly_once import finish_batch
+
+            finish_batch(self.options, _outcomes(messages), batch)
+
+    @concise
+    def give_up(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """A batch failed. Records that were acknowledged stay; open transactions are aborted."""
+        if self.options.exactly_once:
+            from kafka.spark.exactly_once import give_up_batch
+
+            give_up_batch(self.options, _outcomes(messages))
 
 
 class KafkaBatchWriter(Sink, DataSourceArrowWriter):
@@ -96,55 +127,36 @@ class KafkaBatchWriter(Sink, DataSourceArrowWriter):
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         super().__init__(options, schema)
-        if options.exactly_once:
+        if options.exactly_once and options.batch is None:
             raise KafkaSparkOptionError(
-                "exactlyOnce is for streaming queries: a batch query has no checkpoint to go by"
+                "exactlyOnce is for streaming queries: a batch query has no checkpoint to go by. In foreachBatch use "
+                "kafka.spark.foreach_batch_writer, which knows the query and the batch"
             )
 
-    @concise
     def write(self, iterator: Iterator[object]) -> WriterCommitMessage:
         """Write the rows of a task."""
-        from kafka.spark.row_sender import write
-
-        return Written(write(self.options, iterator))
+        return self.write_batches(iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """All tasks are done; their records are there already."""
+        """All tasks are done."""
+        if self.options.batch is not None:
+            self.end(messages, self.options.batch.batch)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """The query failed. Records that were acknowledged stay."""
+        """The query failed."""
+        self.give_up(messages)
 
 
 class StreamSink(Sink):
-    """The part that streaming writers share: the end of a task, and the calls on the driver."""
+    """The part that streaming writers share."""
 
-    @concise
-    def write_batches(self, batches: Iterable[object]) -> WriterCommitMessage:
-        """Write the rows of a task."""
-        if self.options.exactly_once:
-            from kafka.spark.exactly_once import task_identity, write_once
-
-            outcome = write_once(self.options, task_identity(), batches)
-            return Written(outcome.counts, outcome)
-        from kafka.spark.row_sender import write
-
-        return Written(write(self.options, batches))
-
-    @concise
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """All tasks of a batch are done; their records are there already, or are committed now."""
-        if self.options.exactly_once:
-            from kafka.spark.exactly_once import finish_batch
+        """All tasks of a batch are done."""
+        self.end(messages, batchId)
 
-            finish_batch(self.options, _outcomes(messages), batchId)
-
-    @concise
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
-        """A batch failed. Records that were acknowledged stay; open transactions are aborted."""
-        if self.options.exactly_once:
-            from kafka.spark.exactly_once import give_up_batch
-
-            give_up_batch(self.options, _outcomes(messages))
+        """A batch failed."""
+        self.give_up(messages)
 
 
 def _outcomes(messages: Sequence[WriterCommitMessage | None]) -> list[TaskOutcome]:
@@ -176,4 +188,6 @@ def stream_writer(options: SinkOptions, schema: StructType) -> ArrowStreamWriter
     """Return the writer for the release of Spark that runs."""
     if hasattr(datasource, "DataSourceStreamArrowWriter"):
         return ArrowStreamWriter(options, schema)
+    if options.registry is not None:
+        raise KafkaSparkOptionError("schemaRegistry in a streaming sink needs Spark 4.1 or later")
     return _RowStreamWriter(options, schema)

@@ -14,7 +14,7 @@ from typing import Final
 
 from .kafka_jars import KafkaUnavailable, cache_dir, locked
 
-__all__ = ["CONNECTOR", "JARS", "connector_jars"]
+__all__ = ["AVRO", "CONNECTOR", "JARS", "avro_jar", "connector_jars"]
 
 CONNECTOR: Final = "4.2.0"
 """The newest release of the connector that there is; Spark 4.2 and 4.3 run it."""
@@ -24,6 +24,8 @@ JARS: Final = (
     "org.apache.kafka:kafka-clients:3.9.2",
     "org.apache.commons:commons-pool2:2.13.1",
 )
+AVRO: Final = f"org.apache.spark:spark-avro_2.13:{CONNECTOR}"
+"""Spark's functions from_avro and to_avro, which do not know registries."""
 _GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 _TIMEOUT: Final = 300.0
 
@@ -31,12 +33,22 @@ _TIMEOUT: Final = 300.0
 @functools.cache
 def connector_jars() -> tuple[Path, ...]:
     """Return the paths of the jars, for ``spark.jars``; KafkaUnavailable says in one line what is missing."""
+    return _fetched(JARS)
+
+
+@functools.cache
+def avro_jar() -> Path:
+    """Return the path of the jar with from_avro, for ``spark.jars``."""
+    return _fetched((AVRO,))[0]
+
+
+def _fetched(artifacts: tuple[str, ...]) -> tuple[Path, ...]:
     place = cache_dir() / f"spark-sql-kafka-{CONNECTOR}"
-    paths = tuple(place / _file_name(artifact) for artifact in JARS)
+    paths = tuple(place / _file_name(artifact) for artifact in artifacts)
     if not all(path.exists() for path in paths):
         place.mkdir(parents=True, exist_ok=True)
         with locked(place.with_suffix(".lock")):
-            for artifact, path in zip(JARS, paths, strict=True):
+            for artifact, path in zip(artifacts, paths, strict=True):
                 if not path.exists():
                     _fetch(artifact, path)
     return paths

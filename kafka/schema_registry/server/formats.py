@@ -7,8 +7,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from kafka.schema_registry.avro import AvroError
-from kafka.schema_registry.avro_types import parse_avro
+from kafka.schema_registry.avro import AvroError, parse_avro
 from kafka.schema_registry.registry import SchemaRegistryError
 from kafka.schema_registry.server.avro_compatibility import avro_differences
 from kafka.schema_registry.server.json_compatibility import json_differences

@@ -219,7 +219,7 @@ def test_a_send_that_is_cancelled_is_not_written_and_an_accepted_record_is(run_o
 
 def test_cancelling_send_and_wait_or_a_future_withdraws_nothing(run, broker):
     async def main():
-        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=5) as producer:
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=10_000) as producer:
             await producer.partitions_for("events")
             tasks = [asyncio.ensure_future(producer.send_and_wait("events", b"%d" % number)) for number in range(50)]
             for _ in range(3):  # send() may let other tasks run first

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from base64 import b64encode
 from typing import Any
 
@@ -19,6 +21,7 @@ from kafka.schema_registry import (
     SchemaRegistry,
     SchemaRegistryError,
     SchemaSerializer,
+    message_schema,
     schema_id,
 )
 from kafka.testing import FakeClock
@@ -499,3 +502,108 @@ def test_protobuf_without_its_package_names_the_extra(server: RegistryServer, mo
     number = server.add("orders-value", "// orders", "PROTOBUF")
     with pytest.raises(SchemaRegistryError, match=r"protobuf: pip install 'purekafka\[registry\]'"):
         SchemaDeserializer(SchemaRegistry(server.url)).decode(b"\0" + number.to_bytes(4, "big") + b"\0")
+
+
+def test_a_reader_s_schema_has_its_fields_whatever_version_wrote_the_value(server: RegistryServer) -> None:
+    registry = SchemaRegistry(server.url)
+    old = SchemaSerializer(registry, Schema(USER)).encode("events", {"id": 1, "name": "ada"})
+    newer = {
+        "type": "record",
+        "name": "User",
+        "fields": [{"name": "id", "type": "double"}, {"name": "mail", "type": "string", "default": "none"}],
+    }
+    deserializer = SchemaDeserializer(registry, schema=Schema(json.dumps(newer)))
+    assert deserializer.decode(old) == {"id": 1.0, "mail": "none"}
+    other = SchemaSerializer(registry, Schema('"string"')).encode("words", "x")
+    with pytest.raises(SchemaMismatchError, match="schema id 101: the reader's type record does not read string"):
+        deserializer.decode(other)
+    with pytest.raises(IllegalArgumentError, match="must be of Avro, not JSON"):
+        SchemaDeserializer(registry, schema=Schema("{}", "JSON"))
+
+
+def generated(*messages: str) -> list[Any]:
+    """Return classes as the code that protoc generates has them, each with a number and a text."""
+    descriptors = pytest.importorskip("google.protobuf.descriptor_pb2")
+    from google.protobuf import descriptor_pool
+    from google.protobuf.message_factory import GetMessageClass
+
+    file = descriptors.FileDescriptorProto(name="shop_of_tests.proto", package="shop.tests", syntax="proto3")
+    for name in messages:
+        kind = file.message_type.add(name=name)
+        kind.field.add(name="id", number=1, type=3, label=1)
+        kind.field.add(name="note", number=2, type=9, label=1)
+    pool = descriptor_pool.Default()
+    pool.AddSerializedFile(file.SerializeToString())
+    known = pool.FindFileByName(file.name).message_types_by_name
+    return [GetMessageClass(known[name]) for name in messages]
+
+
+def test_messages_of_generated_classes_are_written_and_read(server: RegistryServer) -> None:
+    first, order = generated("First", "Order")
+    registry = SchemaRegistry(server.url)
+    serializer = SchemaSerializer(registry, message_schema(order))
+    data = serializer.encode("orders", order(id=7, note="x"))
+    assert data[5:].hex() == "0202" + "0807120178", "the class is the second message of its file"
+    assert serializer.encode("orders", first(id=7))[5:].hex() == "00" + "0807"
+    assert SchemaDeserializer(registry).decode(data) == {"id": 7, "note": "x"}
+    deserializer = SchemaDeserializer(registry, message=order)
+    found = deserializer.decode(data)
+    assert type(found) is order
+    assert (found.id, found.note) == (7, "x")
+    assert deserializer.decode(serializer.encode("orders", order())) == order(), "zero fields"
+    with pytest.raises(SchemaMismatchError, match=r"the message is a shop\.tests\.First, not a shop\.tests\.Order"):
+        deserializer.decode(serializer.encode("orders", first()))
+    named = SchemaSerializer(registry, message_schema(order), message=order)
+    assert named.encode("orders", {"id": 7, "note": "x"}) == data
+    empty = pytest.importorskip("google.protobuf.empty_pb2")
+    with pytest.raises(SchemaMismatchError, match=r"the schema has no message 'google\.protobuf\.Empty'"):
+        serializer.encode("orders", empty.Empty())
+
+
+class SlowRegistry(SchemaRegistry):
+    """Answers when another task of the event loop has allowed it."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.asked = 0
+        self.allowed = threading.Event()
+
+    def _request(self, *given: Any, **more: Any) -> Any:
+        self.asked += 1
+        assert self.allowed.wait(30), "the event loop is blocked"
+        return super()._request(*given, **more)
+
+
+def test_lookups_leave_the_event_loop_to_other_tasks(server: RegistryServer) -> None:
+    server.add("events-value", USER)
+
+    async def main() -> None:
+        registry = SlowRegistry(server.url)
+        serializer, deserializer = SchemaSerializer(registry), SchemaDeserializer(registry)
+
+        async def answer_when_asked(times: int) -> None:
+            registry.allowed.clear()
+            while registry.asked < times:
+                await asyncio.sleep(0.001)
+            registry.allowed.set()
+
+        writing = [serializer.serialize_async("events", [], {"id": number}) for number in range(50)]
+        written, _ = await asyncio.wait_for(asyncio.gather(asyncio.gather(*writing), answer_when_asked(1)), 60)
+        assert registry.asked == 1, "all tasks wait for one lookup"
+        # A task that is cancelled while it waits leaves the lookup to the others.
+        reading = [asyncio.create_task(deserializer.deserialize_async("events", [], one)) for one in written]
+        registry.allowed.clear()
+        while registry.asked < 2:
+            await asyncio.sleep(0.001)
+        reading[0].cancel()
+        registry.allowed.set()
+        values = await asyncio.wait_for(asyncio.gather(*reading[1:]), 60)
+        assert [value["id"] for value in values] == list(range(1, 50))
+        assert reading[0].cancelled()
+        assert registry.asked == 2
+        assert deserializer.deserialize("events", [], written[0]) == {"id": 0, "name": None}, "no lookup is left to do"
+        assert await deserializer.deserialize_async("events", [], None) is None
+        with pytest.raises(SchemaMismatchError, match="schema id 999"):
+            await deserializer.deserialize_async("events", [], bytes.fromhex("00000003e702"))
+
+    asyncio.run(main())

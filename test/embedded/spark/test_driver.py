@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -122,3 +123,37 @@ def test_a_query_may_be_started_while_the_brokers_are_away(broker: Broker, monke
     finally:
         log.removeHandler(handler)
         reader.stop()
+
+
+def test_the_log_has_one_line_when_brokers_are_away_for_long_and_one_when_they_are_back(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kafka.spark.offset_reader._SILENCE", 0.2)
+    options = SourceOptions.parse(
+        {
+            "kafka.bootstrap.servers": broker.bootstrap_servers,
+            "subscribe": "a",
+            "fetchOffset.numRetries": "1000",
+            "fetchOffset.retryIntervalMs": "10",
+        },
+        streaming=True,
+    )
+    broker.append("a", b"x")
+    offsets = KafkaOffsetReader(options, patience=0.5)
+    try:
+        assert offsets.latest({}) == {A0: 1}
+        broker.stop_node(1)
+        with ThreadPoolExecutor(1) as pool:
+            latest = pool.submit(offsets.latest, {})
+            deadline = time.monotonic() + 60
+            while sum("failed, attempt" in text for text in caplog.messages) < 2:
+                assert time.monotonic() < deadline, caplog.messages
+                time.sleep(0.02)
+            broker.start_node(1)
+            assert latest.result(60) == {A0: 1}
+    finally:
+        offsets.close()
+    said = [text for text in caplog.messages if "The brokers" in text]
+    assert len(said) == 2, caplog.messages
+    assert said[0].startswith(f"The brokers at {broker.bootstrap_servers} have not answered for ")
+    assert said[1].startswith("The brokers answer again, after ")

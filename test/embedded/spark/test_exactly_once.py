@@ -313,6 +313,19 @@ def test_coordinators_that_are_not_ready_are_asked_again(broker: Broker, options
     assert seen(broker) == [b"0"] * 3 + [b"a", b"b", b"c"]
 
 
+def test_a_broker_that_lists_no_groups_yet_does_not_hide_what_was_written(broker: Broker, options: SinkOptions) -> None:
+    def forget(exchange: Any) -> None:
+        exchange.reply.groups = []  # as Apache Kafka right after a restart, with no error
+
+    written_and_not_noted(options, [[b"a"], [b"b"]], 1)
+    with (
+        broker.intercept("ListGroups", forget),
+        pytest.raises(IllegalStateError, match="consists of 1 tasks, but was written by at least 2"),
+    ):
+        run_batch(options, 1, [b"a", b"b"], run="second")
+    assert seen(broker) == [b"0", b"0", b"b"]
+
+
 def test_groups_that_may_not_be_listed_fail_the_task(broker: Broker, options: SinkOptions) -> None:
     broker.fail("ListGroups", [ClusterAuthorizationFailedError])
     with pytest.raises(ClusterAuthorizationFailedError, match=r"list_groups\(\)"):

@@ -101,3 +101,70 @@ def test_wrong_arguments_fail_before_a_query_runs(spark: Any, registry: SchemaRe
     with pytest.raises(Exception, match="subject 'none': Subject 'none' not found") as failed:
         from_registry("value", registry.url, subject="none", user_info="ada:secret")
     assert "secret" not in str(failed.value)
+
+
+def test_the_option_of_the_source_gives_typed_columns(
+    read: Any, stream: Any, broker: Broker, registry: SchemaRegistryServer, tmp_path: Path
+) -> None:
+    options = {"schemaRegistry": registry.url, "schemaRegistry.userInfo": "ada:secret"}
+    write(broker, registry, SECOND, [{"id": number, "note": f"n{number}", "tags": ["a"]} for number in range(20)])
+    frame = read(**options)
+    assert frame.schema["value"].dataType.simpleString() == "struct<id:bigint,note:string,tags:array<string>>"
+    assert frame.schema["key"].dataType.simpleString() == "binary"
+    # A version that is registered while the program runs changes the types of frames that are loaded after it only.
+    third = {**SECOND, "fields": [*SECOND["fields"], {"name": "extra", "type": "int", "default": 7}]}
+    write(broker, registry, third, [{"id": 20, "note": None, "extra": 9}])
+    rows = frame.select("value.*").collect()
+    assert {row.id: row.note for row in rows} == {**{number: f"n{number}" for number in range(20)}, 20: None}
+    assert {row.extra for row in read(**options).select("value.extra").collect()} == {7, 9}
+    first = read(**options, **{"schemaRegistry.valueVersion": "1"})
+    assert first.select("value.*").columns == ["id", "note", "tags"]
+
+    SchemaRegistry(registry.url, user_info="ada:secret").register("out-value", Schema(json.dumps(SECOND)))
+    events = (
+        stream(**options)
+        .where("value.id < 10")
+        .selectExpr("cast('k' as binary) key", "named_struct('id', value.id, 'note', value.note) value")
+    )
+    writer = events.writeStream.format("purekafka").option("topic", "out").options(**options)
+    writer = writer.option("kafka.bootstrap.servers", broker.bootstrap_servers)
+    finish(writer.option("checkpointLocation", str(tmp_path)))
+    again = read(subscribe="out", **options)
+    assert sorted((row.id, row.note, row.tags) for row in again.select("value.*").collect()) == [
+        (number, f"n{number}", []) for number in range(10)
+    ]
+    again = read(subscribe="out", **options)
+    batch = again.where("value.id = 3").select("value").write.format("purekafka").options(**options).mode("append")
+    batch.option("kafka.bootstrap.servers", broker.bootstrap_servers).option("topic", "out").save()
+    assert read(subscribe="out", **options).where("value.id = 3").count() == 2
+
+
+def test_the_option_says_what_cannot_be_read(read: Any, broker: Broker, registry: SchemaRegistryServer) -> None:
+    options = {"schemaRegistry": registry.url, "schemaRegistry.userInfo": "ada:secret"}
+    write(broker, registry, FIRST, [{"id": 1}, {"id": 2}])
+    broker.append("events", b"poison", key=b"k", partition=1)
+    with pytest.raises(
+        Exception, match="the value of events-1 offset 1 cannot be read: the bytes begin with 706f69736f"
+    ):
+        read(**options).select("value.id").collect()
+    frame = read(**options, **{"schemaRegistry.mode": "permissive"})
+    assert frame.columns[-1] == "error"
+    (bad,) = frame.where("error is not null").select("topic", "partition", "offset", "value", "error.*").collect()
+    assert (bad.topic, bad.partition, bad.offset, bad.key) == ("events", 1, 1, b"k")
+    assert bad.reason == "value: the bytes begin with 706f69736f, not with 00 and the id of a schema"
+    assert sorted(row.id for row in frame.where("error is null").select("value.id").collect()) == [1, 2]
+
+
+def test_wrong_options_about_a_registry_are_errors_of_load(read: Any, registry: SchemaRegistryServer) -> None:
+    url = {"schemaRegistry": registry.url}
+    for options, said in (
+        ({"schemaRegistry.mode": "PERMISSIVE"}, "schemaRegistry.mode needs the option schemaRegistry"),
+        ({**url, "subscribe": "a,b"}, "schemaRegistry.valueSubject must name the subject"),
+        ({**url, "schemaRegistry.mode": "LOUD"}, "must be one of FAILFAST, PERMISSIVE, not LOUD"),
+        ({**url, "schemaRegistry.valueSubjekt": "x"}, "did you mean 'schemaRegistry.valueSubject'"),
+        ({**url, "schemaRegistry.valueVersion": "new"}, "schemaRegistry.valueVersion must be a number, not 'new'"),
+        ({**url, "schemaRegistry.userInfo": "ada:wrong"}, "401"),
+        ({**url, "schemaRegistry.userInfo": "ada:secret"}, "Subject 'events-value' not found"),
+    ):
+        with pytest.raises(Exception, match=said):
+            read(**options)

@@ -117,8 +117,10 @@ def test_control_records_and_aborted_ones_are_passed(queue: Queue, member: Make)
         assert one.poll(200) == {}
 
 
-def test_members_share_many_partitions_and_a_leader_that_dies_loses_nothing(kafka_at: StartKafka, face: str) -> None:
-    cluster = kafka_at(nodes=3)
+def test_members_share_many_partitions_and_a_leader_that_dies_loses_nothing(
+    kafka_cluster: KafkaCluster, face: str
+) -> None:
+    cluster = kafka_cluster
     queue = Queue(cluster, partitions=6, replicas=3)
     made = [
         KafkaShareConsumer(

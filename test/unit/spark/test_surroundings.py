@@ -74,7 +74,7 @@ def shimmed(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Writer]]:
     fresh = type("Fresh", (Writer,), {"mode": Writer.mode, "format": Writer.format})
     module.Fresh = fresh  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "some_writers", module)
-    monkeypatch.setattr(session, "_shimmed", [])
+    monkeypatch.setattr(session, "_replaced", {})
     monkeypatch.setattr(session, "_READERS", ())
     monkeypatch.setattr(session, "_WRITERS", (("some_writers", "Fresh"), ("not_installed", "Fresh")))
     session._install_shim()
@@ -107,10 +107,10 @@ def test_the_shim_goes_without_spark_connect(monkeypatch: pytest.MonkeyPatch, en
     def import_module(name: str) -> None:
         raise end
 
-    monkeypatch.setattr(session, "_shimmed", [])
+    monkeypatch.setattr(session, "_replaced", {})
     monkeypatch.setattr(session, "import_module", import_module)
     session._install_shim()
-    assert session._shimmed == []
+    assert session._replaced == {}
 
 
 def test_the_shim_is_taken_back(shimmed: type[Writer]) -> None:
