@@ -49,7 +49,8 @@ function __purekafka
     set -l found (commandline -opc) (commandline -ct)
     purekafka completion words -- $found[2..-1] 2>/dev/null
 end
-complete -c purekafka -a '(__purekafka)'
+complete -c purekafka -f -a '(__purekafka)'
+complete -c purekafka -n 'not __purekafka | string length -q' -F
 """
 
 
