@@ -24,6 +24,7 @@ __all__ = [
     "HeaderPairs",
     "ProducerTracer",
     "SendSpan",
+    "SettleSpan",
     "Tracer",
     "add",
     "discard",
@@ -43,6 +44,13 @@ class SendSpan(Protocol):
 
     def failed(self, error: BaseException) -> object:
         """End it: records were refused, or given up."""
+
+
+class SettleSpan(Protocol):
+    """The span of a commit that the caller does not wait for. It does not raise."""
+
+    def ended(self, error: BaseException | None = None) -> object:
+        """End it: offsets are committed, or they failed."""
 
 
 class ProducerTracer(Protocol):
@@ -80,6 +88,9 @@ class ConsumerTracer(Protocol):
 
     def settling(self, operation: str) -> AbstractContextManager[object]:
         """Return the block in which offsets or acknowledgements are committed."""
+
+    def begin_settling(self, operation: str) -> SettleSpan | None:
+        """Begin the span of a commit that ends later, on the network thread."""
 
 
 class ClientFacts(Protocol):
