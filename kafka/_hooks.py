@@ -124,6 +124,9 @@ class Tracer(Protocol):
     def consumer(self, facts: ClientFacts) -> ConsumerTracer | None:
         """Return the tracer of a consumer that is being made."""
 
+    def writing(self, topic: str | None) -> AbstractContextManager[object]:
+        """Return the block in which other processes send records for this one, as Spark's executors do."""
+
 
 tracer: Tracer | None = None
 """What traces the clients that are made from now on."""

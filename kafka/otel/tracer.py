@@ -528,6 +528,31 @@ class KafkaTracer:
         """Return the tracer of a consumer, unless another instrumentation traces it."""
         return None if self._is_traced(facts, "__next__") else ConsumerTracing(self.telemetry, facts)
 
+    @contextmanager
+    def writing(self, topic: str | None) -> Iterator[None]:
+        """Make the span of a block in which other processes send records: its context is not in these."""
+        telemetry, error = self.telemetry, None
+        attributes = {names.SYSTEM: "kafka", names.OPERATION_NAME: "send", names.OPERATION_TYPE: "send"}
+        if topic is not None:
+            attributes[names.DESTINATION] = topic
+        span: trace.Span = trace.INVALID_SPAN
+        try:
+            if not telemetry.is_suppressed(contexts.get_current()):
+                name = "send" if topic is None else f"send {topic}"
+                span = telemetry.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=attributes)
+        except Exception:
+            telemetry.failed("a span of Spark was begun")
+        try:
+            yield
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            try:
+                _end(span, error)
+            except Exception:
+                telemetry.failed("a span of Spark was ended")
+
     def _is_traced(self, facts: ClientFacts, method: str) -> bool:
         """Whether an instrumentation of OpenTelemetry has wrapped the class: then every span would be there twice."""
         made = vars(sys.modules["kafka"]).get(facts.face)
