@@ -24,7 +24,7 @@ from benchmarks.venvs import LIBRARIES, Library, Venv, VenvError, ensure
 from benchmarks.workload import OURS
 
 HERE = Path(__file__).resolve().parent
-SUB_TARGETS = ("protocol", "records", "produce", "consume", "groups", "latency", "idle", "aio", "spark")
+SUB_TARGETS = ("protocol", "records", "produce", "consume", "groups", "latency", "idle", "aio", "scale", "spark")
 LEAST_ROUNDS = 5  # fewer say too little about the spread to be kept
 
 
