@@ -25,19 +25,20 @@ $(INSTALLED): setup.py pyproject.toml
 demo: $(INSTALLED)  ## run the main job once and show it
 	@$(BIN)/python -m kafka demo
 
-# Tests mostly wait, so three runs go on beside each other, two of them in several processes. Each shows what it has to
-# say at its end, in one piece, and keeps a cache of its own; all are run to their ends, and one that fails fails the
-# whole.
+# Tests mostly wait, so three runs go on beside each other, two of them in several processes. Each shows its output at its
+# end, in one piece, and its progress at once, through descriptor 9 (test/progress.py). Each has a cache of its own; all
+# are run to their ends, and one that fails fails the whole.
 test: $(INSTALLED)  ## all tests: unit, embedded and, where Java and Maven are, against real Kafka
 	@echo "Running test-unit, test-embedded and test-real beside each other; each is shown when it has ended."
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(IN_ONE_PIECE) test-unit test-embedded test-real || \
+	@PUREKAFKA_PROGRESS_FD=9 $(MAKE) --no-print-directory --jobs=3 --keep-going $(IN_ONE_PIECE) \
+		test-unit test-embedded test-real 9>&1 || \
 		{ echo "Failed, see above:"; grep -hs ': true' .pytest_cache/test-*/v/cache/lastfailed; exit 1; }
 	@$(MAKE) --no-print-directory test-alone
 
 # Since make 4.0; macOS has 3.81.
 IN_ONE_PIECE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-PYTEST = $(BIN)/pytest -o cache_dir=.pytest_cache/$@
+PYTEST = PUREKAFKA_PROGRESS_NAME=$@ $(BIN)/python -m pytest -p test.progress -o cache_dir=.pytest_cache/$@
 
 test-unit: $(INSTALLED)  ## the tests that need no socket, and every example
 	$(PYTEST) test/unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 from collections.abc import Iterator
 
@@ -35,6 +36,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     plugin.pytest_configure(config)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test its seeds: the ones of PUREKAFKA_SEEDS or of its mark; only the first one if it is not run anyway.
+
+    Thousands of items that are deselected again cost each worker of each run some seconds.
+    """
+    mark = metafunc.definition.get_closest_marker("seeds")
+    if mark is None:
+        return
+    seeds: list[int] = []
+    for part in os.environ.get("PUREKAFKA_SEEDS", mark.args[0]).split():
+        low, _, high = part.partition("-")
+        seeds += range(int(low), int(high or low) + 1)
+    expression = metafunc.config.option.markexpr or ""
+    metafunc.parametrize("seed", seeds[:1] if "not soak" in expression else seeds)
 
 
 def pytest_collection() -> None:

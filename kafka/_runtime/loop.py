@@ -12,8 +12,8 @@ user's thread that waits anyway, a test. Asyncio is not imported.
 - Nothing wakes the loop periodically. `turns` counts the turns; tests hold an idle client to it.
 - `call_soon` is safe from every thread and writes to the wake-up pipe only while someone sleeps.
   All else (timers, descriptors, tasks' inner state) belongs to the pass.
-- Several threads may sleep in the same epoll or kqueue, but at most one of them makes passes: a
-  user's thread that *claims* the loop turns it itself, and its work then costs no thread switch.
+- A thread of the application that *claims* the loop turns it itself, and its work then costs no thread switch. The
+  network thread sleeps behind a `Gate` and sees nothing of it: of two threads in one epoll each event wakes both.
 
 Rejected: asyncio on a private thread (a second network stack for the asyncio face, ten times the
 cost per wake-up), and generated sync/async twins (see DESIGN, section 1).
@@ -24,6 +24,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import select
 import selectors
 import weakref
 from collections import deque
@@ -72,6 +73,41 @@ class HasFileno(Protocol):
         ...
 
 
+class Gate:
+    """Where the thread of a driver sleeps until the selector of its loop has something, unless the gate is shut.
+
+    A separate epoll or kqueue, which contains the selector's: another thread uses the selector itself, and the events
+    that are for that thread wake no other one.
+    """
+
+    def __init__(self, selector: selectors.BaseSelector) -> None:
+        self._fd: int = selector.fileno()  # type: ignore[attr-defined]  # epoll or kqueue
+        self._outer: Any
+        if hasattr(select, "epoll"):  # twice for each call that blocks: three times as fast as by a selector
+            self._outer = select.epoll()
+            self._outer.register(self._fd, select.EPOLLIN)
+            self.sleep: Callable[[float | None], object] = self._outer.poll
+        else:  # pragma: no cover - Linux has epoll
+            self._outer = selectors.DefaultSelector()
+            self._outer.register(self._fd, READ)
+            self.sleep = self._outer.select
+        self.close: Callable[[], object] = self._outer.close
+
+    def shut(self) -> None:
+        """Let nothing but a timeout end a sleep."""
+        if hasattr(select, "epoll"):
+            self._outer.modify(self._fd, 0)
+        else:  # pragma: no cover - Linux has epoll
+            self._outer.unregister(self._fd)
+
+    def open(self) -> None:
+        """Let what is ready end a sleep."""
+        if hasattr(select, "epoll"):
+            self._outer.modify(self._fd, select.EPOLLIN)
+        else:  # pragma: no cover - Linux has epoll
+            self._outer.register(self._fd, READ)
+
+
 class Loop:
     """A selector, a clock and what waits for them.
 
@@ -115,8 +151,9 @@ class Loop:
         self.driven_by: int | None = None  # the thread whose only work it is to turn the loop
         self._woken = False
         self._claimed_by: int | None = None
-        self._on_release: Callable[[], object] | None = None
-        self._retiring = False
+        self._gate: Gate | None = None
+        self.retiring = False
+        """Whether the driver is about to end: no thread can claim the loop any more."""
         self._closers: list[Callable[[], object]] = []
         self._fork_callbacks: list[Callable[[], object]] = []
         self._unusable: KafkaError | None = None
@@ -124,8 +161,6 @@ class Loop:
         """Whether the loop has ended, or belongs to another process."""
         self.forked = False
         self._selector = selector()
-        # Only these let one thread change the set of descriptors while another sleeps on it.
-        self.shareable = type(self._selector).__name__ in {"EpollSelector", "KqueueSelector", "MemorySelector"}
         self._waker = Waker()
         self._selector.register(self._waker, READ)
         self._handlers[self._waker.fileno()] = self._drain_waker
@@ -248,25 +283,29 @@ class Loop:
         """
         if self._unusable is not None:
             raise self._unusable.with_traceback(None)
-        if self._passing == get_ident():
+        me = get_ident()
+        if self._passing == me:
             raise IllegalStateError("this blocks, so it cannot be called from a callback on the network loop")
+        gate = self._gate if self.driven_by == me else None
         with self._lock:
-            if self._claimed_by not in (None, get_ident()):
-                return False
             self.turns += 1
             # Count first, look at the queue second: `call_soon` does it the other way round, so
             # either it sees a sleeper and wakes it, or the sleeper sees what was queued.
             self._sleepers += 1
             wait = self._next_wait(timeout)
         try:
-            events = self._selector.select(wait)
+            if gate is not None and wait != 0.0:
+                gate.sleep(wait)
+                wait = 0.0
+            # A thread that has claimed the loop meanwhile sees these events, too.
+            events = self._selector.select(wait) if self._claimed_by in (None, me) else []
         except BaseException:  # a signal handler may raise here, in a user's thread
             with self._lock:
                 self._sleepers -= 1
             raise
         with self._lock:
             self._sleepers -= 1
-            if self._claimed_by not in (None, get_ident()):
+            if self._claimed_by not in (None, me):
                 return False
             self._pass(events, budget)
         if self._put_off:
@@ -297,15 +336,18 @@ class Loop:
         return future.result()
 
     def _next_wait(self, timeout: float | None) -> float | None:
-        deadline = self._timers.next_deadline()
-        if self._ready or self._events:
+        deadline, me = self._timers.next_deadline(), get_ident()
+        mine = self._claimed_by in (None, me)
+        if mine and (self._ready or self._events):
             return 0.0
-        if self._claimed_by is None:  # else the driver may sleep at the same time, towards a deadline of before
+        if self._claimed_by != me:  # else the driver sleeps at the same time, towards a deadline of before
             self._sleep_until = deadline
-        if deadline is None:
-            return timeout if timeout is None or timeout < _LONGEST_SLEEP else _LONGEST_SLEEP
-        wait = min(max(0.0, deadline - self.clock.monotonic()), _LONGEST_SLEEP)
-        return wait if timeout is None or wait < timeout else timeout
+        if deadline is not None:
+            wait = min(max(0.0, deadline - self.clock.monotonic()), _LONGEST_SLEEP)
+            if mine or wait:
+                return wait if timeout is None or wait < timeout else timeout
+            self._sleep_until = None  # the timer is due: the thread with the claim runs it, and wakes this one
+        return timeout if timeout is None or timeout < _LONGEST_SLEEP else _LONGEST_SLEEP
 
     def _pass(self, events: list[tuple[selectors.SelectorKey, int]], budget: float | None) -> None:  # noqa: C901, PLR0912 - hot
         ready, me, time = self._ready, get_ident(), self.clock.monotonic
@@ -383,16 +425,17 @@ class Loop:
     def claim(self) -> bool:
         """Let this thread alone make passes until `release`; False if that is not possible now."""
         # Before the lock: in the child of a fork its holder may not exist.
-        if not self.shareable or self._unusable is not None:
+        if self._gate is None or self._unusable is not None:
             return False
         # The thread in a pass holds the lock, and a pass may run a callback of the application that waits:
         # then waiting with a deadline, where Ctrl-C interrupts, is better.
         if not self._lock.acquire(timeout=_PASS_TIME):
             return False
         try:
-            if self._claimed_by is not None or self._retiring:
+            if self._claimed_by is not None or self.retiring or self._gate is None:
                 return False
             self._claimed_by = get_ident()
+            self._gate.shut()
             return True
         finally:
             self._lock.release()
@@ -401,14 +444,52 @@ class Loop:
         """Give the loop back to its driver."""
         with self._lock:
             self._claimed_by = None
-            on_release = self._on_release
-            deadline = self._timers.next_deadline()
-            late = deadline is not None and (self._sleep_until is None or deadline < self._sleep_until)
-            stale = bool(self._sleepers) and (late or bool(self._ready))
-        if on_release is not None:
-            on_release()
-        if stale:  # the driver sleeps towards a deadline that is no longer the first
+            if self._gate is not None:
+                self._gate.open()
+            stale = self._is_stale()
+        if stale:
             self.wakeup()
+
+    def run_now(self, function: Callable[..., T], *args: object) -> T:
+        """Return `function(*args)`. What it queues is done by this thread if the loop rests; otherwise soon, as always.
+
+        The loop rests while nothing is queued and its driver sleeps. Then no thread is woken.
+        """
+        if not self._rests() or not self._lock.acquire(blocking=False):
+            return function(*args)
+        try:
+            if not self._rests():  # another thread was faster
+                return function(*args)
+            self._passing = get_ident()  # so `call_soon` wakes no thread
+            try:
+                result = function(*args)
+            finally:
+                self._passing = None
+            self._pass([], None)
+            return result
+        finally:
+            stale = self._is_stale()
+            self._lock.release()
+            if stale:
+                self.wakeup()
+
+    def _rests(self) -> bool:
+        free = self._gate is not None and self._claimed_by is None and self._unusable is None
+        return free and bool(self._sleepers) and not self._ready
+
+    def _is_stale(self) -> bool:
+        """Whether the driver sleeps, and should not: something is queued, or there is an earlier deadline."""
+        deadline = self._timers.next_deadline()
+        late = deadline is not None and (self._sleep_until is None or deadline < self._sleep_until)
+        return self.retiring or (bool(self._sleepers) and (late or bool(self._ready)))
+
+    # The thread of a driver…
+
+    def allow_claims(self) -> None:
+        """Let other threads than the driver's make passes, where the selector allows that."""
+        # Only these let one thread change the set of descriptors while another sleeps on it.
+        if type(self._selector).__name__ in {"EpollSelector", "KqueueSelector"}:
+            self._gate = Gate(self._selector)
 
     # Passes of an asyncio event loop…
 
@@ -462,8 +543,8 @@ class Loop:
 
     def retire(self) -> bool:
         """Refuse further claims and cancel all tasks; return whether no thread has claimed the loop."""
+        self.retiring = True
         with self._lock:
-            self._retiring = True
             free = self._claimed_by is None
         for task in tuple(self._tasks):
             task.cancel()
@@ -475,8 +556,7 @@ class Loop:
         self._run_closers()
         self._abort_tasks()
         self._ready.clear()
-        self._selector.close()
-        self._waker.close()
+        self._free()
 
     def close(self, grace: float = 1.0) -> None:
         """End every task, run what they still want to do for `grace` seconds, free everything.
@@ -501,9 +581,16 @@ class Loop:
         self._timers.clear()
         self._ready.clear()
         self._handlers.clear()
+        self._free()
+        _LOOPS.discard(self)
+
+    def _free(self) -> None:
+        with self._lock:  # a claim may end at this moment
+            gate, self._gate = self._gate, None
+        if gate is not None:
+            gate.close()
         self._selector.close()
         self._waker.close()
-        _LOOPS.discard(self)
 
     def _end(self, error: KafkaError) -> None:
         self._unusable, self.closed = error, True
@@ -551,6 +638,8 @@ class Loop:
             # Closing a TLS stream would send close_notify to the broker, over the socket that the parent still uses.
             _close_descriptor(getattr(file, "abandon", None) or getattr(file, "close", None))
         _close_descriptor(self._selector.close)
+        if self._gate is not None:
+            _close_descriptor(self._gate.close)
         for callback in self._fork_callbacks:
             self._guarded(callback)
 

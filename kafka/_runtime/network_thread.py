@@ -1,14 +1,13 @@
 """The network thread: it turns the loop of a synchronous client, and waiting threads turn it themselves.
 
 `ThreadDriver.run` is how a synchronous face waits. Where the selector allows it, the waiting thread claims the loop and
-turns it itself, so a call whose answer has arrived needs no other thread. The network thread steps aside meanwhile and
-takes over on release.
+turns it itself, so a call whose answer has arrived needs no other thread. The network thread sleeps behind the loop's
+gate meanwhile, and takes over on release without being woken.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import logging
 import threading
 import weakref
@@ -51,14 +50,14 @@ class ThreadDriver:
 
     def __init__(self, loop: Loop, name: str = "kafka-network") -> None:
         self.loop = loop
-        self._parked = _Parking(loop)
+        self._life = _Life(loop)
         self._start_lock = threading.Lock()
-        # The thread holds the loop and the parking, never the driver: a driver without other references
+        # The thread holds the loop and its life, never the driver: a driver without other references
         # can be collected, which ends the thread.
-        self._thread = threading.Thread(target=_network_thread, args=(loop, self._parked), name=name, daemon=True)
-        self._finalizer = weakref.finalize(self, self._parked.stop, _CLOSE_GRACE)
+        self._thread = threading.Thread(target=_network_thread, args=(loop, self._life), name=name, daemon=True)
+        self._finalizer = weakref.finalize(self, self._life.stop, _CLOSE_GRACE)
         self._finalizer.atexit = False  # there is a hook of our own for that
-        loop._on_release = self._parked.resume  # noqa: SLF001 - loop and driver are one machine
+        loop.allow_claims()
         _DRIVERS.add(self)
 
     def start(self) -> None:
@@ -114,7 +113,7 @@ class ThreadDriver:
         """End a task whose time is up; what it finished this very moment counts."""
         task.cancel()
         self._wait_for_others(task, self.loop.time() + _CANCEL_GRACE)
-        if self._parked.stopping:
+        if self.loop.retiring:
             raise ClientClosedError(f"The client was closed before {what} was done.")
         if not task.succeeded():
             raise KafkaTimeoutError(f"{what} took too long")
@@ -139,7 +138,7 @@ class ThreadDriver:
                         assert begin is not None
                         future = begin()
                     if claimed:
-                        while not (future.is_done or pending or loop.closed or self._parked.stopping):
+                        while not (future.is_done or pending or loop.closed or loop.retiring):
                             remaining = None if deadline is None else deadline - loop.time()
                             if remaining is not None and remaining <= 0:
                                 break
@@ -163,6 +162,11 @@ class ThreadDriver:
             finally:
                 self.loop.release()
 
+    def run_now(self, function: Callable[..., T], *args: object) -> T:
+        """Return `function(*args)`; what it queues is done by the calling thread if the loop rests: see `Loop`."""
+        with SignalsDeferred(self.loop):
+            return self.loop.run_now(function, *args)
+
     def _wait_for_others(self, future: Future[T], deadline: float | None) -> None:
         """The network thread turns the loop: sleep until it has resolved the future, or has ended."""
         if future.is_done:
@@ -178,14 +182,14 @@ class ThreadDriver:
         # A lock's wait is interruptible by signals, which is what makes Ctrl-C work here. But a signal that comes right
         # before it, or to another thread, does not end it: where handlers run, that is looked at now and then.
         longest = _GLANCE if threading.current_thread() is threading.main_thread() else threading.TIMEOUT_MAX
-        self._parked.gates.add(gate)
+        self._life.gates.add(gate)
         try:
-            while not self._parked.ended:
+            while not self._life.ended:
                 remaining = longest if deadline is None else max(0.0, deadline - self.loop.time())
                 if gate.acquire(timeout=min(remaining, longest)) or (remaining <= longest and deadline is not None):
                     break
         finally:
-            self._parked.gates.discard(gate)
+            self._life.gates.discard(gate)
             future.discard(opened)
 
     def close(self, timeout: float = _CLOSE_GRACE) -> None:
@@ -201,40 +205,20 @@ class ThreadDriver:
         if self._thread.ident is None:
             self.loop.close(0.0)
             return
-        self._parked.stop(timeout)
+        self._life.stop(timeout)
         if not self._turns_the_loop:
             self._thread.join(timeout + _CLOSE_GRACE)
 
 
-class _Parking:
-    """Where the network thread waits while another thread has claimed its loop, and is notified of the end."""
+class _Life:
+    """The end of a network thread, and the threads that are to be notified of it."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        # Open when the thread may continue. A bare lock: an Event makes and frees another one for each wait, and a call
-        # that blocks ends one wait of the network thread.
-        self._gate = threading.Lock()
-        self._gate.acquire()
-        self.stopping = False
         self.ended = False
         self.grace = _CLOSE_GRACE
         self.gates: set[threading.Lock] = set()
         """The gates of threads that wait for a future; they open when the thread ends."""
-
-    def park(self) -> None:
-        """Wait until the loop is free, or the end. The loop is looked at after this, so nothing is missed."""
-        self._gate.acquire()
-
-    def resume(self) -> None:
-        """Continue, as the loop is free."""
-        try:  # noqa: SIM105 - each call that blocks comes here
-            self._gate.release()
-        except RuntimeError:  # it is open already
-            pass
-        if self.stopping:
-            # The thread may sleep in the selector, not here, and the wake-up that told it to stop may
-            # have been taken by the one who had the claim.
-            self._loop.wakeup()
 
     def end(self) -> None:
         self.ended = True  # first: a thread that begins to wait now looks at this after it has added its gate
@@ -243,29 +227,25 @@ class _Parking:
                 gate.release()
 
     def stop(self, grace: float) -> None:
-        if self._loop.forked:  # the thread, and a holder of the event's lock, are in another process
-            return
-        self.stopping, self.grace = True, grace
-        with contextlib.suppress(RuntimeError):
-            self._gate.release()
-        self._loop.wakeup()
+        if not self._loop.forked:  # the thread is in another process
+            self._loop.retiring, self.grace = True, grace
+            self._loop.wakeup()
 
 
-def _network_thread(loop: Loop, parked: _Parking) -> None:
+def _network_thread(loop: Loop, life: _Life) -> None:
     """The life of the network thread."""
     loop.driven_by = threading.get_ident()
     try:
-        while not parked.stopping:
-            if not loop.turn():
-                parked.park()
+        while not loop.retiring:
+            loop.turn()
         while not loop.retire():  # a thread that waits for a task has the loop: it goes when it sees the end
-            parked.park()
-        loop.close(parked.grace)
+            loop.turn()
+        loop.close(life.grace)
     except BaseException as error:  # no caller is above this one, and every future must end
         log.critical("The network thread died; this is a bug, please report it", exc_info=error)
         loop.crash(error)
     finally:
-        parked.end()
+        life.end()
 
 
 def run_here(loop: Loop, task: Task[T], deadline: float | None = None) -> T:

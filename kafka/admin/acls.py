@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.acl import ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourceType
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.results import error_of, raise_first, raise_refused
 from kafka.errors import IllegalArgumentError, KafkaError, NoError, for_code
 from kafka.protocol.acl import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
@@ -287,6 +287,7 @@ class CreateAclsResult(dict[str, Any]):
 class Acls(Calls):
     """The calls about access control lists."""
 
+    @call
     async def describe_acls(
         self, acl_filter: ACLFilter, timeout_ms: float | None = None
     ) -> tuple[list[ACL], type[KafkaError]]:
@@ -304,13 +305,11 @@ class Acls(Calls):
         >>> found == [acl] == created["succeeded"]
         True
         """
+        deadline = self._core.deadline(timeout_ms)
         if not isinstance(acl_filter, ACLFilter):
             raise IllegalArgumentError(f"acl_filter must be an ACLFilter, not {acl_filter!r}")
-        return await self._run(timeout_ms, self._describe_acls, acl_filter)
-
-    async def _describe_acls(self, deadline: float, wanted: ACLFilter) -> tuple[list[ACL], type[KafkaError]]:
-        version = await self._acl_version(deadline, DescribeAclsRequest(), [wanted])
-        fields = _filter_fields(wanted, version)
+        version = await self._acl_version(deadline, DescribeAclsRequest(), [acl_filter])
+        fields = _filter_fields(acl_filter, version)
         response = await self._core.ask(DescribeAclsRequest(**fields), deadline, "describe_acls()", checked=True)
         found = [
             ACL(
@@ -325,21 +324,17 @@ class Acls(Calls):
         ]
         return found, NoError
 
+    @call
     async def create_acls(
         self, acls: Iterable[ACL], timeout_ms: float | None = None, *, raise_errors: bool = True
     ) -> CreateAclsResult:
         """Create ACLs. The first error of an ACL is raised; with ``raise_errors=False`` the result has the errors."""
+        deadline = self._core.deadline(timeout_ms)
         wanted = list(acls)
         for acl in wanted:
             if not isinstance(acl, ACL):
                 raise IllegalArgumentError(f"acls must be ACL objects, not {acl!r}")
-        found = await self._run(timeout_ms, self._create_acls, wanted)
-        if raise_errors:
-            found.raise_for_error()
-        return found
-
-    async def _create_acls(self, deadline: float, acls: list[ACL]) -> CreateAclsResult:
-        version = await self._acl_version(deadline, CreateAclsRequest(), acls)
+        version = await self._acl_version(deadline, CreateAclsRequest(), wanted)
         creations = [
             CreateAclsRequest.AclCreation(
                 resource_type=int(acl.resource_pattern.resource_type),
@@ -350,16 +345,20 @@ class Acls(Calls):
                 operation=int(acl.operation),
                 permission_type=int(acl.permission_type),
             )
-            for acl in acls
+            for acl in wanted
         ]
         response = await self._core.ask(CreateAclsRequest(creations=creations), deadline, "create_acls()")
-        return CreateAclsResult(
+        found = CreateAclsResult(
             [
                 (acl, error_of(entry.error_code, f"create_acls(): {acl!r}", entry.error_message))
-                for acl, entry in zip(acls, response.results, strict=True)
+                for acl, entry in zip(wanted, response.results, strict=True)
             ]
         )
+        if raise_errors:
+            found.raise_for_error()
+        return found
 
+    @call
     async def delete_acls(
         self, acl_filters: Iterable[ACLFilter], timeout_ms: float | None = None, *, raise_errors: bool = True
     ) -> list[tuple[ACLFilter, list[tuple[ACL, type[KafkaError]]], type[KafkaError]]]:
@@ -367,23 +366,15 @@ class Acls(Calls):
 
         The first error of a filter or an ACL is raised; with ``raise_errors=False`` the classes are returned.
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = list(acl_filters)
         for one in wanted:
             if not isinstance(one, ACLFilter):
                 raise IllegalArgumentError(f"acl_filters must be ACLFilter objects, not {one!r}")
-        found = await self._run(timeout_ms, self._delete_acls, wanted)
-        if raise_errors:
-            outcomes = (outcome for one, deleted, kind in found for outcome in ((repr(one), kind), *_named(deleted)))
-            raise_refused("delete_acls()", outcomes, found)
-        return found
-
-    async def _delete_acls(
-        self, deadline: float, filters: list[ACLFilter]
-    ) -> list[tuple[ACLFilter, list[tuple[ACL, type[KafkaError]]], type[KafkaError]]]:
-        version = await self._acl_version(deadline, DeleteAclsRequest(), filters)
-        entries = [DeleteAclsRequest.DeleteAclsFilter(**_filter_fields(one, version)) for one in filters]
+        version = await self._acl_version(deadline, DeleteAclsRequest(), wanted)
+        entries = [DeleteAclsRequest.DeleteAclsFilter(**_filter_fields(one, version)) for one in wanted]
         response = await self._core.ask(DeleteAclsRequest(filters=entries), deadline, "delete_acls()")
-        return [
+        found: list[tuple[ACLFilter, list[tuple[ACL, type[KafkaError]]], type[KafkaError]]] = [
             (
                 one,
                 [
@@ -401,8 +392,12 @@ class Acls(Calls):
                 ],
                 for_code(result.error_code),
             )
-            for one, result in zip(filters, response.filter_results, strict=True)
+            for one, result in zip(wanted, response.filter_results, strict=True)
         ]
+        if raise_errors:
+            outcomes = (outcome for one, deleted, kind in found for outcome in ((repr(one), kind), *_named(deleted)))
+            raise_refused("delete_acls()", outcomes, found)
+        return found
 
     async def _acl_version(
         self,

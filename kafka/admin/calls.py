@@ -1,25 +1,30 @@
 """The base of the calls of both faces: a deadline, and the application that waits.
 
-A class of calls (`Topics`, `Groups`) has application-side coroutines with the parameters that users know. Such a call
-checks its arguments in the caller's thread or task, then has `Calls._run` run a coroutine on the client's loop, which
-gets the deadline as its first argument. `kafka.aio.AIOKafkaAdminClient` inherits the calls; `KafkaAdminClient` has for
-each of them a method that `kafka._runtime.application.blocking` makes, with the same parameters and types.
+A class of calls (`Topics`, `Groups`) has a coroutine for each call, with the parameters that users know. `call` makes
+it an application-side coroutine: it runs on the client's loop while the caller's thread or task waits. Generators among
+the arguments are code of the caller, and are read there. `kafka.aio.AIOKafkaAdminClient` inherits the calls;
+`KafkaAdminClient` has for each of them a method that `kafka._runtime.application.blocking` makes, with the same
+parameters and types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+import inspect
+from collections.abc import Callable, Coroutine, Iterator
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from kafka._arguments import check_time
+from kafka.admin.core import Deadline
 from kafka.errors import ClientClosedError
 
 if TYPE_CHECKING:
     from kafka._runtime.application import Application
     from kafka.admin.core import AdminCore
 
-__all__ = ["Calls"]
+__all__ = ["Calls", "call"]
 
+C = TypeVar("C", bound="Calls")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -33,28 +38,33 @@ class Calls:
     _core: AdminCore
     _application: Application
 
-    def _check_usable(self) -> None:
-        if self._core.loop.closed:
-            raise ClientClosedError("This admin client is closed.")
 
-    async def _run(
-        self,
-        timeout_ms: float | None,
-        call: Callable[Concatenate[float, P], Coroutine[Any, Any, T]],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """Run a coroutine on the client's loop, with the deadline as its first argument."""
-        self._check_usable()
+def call(
+    method: Callable[Concatenate[C, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[C, P], Coroutine[Any, Any, T]]:
+    """Return the call that runs a coroutine, which has a parameter `timeout_ms`, on the client's loop by its deadline.
+
+    A call that another call makes gets that one's `Deadline` for its timeout, and runs where it is.
+    """
+    name = method.__name__
+    place = list(inspect.signature(method).parameters).index("timeout_ms") - 1
+
+    @wraps(method)
+    async def run(self: C, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        timeout_ms: Any = args[place] if len(args) > place else kwargs.get("timeout_ms")
+        if isinstance(timeout_ms, Deadline):
+            return await method(self, *args, **kwargs)
+        core = self._core
+        if core.loop.closed:
+            raise ClientClosedError("This admin client is closed.")
         if timeout_ms is not None:
             check_time("timeout_ms", timeout_ms)
-        core = self._core
-        deadline = core.deadline(timeout_ms)
-        name = getattr(call, "__name__", "the call").strip("_")
-        series, began = core.client.series, core.loop.time()
-        result = "ok"
+        given: Any = [list(one) if isinstance(one, Iterator) else one for one in args]
+        named: Any = {key: list(one) if isinstance(one, Iterator) else one for key, one in kwargs.items()}
+        series, began, result = core.client.series, core.loop.time(), "ok"
+        deadline = core.deadline(timeout_ms) + _GRACE
         try:
-            return await self._application.run(call(deadline, *args, **kwargs), deadline + _GRACE, f"{name}()")
+            return await self._application.run(method(self, *given, **named), deadline, f"{name}()")
         except BaseException as error:
             result = type(error).__name__
             raise
@@ -62,3 +72,5 @@ class Calls:
             if series is not None:
                 series.count("kafka_admin_calls_total", (name, result))
                 series.count("kafka_admin_call_seconds_total", (name, result), core.loop.time() - began)
+
+    return run

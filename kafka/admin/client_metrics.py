@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from kafka._core.telemetry import unsupported
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.results import Result
 from kafka.protocol.configs import ListConfigResourcesRequest
 from kafka.protocol.telemetry import (
@@ -37,6 +37,7 @@ class TelemetrySubscription(Result):
 class ClientMetrics(Calls):
     """The calls about client metrics."""
 
+    @call
     async def list_client_metrics_resources(self, timeout_ms: float | None = None) -> list[str]:
         """Return the names of the client metrics subscriptions (Kafka 3.7); their settings are a configuration.
 
@@ -46,9 +47,7 @@ class ClientMetrics(Calls):
         ...     admin.list_client_metrics_resources()
         []
         """
-        return await self._run(timeout_ms, self._list_client_metrics_resources)
-
-    async def _list_client_metrics_resources(self, deadline: float) -> list[str]:
+        deadline = self._core.deadline(timeout_ms)
         kind = ListConfigResourcesRequest
         what = "list_client_metrics_resources()"
         await self._core.require(deadline, kind.API_KEY, 0, what, "3.7")
@@ -56,14 +55,23 @@ class ClientMetrics(Calls):
         response = await self._core.ask(kind(**more), deadline, what, checked=True)
         return [resource.resource_name for resource in response.config_resources]
 
+    @call
     async def client_instance_id(self, timeout_ms: float | None = None) -> UUID:
         """Return the id that brokers give this client, the same for its life (Kafka 3.7)."""
-        return (await self._run(timeout_ms, self._subscribe)).client_instance_id
+        return (
+            await self._subscribe(
+                self._core.deadline(timeout_ms),
+            )
+        ).client_instance_id
 
+    @call
     async def telemetry_subscription(self, timeout_ms: float | None = None) -> TelemetrySubscription:
         """Return the metrics that brokers want from this client (Kafka 3.7)."""
-        return await self._run(timeout_ms, self._subscribe)
+        return await self._subscribe(
+            self._core.deadline(timeout_ms),
+        )
 
+    @call
     async def push_telemetry(
         self,
         subscription: TelemetrySubscription,
@@ -73,6 +81,7 @@ class ClientMetrics(Calls):
         timeout_ms: float | None = None,
     ) -> None:
         """Send metrics (an OTLP ``MetricsData`` message) to the brokers for a subscription (Kafka 3.7)."""
+        deadline = self._core.deadline(timeout_ms)
         request = PushTelemetryRequest(
             client_instance_id=subscription.client_instance_id,
             subscription_id=subscription.subscription_id,
@@ -80,7 +89,9 @@ class ClientMetrics(Calls):
             compression_type=compression_type,
             metrics=bytes(metrics),
         )
-        await self._run(timeout_ms, self._push, request)
+        if not (await self._core.versions(deadline)).reaches(request.API_KEY):
+            raise unsupported("push_telemetry()")
+        await self._core.ask(request, deadline, "push_telemetry()", checked=True)
 
     async def _subscribe(self, deadline: float) -> TelemetrySubscription:
         response = await self._response(deadline)
@@ -106,8 +117,3 @@ class ClientMetrics(Calls):
             return telemetry.response
         request = kind(client_instance_id=self._core.client_instance_id or _NO_ID)
         return await self._core.ask(request, deadline, "telemetry_subscription()", checked=True)
-
-    async def _push(self, deadline: float, request: PushTelemetryRequest) -> None:
-        if not (await self._core.versions(deadline)).reaches(request.API_KEY):
-            raise unsupported("push_telemetry()")
-        await self._core.ask(request, deadline, "push_telemetry()", checked=True)

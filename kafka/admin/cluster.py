@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.resources import operations
 from kafka.admin.results import Result
 from kafka.protocol.metadata import DescribeClusterRequest, MetadataRequest
@@ -48,6 +48,7 @@ class ClusterDescription(Result):
 class Cluster(Calls):
     """The calls about the cluster."""
 
+    @call
     async def describe_cluster(
         self,
         timeout_ms: float | None = None,
@@ -66,24 +67,15 @@ class Cluster(Calls):
         >>> [node.broker_id for node in cluster.brokers]
         [1, 2, 3]
         """
-        return await self._run(
-            timeout_ms,
-            self._describe_cluster,
-            include_operations=include_authorized_operations,
-            include_fenced=include_fenced_brokers,
-        )
-
-    async def _describe_cluster(
-        self, deadline: float, *, include_operations: bool, include_fenced: bool
-    ) -> ClusterDescription:
+        deadline = self._core.deadline(timeout_ms)
         versions = await self._core.versions(deadline)
-        if not versions.reaches(ApiKey.DescribeCluster, _FENCED_SINCE) and include_fenced:
+        if not versions.reaches(ApiKey.DescribeCluster, _FENCED_SINCE) and include_fenced_brokers:
             raise self._core.unsupported("include_fenced_brokers", "4.0")
         if not versions.reaches(ApiKey.DescribeCluster):
-            return await self._describe_by_metadata(deadline, include_operations=include_operations)
+            return await self._describe_by_metadata(deadline, include_operations=include_authorized_operations)
         request = DescribeClusterRequest(
-            include_cluster_authorized_operations=include_operations,
-            include_fenced_brokers=include_fenced,
+            include_cluster_authorized_operations=include_authorized_operations,
+            include_fenced_brokers=include_fenced_brokers,
             endpoint_type=_CONTROLLERS if self._core.client.of_controllers else _BROKERS,
         )
         response = await self._core.ask(request, deadline, "describe_cluster()", checked=True)

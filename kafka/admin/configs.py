@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.config_resource import (
     SOURCES_SINCE,
     AlterConfigOp,
@@ -70,6 +70,7 @@ _ALTER: Final = {True: IncrementalAlterConfigsRequest, False: AlterConfigsReques
 class Configs(Calls):
     """The calls about configuration."""
 
+    @call
     async def describe_configs(
         self,
         config_resources: Iterable[ConfigResource],
@@ -91,129 +92,11 @@ class Configs(Calls):
         >>> found["topic"]["events"]["cleanup.policy"].value
         'delete'
         """
-        return await self._run(
-            timeout_ms,
-            self._describe_configs,
-            as_config_resources(config_resources),
-            config_filter=None if config_filter is None else ConfigFilterType.build_from(config_filter),
-            synonyms=include_synonyms,
-            documentation=include_documentation,
-            raise_errors=raise_errors,
-        )
-
-    async def alter_configs(
-        self,
-        config_resources: Iterable[ConfigResource],
-        validate_only: bool = False,
-        raise_on_unknown: bool = True,
-        incremental: bool | None = None,
-        timeout_ms: float | None = None,
-        *,
-        raise_errors: bool = True,
-    ) -> AlterConfigsResult:
-        """Change the settings of resources that are named, and leave their other settings as they are.
-
-        A value may be a pair of an `AlterConfigOp` and a value; None takes a setting back to its default. Before Kafka
-        2.3, or with ``incremental=False``, the present settings are read, merged and written as a whole, which can lose
-        what another client changes meanwhile. Settings that a broker does not know raise, unless `raise_on_unknown` is
-        false, or the client is connected to controllers, which do not know the settings of brokers.
-
-        >>> from kafka import KafkaAdminClient
-        >>> from kafka.admin import ConfigResource
-        >>> from kafka.broker import Broker
-        >>> with Broker(topics=["events"]) as broker:
-        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
-        ...         admin.alter_configs([ConfigResource("TOPIC", "events", {"retention.ms": 60_000})])
-        {'topic': {'events': 'OK'}}
-        """
-        return await self._run(
-            timeout_ms,
-            self._alter_configs,
-            as_config_resources(config_resources),
-            validate_only=validate_only,
-            raise_on_unknown=raise_on_unknown,
-            incremental=incremental,
-            raise_errors=raise_errors,
-        )
-
-    async def incremental_alter_configs(
-        self,
-        config_resources: Iterable[ConfigResource],
-        validate_only: bool = False,
-        timeout_ms: float | None = None,
-        *,
-        raise_errors: bool = True,
-    ) -> AlterConfigsResult:
-        """Change settings: `alter_configs` by the name that it has in Java, never by reading and writing all (2.3)."""
-        return await self.alter_configs(
-            config_resources,
-            validate_only,
-            raise_on_unknown=False,
-            incremental=True,
-            timeout_ms=timeout_ms,
-            raise_errors=raise_errors,
-        )
-
-    async def replace_configs(
-        self,
-        config_resources: Iterable[ConfigResource],
-        validate_only: bool = False,
-        timeout_ms: float | None = None,
-        *,
-        raise_errors: bool = True,
-    ) -> AlterConfigsResult:
-        """Give resources the settings that are named, and take all others back to their defaults."""
-        return await self._run(
-            timeout_ms,
-            self._replace_configs,
-            as_config_resources(config_resources),
-            validate_only=validate_only,
-            raise_errors=raise_errors,
-        )
-
-    async def reset_configs(
-        self,
-        config_resources: Iterable[ConfigResource],
-        validate_only: bool = False,
-        raise_on_unknown: bool = True,
-        incremental: bool | None = None,
-        timeout_ms: float | None = None,
-        *,
-        raise_errors: bool = True,
-    ) -> AlterConfigsResult:
-        """Reset the settings of resources that `configs` names, or all that were set, to their defaults."""
-        return await self._run(
-            timeout_ms,
-            self._reset_configs,
-            as_config_resources(config_resources),
-            validate_only=validate_only,
-            raise_on_unknown=raise_on_unknown,
-            incremental=incremental,
-            raise_errors=raise_errors,
-        )
-
-    async def list_config_resources(
-        self, resource_types: Iterable[ConfigResourceType | str] | None = None, timeout_ms: float | None = None
-    ) -> dict[str, list[str]]:
-        """Return the names of resources that have a configuration, by kind (Kafka 4.1)."""
-        wanted = None if resource_types is None else [ConfigResourceType.build_from(one) for one in resource_types]
-        return await self._run(timeout_ms, self._list_config_resources, wanted)
-
-    # On the client's loop…
-
-    async def _describe_configs(
-        self,
-        deadline: float,
-        resources: list[ConfigResource],
-        *,
-        config_filter: ConfigFilterType | None,
-        synonyms: bool = False,
-        documentation: bool = False,
-        raise_errors: bool = True,
-    ) -> DescribeConfigsResult:
+        deadline = self._core.deadline(timeout_ms)
+        resources = as_config_resources(config_resources)
         await self._core.require(deadline, DescribeConfigsRequest.API_KEY, 0, "describe_configs()", "0.11")
         version = await self._core.version_of(DescribeConfigsRequest(), deadline)
-        if documentation and version < _DOCUMENTED_SINCE:
+        if include_documentation and version < _DOCUMENTED_SINCE:
             raise self._core.unsupported("include_documentation", "2.6")
         entry = DescribeConfigsRequest.DescribeConfigsResource
 
@@ -228,11 +111,11 @@ class Configs(Calls):
             ]
             return DescribeConfigsRequest(
                 resources=wanted,
-                include_synonyms=synonyms and version >= SOURCES_SINCE,
-                include_documentation=documentation,
+                include_synonyms=include_synonyms and version >= SOURCES_SINCE,
+                include_documentation=include_documentation,
             )
 
-        chosen = ConfigFilterType.MODIFIED if config_filter is None else config_filter
+        chosen = ConfigFilterType.build_from("modified" if config_filter is None else config_filter)
         replies: list[DescribeConfigsResponse] = []
 
         def read(response: DescribeConfigsResponse) -> dict[ResourceKey, DescribedResource]:
@@ -258,16 +141,34 @@ class Configs(Calls):
             raise_failed(described, result)
         return result
 
-    async def _alter_configs(
+    @call
+    async def alter_configs(
         self,
-        deadline: float,
-        resources: list[ConfigResource],
+        config_resources: Iterable[ConfigResource],
+        validate_only: bool = False,
+        raise_on_unknown: bool = True,
+        incremental: bool | None = None,
+        timeout_ms: float | None = None,
         *,
-        validate_only: bool,
-        raise_on_unknown: bool,
-        incremental: bool | None,
-        raise_errors: bool,
+        raise_errors: bool = True,
     ) -> AlterConfigsResult:
+        """Change the settings of resources that are named, and leave their other settings as they are.
+
+        A value may be a pair of an `AlterConfigOp` and a value; None takes a setting back to its default. Before Kafka
+        2.3, or with ``incremental=False``, the present settings are read, merged and written as a whole, which can lose
+        what another client changes meanwhile. Settings that a broker does not know raise, unless `raise_on_unknown` is
+        false, or the client is connected to controllers, which do not know the settings of brokers.
+
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.admin import ConfigResource
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         admin.alter_configs([ConfigResource("TOPIC", "events", {"retention.ms": 60_000})])
+        {'topic': {'events': 'OK'}}
+        """
+        deadline = self._core.deadline(timeout_ms)
+        resources = as_config_resources(config_resources)
         await self._core.require(deadline, AlterConfigsRequest.API_KEY, 0, "alter_configs()", "0.11")
         versions = await self._core.versions(deadline)
         if incremental and not versions.reaches(ApiKey.IncrementalAlterConfigs):
@@ -283,23 +184,54 @@ class Configs(Calls):
             resources, changes, deadline, validate_only, raise_errors, incremental=incremental
         )
 
-    async def _replace_configs(
-        self, deadline: float, resources: list[ConfigResource], *, validate_only: bool, raise_errors: bool
+    async def incremental_alter_configs(
+        self,
+        config_resources: Iterable[ConfigResource],
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> AlterConfigsResult:
+        """Change settings: `alter_configs` by the name that it has in Java, never by reading and writing all (2.3)."""
+        return await self.alter_configs(
+            config_resources,
+            validate_only,
+            raise_on_unknown=False,
+            incremental=True,
+            timeout_ms=timeout_ms,
+            raise_errors=raise_errors,
+        )
+
+    @call
+    async def replace_configs(
+        self,
+        config_resources: Iterable[ConfigResource],
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
+    ) -> AlterConfigsResult:
+        """Give resources the settings that are named, and take all others back to their defaults."""
+        deadline = self._core.deadline(timeout_ms)
+        resources = as_config_resources(config_resources)
         await self._core.require(deadline, AlterConfigsRequest.API_KEY, 0, "replace_configs()", "0.11")
         changes = {resource.key: changes_of(resource) for resource in resources}
         return await self._change_configs(resources, changes, deadline, validate_only, raise_errors, incremental=False)
 
-    async def _reset_configs(
+    @call
+    async def reset_configs(
         self,
-        deadline: float,
-        resources: list[ConfigResource],
+        config_resources: Iterable[ConfigResource],
+        validate_only: bool = False,
+        raise_on_unknown: bool = True,
+        incremental: bool | None = None,
+        timeout_ms: float | None = None,
         *,
-        validate_only: bool,
-        raise_on_unknown: bool,
-        incremental: bool | None,
-        raise_errors: bool,
+        raise_errors: bool = True,
     ) -> AlterConfigsResult:
+        """Reset the settings of resources that `configs` names, or all that were set, to their defaults."""
+        deadline = self._core.deadline(timeout_ms)
+        resources = as_config_resources(config_resources)
         found = await self._own_configs([resource for resource in resources if resource.configs is None], deadline)
         given = [
             ConfigResource(
@@ -311,27 +243,28 @@ class Configs(Calls):
             )
             for resource in resources
         ]
-        return await self._alter_configs(
-            deadline,
-            given,
-            validate_only=validate_only,
-            raise_on_unknown=raise_on_unknown,
-            incremental=incremental,
-            raise_errors=raise_errors,
+        return await self.alter_configs(
+            given, validate_only, raise_on_unknown, incremental, timeout_ms=deadline, raise_errors=raise_errors
         )
 
-    async def _list_config_resources(
-        self, deadline: float, types: list[ConfigResourceType] | None
+    @call
+    async def list_config_resources(
+        self, resource_types: Iterable[ConfigResourceType | str] | None = None, timeout_ms: float | None = None
     ) -> dict[str, list[str]]:
+        """Return the names of resources that have a configuration, by kind (Kafka 4.1)."""
+        deadline = self._core.deadline(timeout_ms)
+        wanted = None if resource_types is None else [ConfigResourceType.build_from(one) for one in resource_types]
         versions = await self._core.versions(deadline)
         if not versions.reaches(ApiKey.ListConfigResources, 1):
             raise self._core.unsupported("list_config_resources()", "4.1")
-        request = ListConfigResourcesRequest(resource_types=[int(one) for one in types or ()])
+        request = ListConfigResourcesRequest(resource_types=[int(one) for one in wanted or ()])
         response = await self._core.ask(request, deadline, "list_config_resources()", checked=True)
         found: dict[str, list[str]] = {}
         for resource in response.config_resources:
             found.setdefault(kind_name(ConfigResourceType(resource.resource_type)), []).append(resource.resource_name)
         return found
+
+    # On the client's loop…
 
     async def _ask_owners(
         self,
@@ -430,7 +363,7 @@ class Configs(Calls):
         if not brokers:
             return
         plain = [ConfigResource(resource.resource_type, resource.name) for resource in brokers]
-        found = await self._describe_configs(deadline, plain, config_filter=ConfigFilterType.ALL)
+        found = await self.describe_configs(plain, config_filter="all", timeout_ms=deadline)
         known = {(item.resource_type, item.resource_name): item.configs for item in found.resources}
         for resource in brokers:
             has = known[resource.key]
@@ -450,7 +383,7 @@ class Configs(Calls):
         if not resources:
             return {}
         plain = [ConfigResource(resource.resource_type, resource.name) for resource in resources]
-        found = await self._describe_configs(deadline, plain, config_filter=ConfigFilterType.DYNAMIC)
+        found = await self.describe_configs(plain, config_filter="dynamic", timeout_ms=deadline)
         own = {}
         for item in found.resources:
             source = own_source(item.resource_type, item.resource_name)

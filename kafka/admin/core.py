@@ -123,6 +123,8 @@ class AdminCore:
 
     def deadline(self, timeout_ms: float | None) -> Deadline:
         """Return when a call ends; with 0 every request is sent once, and takes request_timeout_ms at most."""
+        if isinstance(timeout_ms, Deadline):
+            return timeout_ms
         if timeout_ms == 0:
             return Deadline(self.loop.time() + self.client.settings.request_timeout, once=True)
         return Deadline(self.loop.time() + (self._default_timeout if timeout_ms is None else timeout_ms / 1000))

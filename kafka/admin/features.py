@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 from kafka.acl import Named
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.results import Outcome, Result, error_of, raise_first
 from kafka.errors import IllegalArgumentError
 from kafka.protocol.admin import ApiVersionsRequest, UpdateFeaturesRequest, UpdateFeaturesResponse
@@ -51,6 +51,7 @@ class FeaturesDescription(Result):
 class Features(Calls):
     """The calls about features and versions."""
 
+    @call
     async def describe_features(
         self, send_request_to_controller: bool = False, timeout_ms: float | None = None
     ) -> FeaturesDescription:
@@ -62,12 +63,10 @@ class Features(Calls):
         ...     "metadata.version" in admin.describe_features().finalized_features
         True
         """
-        return await self._run(timeout_ms, self._describe_features, send_request_to_controller)
-
-    async def _describe_features(self, deadline: float, of_controller: bool) -> FeaturesDescription:
+        deadline = self._core.deadline(timeout_ms)
         # Brokers that have features can change them; ApiVersions itself is older.
         await self._core.require(deadline, UpdateFeaturesRequest.API_KEY, 0, "describe_features()", "2.7")
-        node_id = await self._core.client.controller(deadline) if of_controller else None
+        node_id = await self._core.client.controller(deadline) if send_request_to_controller else None
         response = await self._ask_versions(deadline, node_id, "describe_features()")
         return FeaturesDescription(
             finalized_features={
@@ -81,6 +80,7 @@ class Features(Calls):
             },
         )
 
+    @call
     async def update_features(
         self,
         updates: Mapping[str, int | tuple[UpdateFeatureType | str, int]],
@@ -97,15 +97,8 @@ class Features(Calls):
         A value is the new level, 0 to stop using the feature, or a pair of an `UpdateFeatureType` and the level. Since
         Kafka 4.0 all are changed or none.
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = {str(name): _update(name, update) for name, update in updates.items()}
-        found = await self._run(timeout_ms, self._update_features, wanted, validate_only)
-        if raise_errors:
-            raise_first((outcome.error for outcome in found.values()), found)
-        return found
-
-    async def _update_features(
-        self, deadline: float, wanted: dict[str, tuple[UpdateFeatureType, int]], validate_only: bool
-    ) -> dict[str, Outcome]:
         kind = UpdateFeaturesRequest
         await self._core.require(deadline, kind.API_KEY, 0, "update_features()", "2.7")
         version = await self._core.version_of(kind(), deadline)
@@ -134,19 +127,21 @@ class Features(Calls):
                     )
             return found
 
-        return await self._core.ask_controller(list(wanted), request, read, deadline, "update_features()")
+        found = await self._core.ask_controller(list(wanted), request, read, deadline, "update_features()")
+        if raise_errors:
+            raise_first((outcome.error for outcome in found.values()), found)
+        return found
 
     async def api_versions(self, timeout_ms: float | None = None) -> dict[int, tuple[int, int]]:
         """Return the lowest and the highest version of each API, by its key, that a broker serves (Kafka 0.10)."""
         return dict((await self.get_broker_version_data(None, timeout_ms)).ranges)
 
+    @call
     async def get_broker_version_data(
         self, broker_id: int | None = None, timeout_ms: float | None = None
     ) -> ApiVersions:
         """Return the versions of APIs that a broker serves, any one for None, and which release it may be."""
-        return await self._run(timeout_ms, self._broker_versions, broker_id)
-
-    async def _broker_versions(self, deadline: float, broker_id: int | None) -> ApiVersions:
+        deadline = self._core.deadline(timeout_ms)
         await self._core.require(deadline, ApiVersionsRequest.API_KEY, 0, "asking for versions", "0.10")
         return ApiVersions.from_response(await self._ask_versions(deadline, broker_id, "api_versions()"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.groups import MemberToRemove, as_group, as_groups
 from kafka.admin.resources import operations
 from kafka.admin.results import ItemResult, Result, error_of, raise_refused
@@ -206,6 +206,7 @@ class GroupDescription(DescribedGroup):
 class GroupDescriptions(Calls):
     """The calls about the members of groups, of the classic protocol and of KIP-848."""
 
+    @call
     async def describe_groups(
         self,
         group_ids: Iterable[str],
@@ -226,9 +227,8 @@ class GroupDescriptions(Calls):
         >>> group.group_state, group.members
         ('Empty', [])
         """
-        return await self._run(
-            timeout_ms,
-            self._describe_groups,
+        return await self._describe_groups(
+            self._core.deadline(timeout_ms),
             as_groups(group_ids),
             group_coordinator_id,
             include_operations=include_authorized_operations,
@@ -245,6 +245,7 @@ class GroupDescriptions(Calls):
         found = await self.describe_groups(group_ids, group_coordinator_id, include_authorized_operations, timeout_ms)
         return [group.as_information() for group in found.values()]
 
+    @call
     async def describe_classic_groups(
         self,
         group_ids: Iterable[str],
@@ -253,9 +254,8 @@ class GroupDescriptions(Calls):
         timeout_ms: float | None = None,
     ) -> dict[str, GroupDescription]:
         """Describe groups as `describe_groups` does, but only groups of the classic protocol."""
-        return await self._run(
-            timeout_ms,
-            self._describe_groups,
+        return await self._describe_groups(
+            self._core.deadline(timeout_ms),
             as_groups(group_ids),
             group_coordinator_id,
             include_operations=include_authorized_operations,
@@ -332,6 +332,7 @@ class GroupDescriptions(Calls):
 
     # Removing members…
 
+    @call
     async def remove_group_members(
         self,
         group_id: str,
@@ -353,9 +354,38 @@ class GroupDescriptions(Calls):
         {'consumer-1': <class 'kafka.errors.UnknownMemberIdError'>}
         """
         wanted = None if members is None else [_member(member) for member in members]
-        found = await self._run(
-            timeout_ms, self._remove_group_members, as_group(group_id), wanted, group_coordinator_id
+        deadline, group = self._core.deadline(timeout_ms), as_group(group_id)
+        await self._core.require(
+            deadline, LeaveGroupRequest.API_KEY, _MANY_MEMBERS_SINCE, "remove_group_members()", "2.4"
         )
+        if wanted is None:
+            described = (await self.describe_groups([group], group_coordinator_id, timeout_ms=deadline))[group]
+            described.raise_for_error()
+            wanted = [MemberToRemove(member.member_id, member.group_instance_id) for member in described.members]
+        if not wanted:
+            return {}
+        response = await self._core.ask_coordinator(
+            group,
+            lambda: LeaveGroupRequest(
+                group_id=group,
+                members=[
+                    {
+                        "member_id": "" if one.group_instance_id is not None else one.member_id,
+                        "group_instance_id": one.group_instance_id,
+                        "reason": one.reason,
+                    }
+                    for one in wanted
+                ],
+            ),
+            lambda response: response.error_code,
+            deadline,
+            "remove_group_members()",
+            node_id=group_coordinator_id,
+        )
+        found: dict[str, type[KafkaError]] = {
+            one.member_id if one.group_instance_id is None else one.group_instance_id: for_code(one.error_code)
+            for one in response.members
+        }
         if raise_errors:
             raise_refused(f"remove_group_members(): group {group_id!r}", found.items(), found)
         return found
@@ -370,43 +400,6 @@ class GroupDescriptions(Calls):
     ) -> dict[str, type[KafkaError]]:
         """Remove members: `remove_group_members` by the name that it has in Java."""
         return await self.remove_group_members(group_id, members, timeout_ms=timeout_ms, raise_errors=raise_errors)
-
-    async def _remove_group_members(
-        self, deadline: float, group: str, members: list[MemberToRemove] | None, node_id: int | None
-    ) -> dict[str, type[KafkaError]]:
-        await self._core.require(
-            deadline, LeaveGroupRequest.API_KEY, _MANY_MEMBERS_SINCE, "remove_group_members()", "2.4"
-        )
-        if members is None:
-            described = (await self._describe_groups(deadline, [group], node_id))[group]
-            described.raise_for_error()
-            members = [MemberToRemove(member.member_id, member.group_instance_id) for member in described.members]
-        if not members:
-            return {}
-        response = await self._core.ask_coordinator(
-            group,
-            lambda: LeaveGroupRequest(
-                group_id=group,
-                members=[
-                    {
-                        "member_id": "" if one.group_instance_id is not None else one.member_id,
-                        "group_instance_id": one.group_instance_id,
-                        "reason": one.reason,
-                    }
-                    for one in members
-                ],
-            ),
-            lambda response: response.error_code,
-            deadline,
-            "remove_group_members()",
-            node_id=node_id,
-        )
-        return {
-            member.member_id if member.group_instance_id is None else member.group_instance_id: for_code(
-                member.error_code
-            )
-            for member in response.members
-        }
 
 
 def assigned_partitions(assignment: ShareGroupDescribeResponse.Assignment) -> list[TopicPartition]:

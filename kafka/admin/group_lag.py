@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kafka._runtime.tasks import TaskGroup
+from kafka.admin.calls import call
 from kafka.admin.group_description import GroupDescription, GroupDescriptions, MemberAssignment
 from kafka.admin.group_offsets import GroupOffsets, ListedOffsets
 from kafka.admin.groups import Groups, as_groups
@@ -126,6 +127,7 @@ class Lags(dict[str, GroupLag]):
 class GroupLags(ShareGroups, GroupDescriptions, GroupOffsets, Offsets, Groups):
     """The call about the lag of groups."""
 
+    @call
     async def group_lag(
         self,
         group_ids: Iterable[str] | None = None,
@@ -152,20 +154,13 @@ class GroupLags(ShareGroups, GroupDescriptions, GroupOffsets, Offsets, Groups):
         >>> lags["readers"].total, lags["readers"].partitions[0].committed
         (3, 2)
         """
-        return await self._run(
-            timeout_ms,
-            self._group_lag,
-            None if group_ids is None else as_groups(group_ids),
-            None if topics is None else {str(topic) for topic in as_topics(topics)},
-            IsolationLevel.build_from(isolation_level),
-        )
-
-    async def _group_lag(
-        self, deadline: float, groups: list[str] | None, topics: set[str] | None, level: IsolationLevel
-    ) -> Lags:
+        deadline = self._core.deadline(timeout_ms)
+        groups = None if group_ids is None else as_groups(group_ids)
+        names = None if topics is None else {str(topic) for topic in as_topics(topics)}
+        level = IsolationLevel.build_from(isolation_level)
         failed_brokers: dict[int, KafkaError] = {}
         if groups is None:
-            listed = await self._list_groups(deadline, None, [], [], raise_errors=False)
+            listed = await self.list_groups(timeout_ms=deadline, raise_errors=False)
             failed_brokers = listed.failed
             groups = [one.group_id for one in listed]
         offsets, descriptions = await self._both(deadline, groups)
@@ -185,7 +180,7 @@ class GroupLags(ShareGroups, GroupDescriptions, GroupOffsets, Offsets, Groups):
                 if partition not in committed or committed[partition].offset < 0
             )
         wanted.update(dict.fromkeys(bare))
-        chosen = [partition for partition in wanted if topics is None or partition.topic in topics]
+        chosen = [partition for partition in wanted if names is None or partition.topic in names]
         begins: Ends
         ends: Ends
         ends, begins = await self._core.gather(
@@ -219,7 +214,7 @@ class GroupLags(ShareGroups, GroupDescriptions, GroupOffsets, Offsets, Groups):
         described = await self._existing_share_groups(deadline, others)
         if not described:
             return {}
-        offsets = await self._list_share_group_offsets(deadline, dict.fromkeys(described))
+        offsets: Mapping[str, Any] = await self.list_share_group_offsets(described, deadline, raise_errors=False)
         return {group: _ShareGroup(one, offsets[group]) for group, one in described.items()}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafka.admin.calls import call
 from kafka.admin.groups import as_group, as_groups
 from kafka.admin.offsets import IsolationLevel, Offsets, OffsetSpec, OffsetTimestamp, as_timestamp
 from kafka.admin.partitions import as_offsets, as_partition, as_partitions, by_topic
@@ -111,6 +112,7 @@ def as_group_specs(
 class GroupOffsets(Offsets):
     """The calls about committed offsets."""
 
+    @call
     async def list_group_offsets(
         self,
         group_specs: str | Iterable[str] | Mapping[str, Iterable[TopicPartition] | None],
@@ -134,11 +136,12 @@ class GroupOffsets(Offsets):
         has the errors in ``failed`` and ``failed_partitions``.
         """
         wanted = as_group_specs(group_specs)
-        found = await self._run(timeout_ms, self._list_group_offsets, wanted, stable=require_stable)
+        found = await self._list_group_offsets(self._core.deadline(timeout_ms), wanted, stable=require_stable)
         if raise_errors:
             found.raise_for_error()
         return found
 
+    @call
     async def list_consumer_group_offsets(
         self,
         group_id: str,
@@ -148,7 +151,7 @@ class GroupOffsets(Offsets):
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the committed offsets of one group, as kafka-python 2 does; -1 for a partition without one."""
         wanted = {as_group(group_id): None if partitions is None else as_partitions(partitions)}
-        found = await self._run(timeout_ms, self._list_group_offsets, wanted, group_coordinator_id)
+        found = await self._list_group_offsets(self._core.deadline(timeout_ms), wanted, group_coordinator_id)
         found.raise_for_error()
         return found[group_id]
 
@@ -201,6 +204,7 @@ class GroupOffsets(Offsets):
         }
         return ListedOffsets(answers)
 
+    @call
     async def alter_group_offsets(
         self,
         group_id: str,
@@ -214,18 +218,10 @@ class GroupOffsets(Offsets):
 
         The first error of a partition is raised; with ``raise_errors=False`` the class of each error is returned.
         """
-        found = await self._run(
-            timeout_ms, self._alter_group_offsets, as_group(group_id), as_offsets(offsets), group_coordinator_id
-        )
-        if raise_errors:
-            raise_refused(f"alter_group_offsets(): group {group_id!r}", found.items(), found)
-        return found
-
-    async def _alter_group_offsets(
-        self, deadline: float, group: str, offsets: Commits, node_id: int | None
-    ) -> dict[TopicPartition, type[KafkaError]]:
+        deadline = self._core.deadline(timeout_ms)
+        group, wanted = as_group(group_id), as_offsets(offsets)
         version = min(await self._core.version_of(OffsetCommitRequest(), deadline), _NEWEST_BY_NAME)
-        if not offsets:
+        if not wanted:
             return {}
         topics = [
             {
@@ -233,14 +229,14 @@ class GroupOffsets(Offsets):
                 "partitions": [
                     {
                         "partition_index": number,
-                        "committed_offset": offsets[TopicPartition(topic, number)].offset,
-                        "committed_leader_epoch": offsets[TopicPartition(topic, number)].leader_epoch,
-                        "committed_metadata": offsets[TopicPartition(topic, number)].metadata,
+                        "committed_offset": wanted[TopicPartition(topic, number)].offset,
+                        "committed_leader_epoch": wanted[TopicPartition(topic, number)].leader_epoch,
+                        "committed_metadata": wanted[TopicPartition(topic, number)].metadata,
                     }
                     for number in numbers
                 ],
             }
-            for topic, numbers in by_topic(offsets).items()
+            for topic, numbers in by_topic(wanted).items()
         ]
 
         def code(response: OffsetCommitResponse) -> int:
@@ -254,10 +250,14 @@ class GroupOffsets(Offsets):
             code,
             deadline,
             "alter_group_offsets()",
-            node_id=node_id,
+            node_id=group_coordinator_id,
         )
-        return _outcomes(response)
+        found = _outcomes(response)
+        if raise_errors:
+            raise_refused(f"alter_group_offsets(): group {group_id!r}", found.items(), found)
+        return found
 
+    @call
     async def delete_group_offsets(
         self,
         group_id: str,
@@ -271,20 +271,13 @@ class GroupOffsets(Offsets):
 
         The first error of a partition is raised; with ``raise_errors=False`` the class of each error is returned.
         """
-        found = await self._run(
-            timeout_ms, self._delete_group_offsets, as_group(group_id), as_partitions(partitions), group_coordinator_id
-        )
-        if raise_errors:
-            raise_refused(f"delete_group_offsets(): group {group_id!r}", found.items(), found)
-        return found
-
-    async def _delete_group_offsets(
-        self, deadline: float, group: str, partitions: list[TopicPartition], node_id: int | None
-    ) -> dict[TopicPartition, type[KafkaError]]:
+        deadline = self._core.deadline(timeout_ms)
+        group = as_group(group_id)
+        wanted = as_partitions(partitions)
         await self._core.require(deadline, OffsetDeleteRequest.API_KEY, 0, "delete_group_offsets()", "2.4")
         topics = [
             {"name": topic, "partitions": [{"partition_index": number} for number in numbers]}
-            for topic, numbers in by_topic(partitions).items()
+            for topic, numbers in by_topic(wanted).items()
         ]
         response = await self._core.ask_coordinator(
             group,
@@ -292,9 +285,12 @@ class GroupOffsets(Offsets):
             lambda response: response.error_code,
             deadline,
             "delete_group_offsets()",
-            node_id=node_id,
+            node_id=group_coordinator_id,
         )
-        return _outcomes(response)
+        found = _outcomes(response)
+        if raise_errors:
+            raise_refused(f"delete_group_offsets(): group {group_id!r}", found.items(), found)
+        return found
 
     async def alter_consumer_group_offsets(
         self,
@@ -318,6 +314,7 @@ class GroupOffsets(Offsets):
         """Delete committed offsets: `delete_group_offsets` by the name that it has in Java."""
         return await self.delete_group_offsets(group_id, partitions, timeout_ms=timeout_ms, raise_errors=raise_errors)
 
+    @call
     async def reset_group_offsets(
         self,
         group_id: str,
@@ -346,23 +343,10 @@ class GroupOffsets(Offsets):
         ...         admin.reset_group_offsets("readers", {"events": "earliest"})
         {TopicPartition(topic='events', partition=0): ResetOffset(error=<class 'kafka.errors.NoError'>, offset=0)}
         """
-        found = await self._run(
-            timeout_ms,
-            self._reset_group_offsets,
-            as_group(group_id),
-            _as_places(offset_specs),
-            group_coordinator_id,
-            dry_run=dry_run,
-        )
-        if raise_errors:
-            outcomes = ((partition, outcome.error) for partition, outcome in found.items())
-            raise_refused(f"reset_group_offsets(): group {group_id!r}", outcomes, found)
-        return found
-
-    async def _reset_group_offsets(
-        self, deadline: float, group: str, places: object, node_id: int | None, *, dry_run: bool
-    ) -> dict[TopicPartition, ResetOffset]:
-        listed = await self._list_group_offsets(deadline, {group: None}, node_id)
+        deadline = self._core.deadline(timeout_ms)
+        group = as_group(group_id)
+        places = _as_places(offset_specs)
+        listed = await self._list_group_offsets(deadline, {group: None}, group_coordinator_id)
         listed.raise_for_error()
         committed = {partition: commit.offset for partition, commit in listed[group].items() if commit.offset >= 0}
         if not committed and not isinstance(places, Mapping):
@@ -406,8 +390,12 @@ class GroupOffsets(Offsets):
             outcome["offset"] = max(first, min(offset, last))
             moved[partition] = OffsetAndMetadata(outcome.offset)
         if not dry_run:
-            for partition, kind in (await self._alter_group_offsets(deadline, group, moved, node_id)).items():
+            altered = await self.alter_group_offsets(group, moved, group_coordinator_id, deadline, raise_errors=False)
+            for partition, kind in altered.items():
                 found[partition]["error"] = kind
+        if raise_errors:
+            outcomes = ((partition, outcome.error) for partition, outcome in found.items())
+            raise_refused(f"reset_group_offsets(): group {group_id!r}", outcomes, found)
         return found
 
     async def _places_in_time(

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from kafka.acl import Named
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.results import Outcome, Result, error_of, raise_first
 from kafka.errors import KafkaError, NoError
 from kafka.protocol.admin import DeleteGroupsRequest, DeleteGroupsResponse, ListGroupsRequest
@@ -110,6 +110,7 @@ def as_group(group: object) -> str:
 class Groups(Calls):
     """The calls about groups as a whole."""
 
+    @call
     async def list_groups(
         self,
         broker_ids: Iterable[int] | None = None,
@@ -132,25 +133,10 @@ class Groups(Calls):
         ...         [(group.group_id, group.group_state) for group in admin.list_groups()]
         [('readers', 'Empty')]
         """
-        return await self._run(
-            timeout_ms,
-            self._list_groups,
-            None if broker_ids is None else list(broker_ids),
-            [str(state) for state in states_filter or ()],
-            [str(kind) for kind in types_filter or ()],
-            raise_errors=raise_errors,
-        )
-
-    async def list_consumer_groups(
-        self, broker_ids: Iterable[int] | None = None, timeout_ms: float | None = None
-    ) -> list[tuple[str, str]]:
-        """List the groups as pairs of name and protocol type, as kafka-python 2 does."""
-        found = await self.list_groups(broker_ids, timeout_ms=timeout_ms)
-        return [(group.group_id, group.protocol_type) for group in found]
-
-    async def _list_groups(
-        self, deadline: float, brokers: list[int] | None, states: list[str], types: list[str], *, raise_errors: bool
-    ) -> ListedGroups:
+        deadline = self._core.deadline(timeout_ms)
+        brokers = None if broker_ids is None else list(broker_ids)
+        states = [str(state) for state in states_filter or ()]
+        types = [str(kind) for kind in types_filter or ()]
         await self._core.require(deadline, ListGroupsRequest.API_KEY, 0, "list_groups()", "0.9")
         version = await self._core.version_of(ListGroupsRequest(), deadline)
         if states and version < _STATES_SINCE:
@@ -178,6 +164,14 @@ class Groups(Calls):
             raise_first(failed.values(), found)
         return found
 
+    async def list_consumer_groups(
+        self, broker_ids: Iterable[int] | None = None, timeout_ms: float | None = None
+    ) -> list[tuple[str, str]]:
+        """List the groups as pairs of name and protocol type, as kafka-python 2 does."""
+        found = await self.list_groups(broker_ids, timeout_ms=timeout_ms)
+        return [(group.group_id, group.protocol_type) for group in found]
+
+    @call
     async def delete_groups(
         self,
         group_ids: Iterable[str],
@@ -197,7 +191,27 @@ class Groups(Calls):
         ...     admin.delete_groups(["readers"], raise_errors=False)["readers"].error.message
         'GROUP_ID_NOT_FOUND'
         """
-        found = await self._run(timeout_ms, self._delete_groups, as_groups(group_ids), group_coordinator_id)
+        deadline = self._core.deadline(timeout_ms)
+        groups = as_groups(group_ids)
+        await self._core.require(deadline, DeleteGroupsRequest.API_KEY, 0, "delete_groups()", "1.1")
+
+        def read(response: DeleteGroupsResponse) -> dict[str, KafkaError | bool]:
+            return {
+                entry.group_id: error_of(entry.error_code, f"delete_groups(): {entry.group_id!r}") or True
+                for entry in response.results
+            }
+
+        answers = await self._core.ask_coordinators(
+            groups,
+            lambda some: DeleteGroupsRequest(groups_names=some),
+            read,
+            deadline,
+            "delete_groups()",
+            node_id=group_coordinator_id,
+        )
+        found = {
+            group: Outcome(answer if isinstance(answer, KafkaError) else None) for group, answer in answers.items()
+        }
         if raise_errors:
             raise_first((outcome.error for outcome in found.values()), found)
         return found
@@ -208,22 +222,3 @@ class Groups(Calls):
         """Delete groups without members; return pairs of name and error class, as kafka-python 2 does."""
         found = await self.delete_groups(group_ids, group_coordinator_id, timeout_ms, raise_errors=False)
         return [(group, type(outcome.error) if outcome.error else NoError) for group, outcome in found.items()]
-
-    async def _delete_groups(self, deadline: float, groups: list[str], node_id: int | None) -> dict[str, Outcome]:
-        await self._core.require(deadline, DeleteGroupsRequest.API_KEY, 0, "delete_groups()", "1.1")
-
-        def read(response: DeleteGroupsResponse) -> dict[str, KafkaError | bool]:
-            return {
-                entry.group_id: error_of(entry.error_code, f"delete_groups(): {entry.group_id!r}") or True
-                for entry in response.results
-            }
-
-        found = await self._core.ask_coordinators(
-            groups,
-            lambda some: DeleteGroupsRequest(groups_names=some),
-            read,
-            deadline,
-            "delete_groups()",
-            node_id=node_id,
-        )
-        return {group: Outcome(answer if isinstance(answer, KafkaError) else None) for group, answer in found.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.partitions import as_partitions, by_topic
 from kafka.admin.results import ItemResult, Result, error_of, raise_first, raise_refused
 from kafka.errors import KafkaError, NoError
@@ -82,6 +82,7 @@ class ReplicaLogDir(Result):
 class LogDirs(Calls):
     """The calls about log directories."""
 
+    @call
     async def describe_log_dirs(
         self,
         topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition] | None = None,
@@ -103,14 +104,10 @@ class LogDirs(Calls):
         >>> [(one.broker, [topic.name for topic in one.log_dirs[0].topics]) for one in found]
         [(1, ['events'])]
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = None if topic_partitions is None else as_partitions(topic_partitions)
         nodes = None if brokers is None else list(brokers)
-        return await self._run(timeout_ms, self._describe_log_dirs, wanted, nodes, raise_errors=raise_errors)
-
-    async def _describe_log_dirs(
-        self, deadline: float, wanted: list[TopicPartition] | None, brokers: list[int] | None, *, raise_errors: bool
-    ) -> DescribedLogDirs:
-        nodes = await self._core.brokers(deadline) if brokers is None else brokers
+        nodes = await self._core.brokers(deadline) if nodes is None else nodes
         found = DescribedLogDirs(await self._log_dirs_of(deadline, dict.fromkeys(nodes, wanted)))
         if raise_errors:
             raise_first(found.failed.values(), found)
@@ -135,6 +132,7 @@ class LogDirs(Calls):
 
         return await self._core.ask_each(wanted, request, deadline, "describe_log_dirs()", checked=True)
 
+    @call
     async def describe_replica_log_dirs(
         self, replicas: Iterable[TopicPartitionReplica], timeout_ms: float | None = None, *, raise_errors: bool = True
     ) -> dict[TopicPartitionReplica, ReplicaLogDir]:
@@ -142,12 +140,8 @@ class LogDirs(Calls):
 
         With ``raise_errors=False`` the replicas of a broker that does not answer have its error.
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = [_replica(one) for one in replicas]
-        return await self._run(timeout_ms, self._describe_replica_log_dirs, wanted, raise_errors=raise_errors)
-
-    async def _describe_replica_log_dirs(
-        self, deadline: float, wanted: list[TopicPartitionReplica], *, raise_errors: bool
-    ) -> dict[TopicPartitionReplica, ReplicaLogDir]:
         responses = await self._log_dirs_of(deadline, _by_broker(wanted))
         found: dict[TopicPartitionReplica, Any] = {
             replica: ReplicaLogDir(
@@ -171,6 +165,7 @@ class LogDirs(Calls):
             raise_first(found.values(), found)
         return found
 
+    @call
     async def alter_replica_log_dirs(
         self,
         assignments: Mapping[TopicPartitionReplica, str],
@@ -182,15 +177,8 @@ class LogDirs(Calls):
 
         The first error of a replica is raised; with ``raise_errors=False`` the class of each error is returned.
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = {_replica(replica): path for replica, path in assignments.items()}
-        found = await self._run(timeout_ms, self._alter_replica_log_dirs, wanted)
-        if raise_errors:
-            raise_refused("alter_replica_log_dirs()", found.items(), found)
-        return found
-
-    async def _alter_replica_log_dirs(
-        self, deadline: float, wanted: dict[TopicPartitionReplica, str]
-    ) -> dict[TopicPartitionReplica, type[KafkaError]]:
         kind = AlterReplicaLogDirsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "alter_replica_log_dirs()", "1.1")
         by_broker = _by_broker(wanted)
@@ -225,6 +213,8 @@ class LogDirs(Calls):
                     error = error_of(part.error_code, topic.topic_name)
                     replica = TopicPartitionReplica(topic.topic_name, part.partition_index, broker)
                     found[replica] = NoError if error is None else type(error)
+        if raise_errors:
+            raise_refused("alter_replica_log_dirs()", found.items(), found)
         return found
 
 

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafka.acl import Named
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.partitions import as_partition, by_topic
 from kafka.admin.results import error_of, raise_first
 from kafka.errors import KafkaError
@@ -97,6 +97,7 @@ def as_timestamp(given: object, now: Callable[[], datetime] = lambda: datetime.n
 class Offsets(Calls):
     """The calls about offsets of partitions."""
 
+    @call
     async def list_partition_offsets(
         self,
         topic_partition_specs: Mapping[TopicPartition, OffsetSpec | datetime | timedelta | int | str],
@@ -118,9 +119,13 @@ class Offsets(Calls):
         ...         admin.list_partition_offsets({TopicPartition("events", 0): OffsetSpec.LATEST})
         {TopicPartition(topic='events', partition=0): OffsetAndTimestamp(offset=0, timestamp=-1, leader_epoch=0)}
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = {as_partition(partition): as_timestamp(spec) for partition, spec in topic_partition_specs.items()}
         level = IsolationLevel.build_from(isolation_level)
-        return await self._run(timeout_ms, self._list_partition_offsets, wanted, level, raise_errors=raise_errors)
+        found = await self._look_up_offsets(deadline, wanted, level)
+        if raise_errors:
+            raise_first(found.values(), found)
+        return found
 
     async def list_offsets(
         self,
@@ -134,14 +139,6 @@ class Offsets(Calls):
         return await self.list_partition_offsets(
             topic_partition_specs, isolation_level, timeout_ms, raise_errors=raise_errors
         )
-
-    async def _list_partition_offsets(
-        self, deadline: float, wanted: dict[TopicPartition, int], level: IsolationLevel, *, raise_errors: bool
-    ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        found = await self._look_up_offsets(deadline, wanted, level)
-        if raise_errors:
-            raise_first(found.values(), found)
-        return found
 
     async def _look_up_offsets(
         self, deadline: float, wanted: Mapping[TopicPartition, int], level: IsolationLevel, *, waits: bool = True
@@ -189,6 +186,7 @@ class Offsets(Calls):
         what = "list_partition_offsets()"
         return await self._core.ask_leaders(list(wanted), request, read, deadline, what, waits=waits)
 
+    @call
     async def offsets_for_leader_epochs(
         self, epochs: Mapping[TopicPartition, int], timeout_ms: float | None = None, *, raise_errors: bool = True
     ) -> dict[TopicPartition, tuple[int, int]]:
@@ -201,12 +199,8 @@ class Offsets(Calls):
         ...         admin.offsets_for_leader_epochs({TopicPartition("events", 0): 0})
         {TopicPartition(topic='events', partition=0): (0, 0)}
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = {as_partition(partition): epoch for partition, epoch in epochs.items()}
-        return await self._run(timeout_ms, self._offsets_for_leader_epochs, wanted, raise_errors=raise_errors)
-
-    async def _offsets_for_leader_epochs(
-        self, deadline: float, wanted: dict[TopicPartition, int], *, raise_errors: bool
-    ) -> dict[TopicPartition, tuple[int, int]]:
         kind = OffsetForLeaderEpochRequest
         await self._core.require(deadline, kind.API_KEY, 0, "offsets_for_leader_epochs()", "0.11")
 

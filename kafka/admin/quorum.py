@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.results import Result
 from kafka.errors import IllegalArgumentError, UnknownError
 from kafka.protocol.admin import UnregisterBrokerRequest
@@ -67,6 +67,7 @@ class QuorumDescription(Result):
 class Quorum(Calls):
     """The calls about the controllers' quorum."""
 
+    @call
     async def describe_metadata_quorum(self, timeout_ms: float | None = None) -> QuorumDescription:
         """Describe the quorum of the controllers (Kafka 3.3).
 
@@ -77,9 +78,7 @@ class Quorum(Calls):
         >>> quorum.leader_id in [voter.replica_id for voter in quorum.voters]
         True
         """
-        return await self._run(timeout_ms, self._describe_metadata_quorum)
-
-    async def _describe_metadata_quorum(self, deadline: float) -> QuorumDescription:
+        deadline = self._core.deadline(timeout_ms)
         kind = DescribeQuorumRequest
         what = "describe_metadata_quorum()"
         await self._core.require(deadline, kind.API_KEY, 0, what, "3.3")
@@ -111,6 +110,7 @@ class Quorum(Calls):
             ],
         )
 
+    @call
     async def add_raft_voter(
         self,
         voter_id: int,
@@ -123,12 +123,9 @@ class Quorum(Calls):
 
         Each endpoint is a listener's name, a host and a port. With `cluster_id` the call fails on another cluster.
         """
+        deadline = self._core.deadline(timeout_ms)
         places = [_endpoint(one) for one in endpoints]
-        await self._run(timeout_ms, self._add_raft_voter, voter_id, _directory(voter_directory_id), places, cluster_id)
-
-    async def _add_raft_voter(
-        self, deadline: float, voter_id: int, directory: UUID, places: list[RaftVoterEndpoint], cluster_id: str | None
-    ) -> None:
+        directory = _directory(voter_directory_id)
         kind = AddRaftVoterRequest
         await self._core.require(deadline, kind.API_KEY, 0, "add_raft_voter()", "3.9")
         request = kind(
@@ -140,6 +137,7 @@ class Quorum(Calls):
         )
         await self._core.ask(request, deadline, "add_raft_voter()", checked=True)
 
+    @call
     async def remove_raft_voter(
         self,
         voter_id: int,
@@ -148,21 +146,19 @@ class Quorum(Calls):
         timeout_ms: float | None = None,
     ) -> None:
         """Take a controller out of the voters of the quorum (Kafka 3.9)."""
-        await self._run(timeout_ms, self._remove_raft_voter, voter_id, _directory(voter_directory_id), cluster_id)
-
-    async def _remove_raft_voter(self, deadline: float, voter_id: int, directory: UUID, cluster_id: str | None) -> None:
+        deadline = self._core.deadline(timeout_ms)
+        directory = _directory(voter_directory_id)
         kind = RemoveRaftVoterRequest
         await self._core.require(deadline, kind.API_KEY, 0, "remove_raft_voter()", "3.9")
         request = kind(cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=directory)
         await self._core.ask(request, deadline, "remove_raft_voter()", checked=True)
 
+    @call
     async def unregister_broker(self, broker_id: int, timeout_ms: float | None = None) -> None:
         """Take a broker that was shut down for good out of the cluster (Kafka 2.8, with KRaft)."""
+        deadline = self._core.deadline(timeout_ms)
         if isinstance(broker_id, bool) or not isinstance(broker_id, int):
             raise TypeError(f"broker_id must be an int, not {broker_id!r}")
-        await self._run(timeout_ms, self._unregister_broker, broker_id)
-
-    async def _unregister_broker(self, deadline: float, broker_id: int) -> None:
         kind = UnregisterBrokerRequest
         await self._core.require(deadline, kind.API_KEY, 0, "unregister_broker()", "2.8 with KRaft")
         await self._core.ask(kind(broker_id=broker_id), deadline, "unregister_broker()", checked=True)

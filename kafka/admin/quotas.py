@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.results import ItemResult, Result, Results, raise_failed
 from kafka.protocol.users import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
@@ -43,6 +43,7 @@ class AlteredQuota(ItemResult):
 class Quotas(Calls):
     """The calls about quotas."""
 
+    @call
     async def describe_client_quotas(
         self,
         components: Mapping[str, object] | None = None,
@@ -61,11 +62,8 @@ class Quotas(Calls):
         ...     admin.describe_client_quotas({"user": ...})
         [ClientQuota(entity={'user': 'alice'}, quotas={'producer_byte_rate': 1024.0})]
         """
-        return await self._run(timeout_ms, self._describe_client_quotas, dict(components or {}), strict)
-
-    async def _describe_client_quotas(
-        self, deadline: float, components: dict[str, object], strict: bool
-    ) -> list[ClientQuota]:
+        deadline = self._core.deadline(timeout_ms)
+        wanted = dict(components or {})
         kind = DescribeClientQuotasRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_client_quotas()", "2.6")
         request = kind(
@@ -75,7 +73,7 @@ class Quotas(Calls):
                     match_type=_DEFAULT if name is None else _ANY if name is ... else _EXACT,
                     match=None if name is None or name is ... else str(name),
                 )
-                for entity_type, name in components.items()
+                for entity_type, name in wanted.items()
             ],
             strict=strict,
         )
@@ -85,6 +83,7 @@ class Quotas(Calls):
             for entry in response.entries or ()
         ]
 
+    @call
     async def alter_client_quotas(
         self,
         entries: Iterable[tuple[Mapping[str, str | None], Mapping[str, float | None]]],
@@ -99,23 +98,12 @@ class Quotas(Calls):
         ``producer_byte_rate``, ``consumer_byte_rate``, ``request_percentage``, ``controller_mutation_rate``,
         ``connection_creation_rate``.
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = [(dict(entity), dict(values)) for entity, values in entries]
         for entity, values in wanted:
             for name, value in values.items():
                 if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
                     raise TypeError(f"quota {name!r} of {entity} must be a number, or None to remove it, not {value!r}")
-        return await self._run(
-            timeout_ms, self._alter_client_quotas, wanted, validate_only=validate_only, raise_errors=raise_errors
-        )
-
-    async def _alter_client_quotas(
-        self,
-        deadline: float,
-        entries: list[tuple[Entity, dict[str, float | None]]],
-        *,
-        validate_only: bool,
-        raise_errors: bool,
-    ) -> Results[AlteredQuota]:
         kind = AlterClientQuotasRequest
         await self._core.require(deadline, kind.API_KEY, 0, "alter_client_quotas()", "2.6")
         request = kind(
@@ -130,7 +118,7 @@ class Quotas(Calls):
                         for key, value in values.items()
                     ],
                 )
-                for entity, values in entries
+                for entity, values in wanted
             ],
             validate_only=validate_only,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.partitions import as_partition, by_topic
 from kafka.admin.results import ItemResult
 from kafka.errors import BrokerResponseError, Code, IllegalArgumentError, KafkaError
@@ -39,6 +39,7 @@ class DeletedRecords(ItemResult):
 class Records(Calls):
     """The calls about records."""
 
+    @call
     async def delete_records(
         self,
         records_to_delete: Mapping[TopicPartition, int | RecordsToDelete],
@@ -62,12 +63,8 @@ class Records(Calls):
         ...         admin.delete_records({partition: 3})[partition].low_watermark
         3
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = {as_partition(partition): _offset(offset) for partition, offset in records_to_delete.items()}
-        return await self._run(timeout_ms, self._delete_records, wanted, partition_leader_id, raise_errors=raise_errors)
-
-    async def _delete_records(
-        self, deadline: float, wanted: dict[TopicPartition, int], node_id: int | None, *, raise_errors: bool
-    ) -> dict[TopicPartition, DeletedRecords]:
         kind = DeleteRecordsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "delete_records()", "0.11")
 
@@ -105,7 +102,7 @@ class Records(Calls):
             return found
 
         answers = await self._core.ask_leaders(
-            list(wanted), request, read, deadline, "delete_records()", node_id=node_id
+            list(wanted), request, read, deadline, "delete_records()", node_id=partition_leader_id
         )
         found = {}
         for partition, answer in answers.items():

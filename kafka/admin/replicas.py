@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.partitions import as_partition, as_partitions, by_topic
 from kafka.admin.results import ItemResult, Result, Results, error_of, raise_failed, raise_first
 from kafka.errors import Code, IllegalArgumentError, KafkaError
@@ -71,6 +71,7 @@ class Reassignment(Result):
 class Replicas(Calls):
     """The calls about replicas and leaders."""
 
+    @call
     async def elect_leaders(
         self,
         election_type: ElectionType | str | int,
@@ -89,23 +90,9 @@ class Replicas(Calls):
         ...         admin.elect_leaders("preferred", {"events": [0]}).partitions.ok
         True
         """
+        deadline = self._core.deadline(timeout_ms)
         kind = _election_type(election_type)
         wanted = None if topic_partitions is None else as_partitions(topic_partitions)
-        return await self._run(timeout_ms, self._elect_leaders, kind, wanted, raise_errors=raise_errors)
-
-    async def perform_leader_election(
-        self,
-        election_type: ElectionType | str | int,
-        topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition] | None = None,
-        timeout_ms: float | None = None,
-        raise_errors: bool = True,
-    ) -> ElectLeadersResult:
-        """Elect leaders: `elect_leaders` by the name that it has in kafka-python 2."""
-        return await self.elect_leaders(election_type, topic_partitions, timeout_ms, raise_errors=raise_errors)
-
-    async def _elect_leaders(
-        self, deadline: float, kind: ElectionType, wanted: list[TopicPartition] | None, *, raise_errors: bool
-    ) -> ElectLeadersResult:
         request_type = ElectLeadersRequest
         await self._core.require(deadline, request_type.API_KEY, 0, "elect_leaders()", "2.2")
         more: dict[str, int] = {}
@@ -132,6 +119,17 @@ class Replicas(Calls):
             raise_failed(found.partitions, found)
         return found
 
+    async def perform_leader_election(
+        self,
+        election_type: ElectionType | str | int,
+        topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition] | None = None,
+        timeout_ms: float | None = None,
+        raise_errors: bool = True,
+    ) -> ElectLeadersResult:
+        """Elect leaders: `elect_leaders` by the name that it has in kafka-python 2."""
+        return await self.elect_leaders(election_type, topic_partitions, timeout_ms, raise_errors=raise_errors)
+
+    @call
     async def alter_partition_reassignments(
         self,
         reassignments: Mapping[TopicPartition, Sequence[int] | None],
@@ -145,12 +143,8 @@ class Replicas(Calls):
         raised, with all of them in ``error.results``, unless `raise_errors` is false. Brokers copy the records after
         the call has returned: `list_partition_reassignments` has what is still under way.
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = {as_partition(partition): _brokers(partition, brokers) for partition, brokers in reassignments.items()}
-        return await self._run(timeout_ms, self._alter_partition_reassignments, wanted, raise_errors=raise_errors)
-
-    async def _alter_partition_reassignments(
-        self, deadline: float, wanted: dict[TopicPartition, list[int] | None], *, raise_errors: bool
-    ) -> dict[TopicPartition, type[KafkaError] | None]:
         kind = AlterPartitionReassignmentsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "alter_partition_reassignments()", "2.4")
         request = kind(
@@ -182,18 +176,15 @@ class Replicas(Calls):
             raise_first(errors.values(), found)
         return found
 
+    @call
     async def list_partition_reassignments(
         self,
         topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition] | None = None,
         timeout_ms: float | None = None,
     ) -> dict[TopicPartition, Reassignment]:
         """Return which of these partitions, of all for None, have replicas on the move (Kafka 2.4)."""
+        deadline = self._core.deadline(timeout_ms)
         wanted = None if topic_partitions is None else as_partitions(topic_partitions)
-        return await self._run(timeout_ms, self._list_partition_reassignments, wanted)
-
-    async def _list_partition_reassignments(
-        self, deadline: float, wanted: list[TopicPartition] | None
-    ) -> dict[TopicPartition, Reassignment]:
         kind = ListPartitionReassignmentsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "list_partition_reassignments()", "2.4")
         request = kind(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from kafka._arguments import check_request
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.results import raise_first
 from kafka.cluster import GROUP, TRANSACTION
 from kafka.errors import IllegalArgumentError
@@ -26,6 +26,7 @@ _KEY_TYPES: Final = {"group": GROUP, "transaction": TRANSACTION, "share": _SHARE
 class Requests(Calls):
     """The calls that send a request as it is."""
 
+    @call
     async def send_request(
         self, request: Request[ResponseT], node_id: int | None = None, timeout_ms: float | None = None
     ) -> ResponseT:
@@ -41,39 +42,35 @@ class Requests(Calls):
         ...     admin.send_request(ListGroupsRequest()).groups
         []
         """
+        deadline = self._core.deadline(timeout_ms)
         check_request(request)
-        return await self._run(timeout_ms, self._send_request, request, node_id)
-
-    async def _send_request(self, deadline: float, request: Request[ResponseT], node_id: int | None) -> ResponseT:
         return await self._core.ask(request, deadline, type(request).__name__, node_id=node_id)
 
+    @call
     async def send_requests(
         self,
-        requests_and_node_ids: Iterable[tuple[object, int | None]],
+        requests_and_node_ids: Iterable[tuple[Any, int | None]],
         response_fn: Callable[[Any], object] = lambda response: response,
         timeout_ms: float | None = None,
     ) -> list[Any]:
         """Send requests to brokers, all at the same time; return what `response_fn` makes of each response."""
+        deadline = self._core.deadline(timeout_ms)
         wanted = list(requests_and_node_ids)
         for request, _ in wanted:
             check_request(request)
-        responses = await self._run(timeout_ms, self._send_requests, wanted)
+        responses: list[Any] = await self._core.gather(
+            [self.send_request(request, node_id, timeout_ms=deadline) for request, node_id in wanted]
+        )
         return [response_fn(response) for response in responses]
 
-    async def _send_requests(self, deadline: float, wanted: list[tuple[Any, int | None]]) -> list[Response]:
-        return await self._core.gather([self._send_request(deadline, request, node_id) for request, node_id in wanted])
-
+    @call
     async def broadcast_request(
         self, request: Request[ResponseT], broker_ids: Iterable[int] | None = None, timeout_ms: float | None = None
     ) -> dict[int, ResponseT | KafkaError]:
         """Send a request to all brokers, or to some, at the same time; return the response or the error of each."""
+        deadline = self._core.deadline(timeout_ms)
         check_request(request)
         nodes = None if broker_ids is None else list(broker_ids)
-        return await self._run(timeout_ms, self._broadcast_request, request, nodes)
-
-    async def _broadcast_request(
-        self, deadline: float, request: Request[ResponseT], nodes: list[int] | None
-    ) -> dict[int, ResponseT | KafkaError]:
         wanted = await self._core.brokers(deadline) if nodes is None else nodes
         return await self._core.ask_each(wanted, lambda _: request, deadline, type(request).__name__)
 
@@ -84,6 +81,7 @@ class Requests(Calls):
         found = await self.find_coordinators([key], coordinator_type, timeout_ms)
         return found[key]
 
+    @call
     async def find_coordinators(
         self,
         keys: Iterable[str],
@@ -96,15 +94,15 @@ class Requests(Calls):
 
         With ``raise_errors=False`` a key whose coordinator is not known has the error instead.
         """
+        deadline = self._core.deadline(timeout_ms)
         kind = _KEY_TYPES.get(str(coordinator_type).lower(), coordinator_type)
         if kind not in _KEY_TYPES.values():
             raise IllegalArgumentError(
                 f"coordinator_type must be {', '.join(map(repr, _KEY_TYPES))}, not {coordinator_type!r}"
             )
-        found = await self._run(timeout_ms, self._find_coordinators, list(dict.fromkeys(keys)), int(kind))
+        wanted = list(dict.fromkeys(keys))
+        key_type = int(kind)
+        found = await self._core.find_coordinators(wanted, key_type, deadline, "find_coordinators()")
         if raise_errors:
             raise_first(found.values(), found)
         return cast("dict[str, int]", found)
-
-    async def _find_coordinators(self, deadline: float, keys: list[str], key_type: int) -> dict[str, int | KafkaError]:
-        return await self._core.find_coordinators(keys, key_type, deadline, "find_coordinators()")

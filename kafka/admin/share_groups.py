@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from kafka.admin.calls import call
 from kafka.admin.group_description import DescribedGroup, GroupDescriptions, assigned_partitions
 from kafka.admin.group_offsets import as_group_specs
 from kafka.admin.groups import Groups, as_group, as_groups
@@ -19,7 +20,7 @@ from kafka.protocol.share import (
     DescribeShareGroupOffsetsResponse,
     ShareGroupDescribeRequest,
 )
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.protocol.share import ShareGroupDescribeResponse
@@ -66,20 +67,18 @@ class ShareGroups(GroupDescriptions, Groups):
 
     # Describing…
 
+    @call
     async def describe_share_groups(
         self, group_ids: Iterable[str], include_authorized_operations: bool = False, timeout_ms: float | None = None
     ) -> dict[str, ShareGroupDescription]:
         """Describe share groups (Kafka 4.1); a group that cannot be described has its ``error``."""
-        return await self._run(
-            timeout_ms, self._describe_share_groups, as_groups(group_ids), include_authorized_operations
-        )
-
-    async def _describe_share_groups(
-        self, deadline: float, groups: list[str], with_operations: bool
-    ) -> dict[str, ShareGroupDescription]:
+        deadline = self._core.deadline(timeout_ms)
+        groups = as_groups(group_ids)
         kind, what = ShareGroupDescribeRequest, "describe_share_groups()"
         await self._core.require(deadline, kind.API_KEY, _STABLE_SHARE_VERSION, what, "4.1")
-        answers = await self._ask_descriptions(deadline, groups, kind, with_operations, _share_group, what)
+        answers = await self._ask_descriptions(
+            deadline, groups, kind, include_authorized_operations, _share_group, what
+        )
         return self._descriptions(ShareGroupDescription, answers)
 
     async def _existing_share_groups(self, deadline: float, groups: list[str]) -> dict[str, ShareGroupDescription]:
@@ -87,11 +86,12 @@ class ShareGroups(GroupDescriptions, Groups):
         versions = await self._core.versions(deadline)
         if not groups or not versions.reaches(ShareGroupDescribeRequest.API_KEY, _STABLE_SHARE_VERSION):
             return {}
-        found = await self._describe_share_groups(deadline, groups, False)
+        found = await self.describe_share_groups(groups, timeout_ms=deadline)
         return {group: one for group, one in found.items() if one.ok}
 
     # Offsets…
 
+    @call
     async def list_share_group_offsets(
         self,
         group_specs: str | Iterable[str] | Mapping[str, Iterable[TopicPartition] | None],
@@ -103,16 +103,8 @@ class ShareGroups(GroupDescriptions, Groups):
 
         The first error is raised; with ``raise_errors=False`` a group or a partition has its error instead.
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = as_group_specs(group_specs)
-        found = await self._run(timeout_ms, self._list_share_group_offsets, wanted)
-        if raise_errors:
-            for group in found.values():
-                raise_first(group.values() if isinstance(group, dict) else [group], found)
-        return found
-
-    async def _list_share_group_offsets(
-        self, deadline: float, wanted: dict[str, list[TopicPartition] | None]
-    ) -> dict[str, Any]:
         kind = DescribeShareGroupOffsetsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "list_share_group_offsets()", "4.1")
 
@@ -148,8 +140,15 @@ class ShareGroups(GroupDescriptions, Groups):
                 for group in response.groups
             }
 
-        return await self._core.ask_coordinators(list(wanted), request, read, deadline, "list_share_group_offsets()")
+        found: dict[str, Any] = await self._core.ask_coordinators(
+            list(wanted), request, read, deadline, "list_share_group_offsets()"
+        )
+        if raise_errors:
+            for group in found.values():
+                raise_first(group.values() if isinstance(group, dict) else [group], found)
+        return found
 
+    @call
     async def alter_share_group_offsets(
         self,
         group_id: str,
@@ -162,14 +161,9 @@ class ShareGroups(GroupDescriptions, Groups):
 
         The first error of a partition is raised; with ``raise_errors=False`` the class of each error is returned.
         """
-        found = await self._run(timeout_ms, self._alter_share_group_offsets, as_group(group_id), as_offsets(offsets))
-        if raise_errors:
-            raise_refused(f"alter_share_group_offsets(): group {group_id!r}", found.items(), found)
-        return found
-
-    async def _alter_share_group_offsets(
-        self, deadline: float, group: str, offsets: dict[TopicPartition, OffsetAndMetadata]
-    ) -> dict[TopicPartition, type[KafkaError]]:
+        deadline = self._core.deadline(timeout_ms)
+        group = as_group(group_id)
+        wanted = as_offsets(offsets)
         kind = AlterShareGroupOffsetsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "alter_share_group_offsets()", "4.1")
         part = kind.AlterShareGroupOffsetsRequestPartition
@@ -179,22 +173,26 @@ class ShareGroups(GroupDescriptions, Groups):
                 kind.AlterShareGroupOffsetsRequestTopic(
                     topic_name=topic,
                     partitions=[
-                        part(partition_index=number, start_offset=offsets[TopicPartition(topic, number)].offset)
+                        part(partition_index=number, start_offset=wanted[TopicPartition(topic, number)].offset)
                         for number in numbers
                     ],
                 )
-                for topic, numbers in by_topic(offsets).items()
+                for topic, numbers in by_topic(wanted).items()
             ],
         )
         response = await self._core.ask_coordinator(
             group, lambda: request, lambda found: found.error_code, deadline, "alter_share_group_offsets()"
         )
-        return {
+        found: dict[TopicPartition, type[KafkaError]] = {
             TopicPartition(topic.topic_name, one.partition_index): for_code(one.error_code)
             for topic in response.responses
             for one in topic.partitions
         }
+        if raise_errors:
+            raise_refused(f"alter_share_group_offsets(): group {group_id!r}", found.items(), found)
+        return found
 
+    @call
     async def delete_share_group_offsets(
         self, group_id: str, topics: Iterable[str], timeout_ms: float | None = None, *, raise_errors: bool = True
     ) -> dict[str, type[KafkaError]]:
@@ -202,23 +200,22 @@ class ShareGroups(GroupDescriptions, Groups):
 
         The first error of a topic is raised; with ``raise_errors=False`` the class of each error is returned.
         """
+        deadline = self._core.deadline(timeout_ms)
         names = [str(topic) for topic in as_topics(topics)]
-        found = await self._run(timeout_ms, self._delete_share_group_offsets, as_group(group_id), names)
-        if raise_errors:
-            raise_refused(f"delete_share_group_offsets(): group {group_id!r}", found.items(), found)
-        return found
-
-    async def _delete_share_group_offsets(
-        self, deadline: float, group: str, topics: list[str]
-    ) -> dict[str, type[KafkaError]]:
+        group = as_group(group_id)
         kind = DeleteShareGroupOffsetsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "delete_share_group_offsets()", "4.1")
         entry = kind.DeleteShareGroupOffsetsRequestTopic
-        request = kind(group_id=group, topics=[entry(topic_name=topic) for topic in topics])
+        request = kind(group_id=group, topics=[entry(topic_name=topic) for topic in names])
         response = await self._core.ask_coordinator(
             group, lambda: request, lambda found: found.error_code, deadline, "delete_share_group_offsets()"
         )
-        return {topic.topic_name: for_code(topic.error_code) for topic in response.responses}
+        found: dict[str, type[KafkaError]] = {
+            topic.topic_name: for_code(topic.error_code) for topic in response.responses
+        }
+        if raise_errors:
+            raise_refused(f"delete_share_group_offsets(): group {group_id!r}", found.items(), found)
+        return found
 
     # Deleting…
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from kafka.admin.calls import call
 from kafka.admin.group_description import DescribedGroup, GroupDescriptions
 from kafka.admin.group_offsets import GroupOffsets, ListedOffsets
 from kafka.admin.groups import Groups, as_groups
@@ -103,20 +104,18 @@ class StreamsGroupDescription(DescribedGroup):
 class StreamsGroups(GroupDescriptions, GroupOffsets, Groups):
     """The calls about streams groups."""
 
+    @call
     async def describe_streams_groups(
         self, group_ids: Iterable[str], include_authorized_operations: bool = False, timeout_ms: float | None = None
     ) -> dict[str, StreamsGroupDescription]:
         """Describe streams groups (Kafka 4.1); a group that cannot be described has its ``error``."""
-        return await self._run(
-            timeout_ms, self._describe_streams_groups, as_groups(group_ids), include_authorized_operations
-        )
-
-    async def _describe_streams_groups(
-        self, deadline: float, groups: list[str], with_operations: bool
-    ) -> dict[str, StreamsGroupDescription]:
+        deadline = self._core.deadline(timeout_ms)
+        groups = as_groups(group_ids)
         kind, what = StreamsGroupDescribeRequest, "describe_streams_groups()"
         await self._core.require(deadline, kind.API_KEY, 0, what, "4.1")
-        answers = await self._ask_descriptions(deadline, groups, kind, with_operations, _streams_group, what)
+        answers = await self._ask_descriptions(
+            deadline, groups, kind, include_authorized_operations, _streams_group, what
+        )
         return self._descriptions(StreamsGroupDescription, answers)
 
     # Calls that are the same for groups of every kind, by the names of Java…

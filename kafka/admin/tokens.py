@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.results import Result
 from kafka.errors import IllegalArgumentError
 from kafka.protocol.sasl import (
@@ -41,6 +41,7 @@ class DelegationToken(Result):
 class Tokens(Calls):
     """The calls about delegation tokens; brokers refuse them to clients that use a token, or no authentication."""
 
+    @call
     async def create_delegation_token(
         self,
         renewers: Iterable[str | tuple[str, str]] = (),
@@ -53,24 +54,16 @@ class Tokens(Calls):
         Principals are written ``User:name``. `renewers` may renew it beside its owner; -1 for `max_lifetime_ms` is the
         broker's ``delegation.token.max.lifetime.ms``.
         """
-        return await self._run(
-            timeout_ms,
-            self._create_delegation_token,
-            [_principal(one) for one in renewers],
-            max_lifetime_ms,
-            None if owner is None else _principal(owner),
-        )
-
-    async def _create_delegation_token(
-        self, deadline: float, renewers: list[tuple[str, str]], max_lifetime_ms: int, owner: tuple[str, str] | None
-    ) -> DelegationToken:
+        deadline = self._core.deadline(timeout_ms)
+        wanted = [_principal(one) for one in renewers]
+        chosen = None if owner is None else _principal(owner)
         kind = CreateDelegationTokenRequest
         await self._core.require(deadline, kind.API_KEY, 0, "create_delegation_token()", "1.1")
-        if owner is not None:
+        if chosen is not None:
             await self._core.require(deadline, kind.API_KEY, _OWNERS_SINCE, "a token for another owner", "3.3")
-        more = {} if owner is None else {"owner_principal_type": owner[0], "owner_principal_name": owner[1]}
+        more = {} if chosen is None else {"owner_principal_type": chosen[0], "owner_principal_name": chosen[1]}
         request = kind(
-            renewers=[kind.CreatableRenewers(principal_type=one[0], principal_name=one[1]) for one in renewers],
+            renewers=[kind.CreatableRenewers(principal_type=one[0], principal_name=one[1]) for one in wanted],
             max_lifetime_ms=max_lifetime_ms,
             **more,
         )
@@ -82,30 +75,30 @@ class Tokens(Calls):
             hmac=bytes(response.hmac),
             owner=own,
             requester=f"{response.token_requester_principal_type}:{requester}" if requester else own,
-            renewers=[":".join(one) for one in renewers],
+            renewers=[":".join(one) for one in wanted],
             issue_timestamp=response.issue_timestamp_ms,
             expiry_timestamp=response.expiry_timestamp_ms,
             max_timestamp=response.max_timestamp_ms,
         )
 
+    @call
     async def renew_delegation_token(
         self, hmac: bytes, renew_period_ms: int = -1, timeout_ms: float | None = None
     ) -> int:
         """Renew a token; return when it expires. -1 is the broker's ``delegation.token.expiry.time.ms``."""
-        return await self._run(
-            timeout_ms,
-            self._change_token,
+        return await self._change_token(
+            self._core.deadline(timeout_ms),
             RenewDelegationTokenRequest(hmac=bytes(hmac), renew_period_ms=renew_period_ms),
             "renew_delegation_token()",
         )
 
+    @call
     async def expire_delegation_token(
         self, hmac: bytes, expiry_time_period_ms: int = -1, timeout_ms: float | None = None
     ) -> int:
         """Have a token expire after a time, at once for -1; return when."""
-        return await self._run(
-            timeout_ms,
-            self._change_token,
+        return await self._change_token(
+            self._core.deadline(timeout_ms),
             ExpireDelegationTokenRequest(hmac=bytes(hmac), expiry_time_period_ms=expiry_time_period_ms),
             "expire_delegation_token()",
         )
@@ -117,21 +110,18 @@ class Tokens(Calls):
         response = await self._core.ask(request, deadline, what, checked=True)
         return int(response.expiry_timestamp_ms)
 
+    @call
     async def describe_delegation_token(
         self, owners: Iterable[str | tuple[str, str]] | None = None, timeout_ms: float | None = None
     ) -> list[DelegationToken]:
         """Return the tokens of owners, all that this client's user may see for None (Kafka 1.1)."""
+        deadline = self._core.deadline(timeout_ms)
         wanted = None if owners is None else [_principal(one) for one in owners]
-        return await self._run(timeout_ms, self._describe_delegation_token, wanted)
-
-    async def _describe_delegation_token(
-        self, deadline: float, owners: list[tuple[str, str]] | None
-    ) -> list[DelegationToken]:
         kind = DescribeDelegationTokenRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_delegation_token()", "1.1")
         owner = kind.DescribeDelegationTokenOwner
         request = kind(
-            owners=None if owners is None else [owner(principal_type=one[0], principal_name=one[1]) for one in owners]
+            owners=None if wanted is None else [owner(principal_type=one[0], principal_name=one[1]) for one in wanted]
         )
         response = await self._core.ask(request, deadline, "describe_delegation_token()", checked=True)
         return [_token(token) for token in response.tokens]

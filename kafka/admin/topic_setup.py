@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafka.admin.config_resource import ConfigFilterType, ConfigResource, ConfigResourceType
+from kafka.admin.calls import call
+from kafka.admin.config_resource import ConfigResource, ConfigResourceType
 from kafka.admin.configs import Configs
 from kafka.admin.resources import NewTopic, as_new_topics, config_text
 from kafka.admin.results import Result, raise_failed
@@ -35,6 +36,7 @@ class EnsuredTopic(Result):
 class TopicSetup(Topics, Configs):
     """The call that sets topics up."""
 
+    @call
     async def ensure_topics(
         self, new_topics: Iterable[NewTopic | str] | Mapping[str, object], timeout_ms: float | None = None
     ) -> dict[str, EnsuredTopic]:
@@ -51,10 +53,9 @@ class TopicSetup(Topics, Configs):
         >>> found["events"].created, found["logs"].differences
         (True, {'num_partitions': (3, 1)})
         """
-        return await self._run(timeout_ms, self._ensure_topics, as_new_topics(new_topics))
-
-    async def _ensure_topics(self, deadline: float, topics: list[NewTopic]) -> dict[str, EnsuredTopic]:
-        made = await self._create_topics(deadline, topics, validate_only=False, raise_errors=False, wait=True)
+        deadline = self._core.deadline(timeout_ms)
+        topics = as_new_topics(new_topics)
+        made = await self.create_topics(topics, deadline, raise_errors=False, wait_for_metadata=True)
         raise_failed([topic for topic in made.topics if topic.error_code != Code.TOPIC_ALREADY_EXISTS], made)
         created = {topic.name for topic in made.topics if topic.ok}
         others = [topic for topic in topics if topic.name not in created]
@@ -67,12 +68,12 @@ class TopicSetup(Topics, Configs):
     async def _topic_differences(
         self, deadline: float, topics: list[NewTopic]
     ) -> dict[str, dict[str, tuple[object, object]]]:
-        described = await self._describe_topics(deadline, [topic.name for topic in topics])
+        described = await self.describe_topics([topic.name for topic in topics], deadline)
         raise_failed(described, described)
         resources = [
             ConfigResource(ConfigResourceType.TOPIC, topic.name, list(topic.topic_configs)) for topic in topics
         ]
-        settings = await self._describe_configs(deadline, resources, config_filter=ConfigFilterType.ALL)
+        settings = await self.describe_configs(resources, config_filter="all", timeout_ms=deadline)
         found = {}
         for topic, present in zip(topics, described, strict=True):
             places = topic.replica_assignments

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.resources import (
     NewPartitions,
     NewTopic,
@@ -66,6 +66,7 @@ class Topics(Calls):
 
     # Describing…
 
+    @call
     async def list_topics(self, timeout_ms: float | None = None) -> list[str]:
         """Return the names of all topics.
 
@@ -76,11 +77,10 @@ class Topics(Calls):
         ...         admin.list_topics()
         ['events']
         """
-        return await self._run(timeout_ms, self._list_topics)
-
-    async def _list_topics(self, deadline: float) -> list[str]:
+        deadline = self._core.deadline(timeout_ms)
         return [str(topic.name) for topic in await self._core.topic_metadata(None, deadline, "list_topics()")]
 
+    @call
     async def describe_topics(
         self, topics: Iterable[str | UUID] | None = None, timeout_ms: float | None = None
     ) -> Results[TopicDescription]:
@@ -96,29 +96,29 @@ class Topics(Calls):
         >>> unknown.ok, unknown.error.message
         (False, 'UNKNOWN_TOPIC_OR_PARTITION')
         """
-        return await self._run(timeout_ms, self._describe_topics, None if topics is None else as_topics(topics))
-
-    async def _describe_topics(self, deadline: float, topics: list[str | UUID] | None) -> Results[TopicDescription]:
-        if topics is not None and not topics:
+        deadline = self._core.deadline(timeout_ms)
+        wanted = None if topics is None else as_topics(topics)
+        if wanted is not None and not wanted:
             return Results()
-        answer = await self._core.topic_metadata(topics, deadline, "describe_topics()", operations=True)
+        answer = await self._core.topic_metadata(wanted, deadline, "describe_topics()", operations=True)
         found = [_description(topic) for topic in answer]
-        if topics is None:
+        if wanted is None:
             return Results(found)
         known: dict[str | UUID, TopicDescription] = {}
         for topic in found:
             known[topic.topic_id] = topic
             if topic.name is not None:
                 known[topic.name] = topic
-        return Results(known.get(topic) or _unknown(topic) for topic in topics)
+        return Results(known.get(topic) or _unknown(topic) for topic in wanted)
 
     # Changing…
 
+    @call
     async def describe_topic_partitions(
         self,
         topics: Iterable[str],
         response_partition_limit: int = 2000,
-        cursor: object = None,
+        cursor: Any = None,
         timeout_ms: float | None = None,
     ) -> TopicPartitionsPage:
         """Describe the partitions of topics page by page, with their eligible leader replicas (Kafka 3.8).
@@ -134,17 +134,13 @@ class Topics(Calls):
         >>> page.next_cursor, rest.next_cursor
         (Result(topic_name='events', partition_index=2), None)
         """
+        deadline = self._core.deadline(timeout_ms)
         names = [str(topic) for topic in as_topics(topics)]
-        return await self._run(timeout_ms, self._describe_topic_partitions, names, response_partition_limit, cursor)
-
-    async def _describe_topic_partitions(
-        self, deadline: float, topics: list[str], limit: int, cursor: Any
-    ) -> TopicPartitionsPage:
         kind = DescribeTopicPartitionsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_topic_partitions()", "3.8")
         request = kind(
-            topics=[kind.TopicRequest(name=topic) for topic in sorted(topics)],
-            response_partition_limit=limit,
+            topics=[kind.TopicRequest(name=topic) for topic in sorted(names)],
+            response_partition_limit=response_partition_limit,
             cursor=None
             if cursor is None
             else kind.Cursor(topic_name=cursor["topic_name"], partition_index=cursor["partition_index"]),
@@ -158,6 +154,7 @@ class Topics(Calls):
             else Result(topic_name=following.topic_name, partition_index=following.partition_index),
         )
 
+    @call
     async def create_topics(
         self,
         new_topics: Iterable[NewTopic | str] | Mapping[str, object],
@@ -179,18 +176,8 @@ class Topics(Calls):
         >>> created.topics[0].num_partitions, created.topic_errors
         (3, [('events', 0, None)])
         """
-        return await self._run(
-            timeout_ms,
-            self._create_topics,
-            as_new_topics(new_topics),
-            validate_only=validate_only,
-            raise_errors=raise_errors,
-            wait=wait_for_metadata,
-        )
-
-    async def _create_topics(
-        self, deadline: float, topics: list[NewTopic], *, validate_only: bool, raise_errors: bool, wait: bool
-    ) -> CreateTopicsResult:
+        deadline = self._core.deadline(timeout_ms)
+        topics = as_new_topics(new_topics)
         if not topics:
             return CreateTopicsResult(topics=Results())
         await self._core.require(deadline, CreateTopicsRequest.API_KEY, 0, "create_topics()", "0.10.1")
@@ -220,10 +207,11 @@ class Topics(Calls):
         results = CreateTopicsResult(topics=Results(found[name] for name in by_name if name in found))
         if raise_errors:
             raise_failed(results.topics, results)
-        if wait and not validate_only:
-            await self._wait_for_topics(deadline, [topic.name for topic in results.topics if topic.ok])
+        if wait_for_metadata and not validate_only:
+            await self.wait_for_topics([topic.name for topic in results.topics if topic.ok], timeout_ms=deadline)
         return results
 
+    @call
     async def delete_topics(
         self,
         topics: Iterable[str | UUID],
@@ -241,16 +229,13 @@ class Topics(Calls):
         ...         admin.delete_topics(["events"]).topic_error_codes
         [('events', 0)]
         """
-        return await self._run(timeout_ms, self._delete_topics, as_topics(topics), raise_errors=raise_errors, wait=wait)
-
-    async def _delete_topics(
-        self, deadline: float, topics: list[str | UUID], *, raise_errors: bool, wait: bool
-    ) -> DeleteTopicsResult:
-        if not topics:
+        deadline = self._core.deadline(timeout_ms)
+        wanted = as_topics(topics)
+        if not wanted:
             return DeleteTopicsResult(topics=Results())
         await self._core.require(deadline, DeleteTopicsRequest.API_KEY, 0, "delete_topics()", "0.10.1")
         version = await self._core.version_of(DeleteTopicsRequest(), deadline)
-        if version < _DELETION_BY_ID_SINCE and any(isinstance(topic, UUID) for topic in topics):
+        if version < _DELETION_BY_ID_SINCE and any(isinstance(topic, UUID) for topic in wanted):
             raise self._core.unsupported("deleting a topic by its id", "2.8")
         entry = DeleteTopicsRequest.DeleteTopicState
 
@@ -271,17 +256,18 @@ class Topics(Calls):
                     error_code=topic.error_code,
                     error_message=topic.error_message,
                 )
-                results[topic.name if topic.name is not None and topic.name in topics else topic.topic_id] = outcome
+                results[topic.name if topic.name is not None and topic.name in wanted else topic.topic_id] = outcome
             return results
 
-        found = await self._core.ask_controller(topics, request, read, deadline, "delete_topics()")
-        results = DeleteTopicsResult(topics=Results(found[topic] for topic in topics if topic in found))
+        found = await self._core.ask_controller(wanted, request, read, deadline, "delete_topics()")
+        results = DeleteTopicsResult(topics=Results(found[topic] for topic in wanted if topic in found))
         if raise_errors:
             raise_failed(results.topics, results)
         if wait:
             await self._wait_for_absence(deadline, [topic.name for topic in results.topics if topic.ok and topic.name])
         return results
 
+    @call
     async def create_partitions(
         self,
         topic_partitions: Mapping[str, NewPartitions | int | Mapping[str, object]],
@@ -299,17 +285,8 @@ class Topics(Calls):
         ...         len(admin.describe_topics(["events"])[0].partitions)
         4
         """
-        return await self._run(
-            timeout_ms,
-            self._create_partitions,
-            as_new_partitions(topic_partitions),
-            validate_only=validate_only,
-            raise_errors=raise_errors,
-        )
-
-    async def _create_partitions(
-        self, deadline: float, topics: dict[str, NewPartitions], *, validate_only: bool, raise_errors: bool
-    ) -> CreatePartitionsResult:
+        deadline = self._core.deadline(timeout_ms)
+        topics = as_new_partitions(topic_partitions)
         if not topics:
             return CreatePartitionsResult(results=Results())
         await self._core.require(deadline, CreatePartitionsRequest.API_KEY, 0, "create_partitions()", "1.0")
@@ -350,14 +327,14 @@ class Topics(Calls):
 
     # Waiting…
 
+    @call
     async def wait_for_topics(self, topics: Iterable[str], timeout_ms: float = 10_000) -> None:
         """Wait until every broker knows a leader for each partition of the topics.
 
         `KafkaTimeoutError` names the topics that are not ready in time.
         """
-        await self._run(timeout_ms, self._wait_for_topics, [str(topic) for topic in as_topics(topics)])
-
-    async def _wait_for_topics(self, deadline: float, names: list[str]) -> None:
+        deadline = self._core.deadline(timeout_ms)
+        names = [str(topic) for topic in as_topics(topics)]
         await self._ask_until(self._not_ready, names, deadline, "not every broker serves these topics in time")
 
     async def _wait_for_absence(self, deadline: float, names: list[str]) -> None:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from kafka.acl import Named
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.partitions import as_partitions, by_topic
 from kafka.admin.results import Result, error_of, raise_first
 from kafka.cluster import TRANSACTION
@@ -156,6 +156,7 @@ class HangingTransaction(Result):
 class Transactions(Calls):
     """The calls about transactions."""
 
+    @call
     async def list_transactions(
         self,
         broker_ids: Iterable[int] | None = None,
@@ -173,33 +174,22 @@ class Transactions(Calls):
         (4.1). A broker that does not answer raises its error; with ``raise_errors=False`` the transactions of the
         others are returned, with the errors by broker in ``failed``.
         """
-        return await self._run(
-            timeout_ms,
-            self._list_transactions,
-            None if broker_ids is None else list(broker_ids),
-            {
-                "producer_id_filters": list(producer_id_filters or ()),
-                "state_filters": [TransactionState.build_from(state).value for state in state_filters or ()],
-                "duration_filter": -1 if duration_filter_ms is None else duration_filter_ms,
-                "transactional_id_pattern": transactional_id_pattern,
-            },
-            raise_errors=raise_errors,
-        )
-
-    async def _list_transactions(
-        self, deadline: float, brokers: list[int] | None, filters: dict[str, Any], *, raise_errors: bool
-    ) -> ListedTransactions:
+        deadline = self._core.deadline(timeout_ms)
         kind = ListTransactionsRequest
+        request = kind(
+            producer_id_filters=list(producer_id_filters or ()),
+            state_filters=[TransactionState.build_from(state).value for state in state_filters or ()],
+            duration_filter=-1 if duration_filter_ms is None else duration_filter_ms,
+            transactional_id_pattern=transactional_id_pattern,
+        )
         await self._core.require(deadline, kind.API_KEY, 0, "list_transactions()", "3.0")
         version = await self._core.version_of(kind(), deadline)
-        if filters["duration_filter"] >= 0 and version < _DURATION_SINCE:
+        if request.duration_filter >= 0 and version < _DURATION_SINCE:
             raise self._core.unsupported("duration_filter_ms", "3.8")
-        if filters["transactional_id_pattern"] is not None and version < _PATTERN_SINCE:
+        if transactional_id_pattern is not None and version < _PATTERN_SINCE:
             raise self._core.unsupported("transactional_id_pattern", "4.1")
-        nodes = await self._core.brokers(deadline) if brokers is None else brokers
-        answers = await self._core.ask_each(
-            nodes, lambda _: kind(**filters), deadline, "list_transactions()", checked=True
-        )
+        nodes = await self._core.brokers(deadline) if broker_ids is None else list(broker_ids)
+        answers = await self._core.ask_each(nodes, lambda _: request, deadline, "list_transactions()", checked=True)
         found = ListedTransactions(
             {
                 node: [
@@ -219,6 +209,7 @@ class Transactions(Calls):
             raise_first(found.failed.values(), found)
         return found
 
+    @call
     async def describe_transactions(
         self, transactional_ids: Iterable[str], timeout_ms: float | None = None, *, raise_errors: bool = True
     ) -> dict[str, TransactionDescription]:
@@ -227,12 +218,8 @@ class Transactions(Calls):
         The first error is raised, with all answers in ``error.results``; with ``raise_errors=False`` an id that cannot
         be described has its error instead.
         """
+        deadline = self._core.deadline(timeout_ms)
         ids = list(dict.fromkeys(_transactional_ids(transactional_ids)))
-        return await self._run(timeout_ms, self._describe_transactions, ids, raise_errors=raise_errors)
-
-    async def _describe_transactions(
-        self, deadline: float, ids: list[str], *, raise_errors: bool
-    ) -> dict[str, TransactionDescription]:
         kind = DescribeTransactionsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_transactions()", "3.0")
 
@@ -257,6 +244,7 @@ class Transactions(Calls):
             raise_first(found.values(), found)
         return cast("dict[str, TransactionDescription]", found)
 
+    @call
     async def describe_producers(
         self,
         topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition],
@@ -280,15 +268,8 @@ class Transactions(Calls):
         >>> [producer.last_sequence for producer in state.active_producers]
         [0]
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = as_partitions(topic_partitions)
-        found = await self._run(timeout_ms, self._describe_producers, wanted, broker_id)
-        if raise_errors:
-            raise_first(found.values(), found)
-        return found
-
-    async def _describe_producers(
-        self, deadline: float, wanted: list[TopicPartition], node_id: int | None = None
-    ) -> dict[TopicPartition, Any]:
         kind = DescribeProducersRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_producers()", "2.8")
 
@@ -310,28 +291,33 @@ class Transactions(Calls):
                 for one in topic.partitions
             }
 
-        return await self._core.ask_leaders(wanted, request, read, deadline, "describe_producers()", node_id=node_id)
+        found: dict[TopicPartition, Any] = await self._core.ask_leaders(
+            wanted, request, read, deadline, "describe_producers()", node_id=broker_id
+        )
+        if raise_errors:
+            raise_first(found.values(), found)
+        return found
 
+    @call
     async def abort_transaction(self, spec: AbortTransactionSpec, timeout_ms: float | None = None) -> None:
         """Abort the open transaction of a producer in one partition (Kafka 2.8), for transactions that hang."""
+        deadline = self._core.deadline(timeout_ms)
         wanted = AbortTransactionSpec(*spec)
         (partition,) = as_partitions([wanted.topic_partition])
-        await self._run(timeout_ms, self._abort_transaction, wanted._replace(topic_partition=partition))
-
-    async def _abort_transaction(self, deadline: float, spec: AbortTransactionSpec) -> None:
+        chosen = wanted._replace(topic_partition=partition)
         kind = WriteTxnMarkersRequest
         # The first release whose partitions tell of their producers: others cannot say what to abort.
         await self._core.require(deadline, DescribeProducersRequest.API_KEY, 0, "abort_transaction()", "2.8")
-        partition = spec.topic_partition
+        partition = chosen.topic_partition
 
         def request(_: object) -> WriteTxnMarkersRequest:
             topic = kind.WritableTxnMarkerTopic(name=partition.topic, partition_indexes=[partition.partition])
             marker = kind.WritableTxnMarker(
-                producer_id=spec.producer_id,
-                producer_epoch=spec.producer_epoch,
+                producer_id=chosen.producer_id,
+                producer_epoch=chosen.producer_epoch,
                 transaction_result=False,
                 topics=[topic],
-                coordinator_epoch=spec.coordinator_epoch,
+                coordinator_epoch=chosen.coordinator_epoch,
             )
             return kind(markers=[marker])
 
@@ -348,6 +334,7 @@ class Transactions(Calls):
         found = await self._core.ask_leaders([partition], request, read, deadline, "abort_transaction()")
         raise_first(found.values(), found)
 
+    @call
     async def fence_producers(
         self, transactional_ids: Iterable[str], timeout_ms: float | None = None, *, raise_errors: bool = True
     ) -> dict[str, FencedProducer]:
@@ -357,15 +344,16 @@ class Transactions(Calls):
         has its error instead.
         """
         ids = list(dict.fromkeys(_transactional_ids(transactional_ids)))
-        found = await self._run(timeout_ms, self._fence_producers, ids)
+        found = await self._fence_producers(self._core.deadline(timeout_ms), ids)
         if raise_errors:
             raise_first(found.values(), found)
         return found
 
+    @call
     async def force_terminate_transaction(self, transactional_id: str, timeout_ms: float | None = None) -> None:
         """Abort the transaction of a transactional id, also a prepared one, and fence its producer (Kafka 0.11)."""
         (name,) = _transactional_ids([transactional_id])
-        found = await self._run(timeout_ms, self._fence_producers, [name])
+        found = await self._fence_producers(self._core.deadline(timeout_ms), [name])
         raise_first(found.values(), found)
 
     async def _fence_producers(self, deadline: float, ids: list[str]) -> dict[str, Any]:
@@ -389,6 +377,7 @@ class Transactions(Calls):
 
         return dict(zip(ids, await self._core.gather([fence(name) for name in ids]), strict=True))
 
+    @call
     async def find_hanging_transactions(
         self,
         broker_ids: Iterable[int] | None = None,
@@ -401,12 +390,8 @@ class Transactions(Calls):
         for transactions without a write for `max_transaction_timeout_ms`, in the partitions that these brokers lead, or
         in all.
         """
+        deadline = self._core.deadline(timeout_ms)
         brokers = None if broker_ids is None else list(broker_ids)
-        return await self._run(timeout_ms, self._find_hanging_transactions, brokers, max_transaction_timeout_ms)
-
-    async def _find_hanging_transactions(
-        self, deadline: float, brokers: list[int] | None, limit_ms: int
-    ) -> list[HangingTransaction]:
         await self._core.require(deadline, ListTransactionsRequest.API_KEY, 0, "find_hanging_transactions()", "3.0")
         topics = await self._core.topic_metadata(None, deadline, "find_hanging_transactions()")
         partitions = [
@@ -417,7 +402,7 @@ class Transactions(Calls):
             if brokers is None or entry.leader_id in brokers
         ]
         now = int(self._core.client.environment.clock.time() * 1000)
-        states = await self._describe_producers(deadline, partitions)
+        states = await self.describe_producers(partitions, timeout_ms=deadline, raise_errors=False)
         open_ones = [
             HangingTransaction(
                 topic_partition=partition,
@@ -431,19 +416,15 @@ class Transactions(Calls):
             for partition, state in states.items()
             if not isinstance(state, KafkaError)
             for producer in state.active_producers
-            if producer.current_transaction_start_offset >= 0 and now - producer.last_timestamp >= limit_ms
+            if producer.current_transaction_start_offset >= 0
+            and now - producer.last_timestamp >= max_transaction_timeout_ms
         ]
         if not open_ones:
             return []
-        filters = {
-            "producer_id_filters": sorted({one.producer_id for one in open_ones}),
-            "state_filters": [],
-            "duration_filter": -1,
-            "transactional_id_pattern": None,
-        }
-        listed = await self._list_transactions(deadline, None, filters, raise_errors=True)
+        ids = {one.producer_id for one in open_ones}
+        listed = await self.list_transactions(producer_id_filters=sorted(ids), timeout_ms=deadline)
         names = [one.transactional_id for some in listed.values() for one in some]
-        described = await self._describe_transactions(deadline, names, raise_errors=False)
+        described = await self.describe_transactions(names, timeout_ms=deadline, raise_errors=False)
         known = {
             (one.producer_id, one.producer_epoch, partition)
             for one in described.values()

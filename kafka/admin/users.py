@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import ClassVar, Final
 
 from kafka.acl import Named
-from kafka.admin.calls import Calls
+from kafka.admin.calls import Calls, call
 from kafka.admin.results import Outcome, Result, error_of, raise_first
 from kafka.errors import IllegalArgumentError, KafkaError
 from kafka.protocol.users import (
@@ -128,6 +128,7 @@ class UserScramCredentials(Result):
 class Users(Calls):
     """The calls about users of SCRAM."""
 
+    @call
     async def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None, timeout_ms: float | None = None
     ) -> dict[str, UserScramCredentials]:
@@ -142,18 +143,13 @@ class Users(Calls):
         >>> found["alice"].credential_infos
         [CredentialInfo(mechanism=<ScramMechanism.SCRAM_SHA_256: 1>, iterations=4096)]
         """
+        deadline = self._core.deadline(timeout_ms)
         if isinstance(users, str):
             raise TypeError(f"users must be a list of names, not {users!r}; for one user, a list with one element")
-        return await self._run(
-            timeout_ms, self._describe_user_scram_credentials, None if users is None else list(dict.fromkeys(users))
-        )
-
-    async def _describe_user_scram_credentials(
-        self, deadline: float, users: list[str] | None
-    ) -> dict[str, UserScramCredentials]:
+        wanted = None if users is None else list(dict.fromkeys(users))
         kind = DescribeUserScramCredentialsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_user_scram_credentials()", "2.7")
-        request = kind(users=None if users is None else [kind.UserName(name=user) for user in users])
+        request = kind(users=None if wanted is None else [kind.UserName(name=user) for user in wanted])
         response = await self._core.ask(request, deadline, "describe_user_scram_credentials()", checked=True)
         return {
             entry.user: UserScramCredentials(
@@ -166,6 +162,7 @@ class Users(Calls):
             for entry in response.results
         }
 
+    @call
     async def alter_user_scram_credentials(
         self,
         alterations: Iterable[UserScramCredentialDeletion],
@@ -178,6 +175,7 @@ class Users(Calls):
         The first error of a user is raised; with ``raise_errors=False`` the result has None or the text of the error
         for each, which is a `str` with the exception in its ``error``.
         """
+        deadline = self._core.deadline(timeout_ms)
         wanted = list(alterations)
         for one in wanted:
             if not isinstance(one, UserScramCredentialDeletion):
@@ -185,19 +183,11 @@ class Users(Calls):
                     "alterations must be UserScramCredentialUpsertion or UserScramCredentialDeletion objects, "
                     f"not {type(one).__name__}"
                 )
-        found = await self._run(timeout_ms, self._alter_user_scram_credentials, wanted)
-        if raise_errors:
-            raise_first((outcome.error for outcome in found.values() if outcome is not None), found)
-        return found
-
-    async def _alter_user_scram_credentials(
-        self, deadline: float, alterations: list[UserScramCredentialDeletion]
-    ) -> dict[str, Outcome | None]:
         kind = AlterUserScramCredentialsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "alter_user_scram_credentials()", "2.7")
 
         def request(users: list[str]) -> AlterUserScramCredentialsRequest:
-            some = [one for one in alterations if one.user in users]
+            some = [one for one in wanted if one.user in users]
             return kind(
                 deletions=[
                     kind.ScramCredentialDeletion(name=one.user, mechanism=int(one.mechanism))
@@ -223,6 +213,9 @@ class Users(Calls):
                 for entry in response.results
             }
 
-        users = list(dict.fromkeys(one.user for one in alterations))
-        found = await self._core.ask_controller(users, request, read, deadline, "alter_user_scram_credentials()")
-        return {user: None if outcome.ok else outcome for user, outcome in found.items()}
+        users = list(dict.fromkeys(one.user for one in wanted))
+        answers = await self._core.ask_controller(users, request, read, deadline, "alter_user_scram_credentials()")
+        found = {user: None if outcome.ok else outcome for user, outcome in answers.items()}
+        if raise_errors:
+            raise_first((outcome.error for outcome in found.values() if outcome is not None), found)
+        return found

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kafka.protocol.registry import Api
 
 __all__ = [
+    "SECRETS",
     "VALUES",
     "CommandError",
     "UsageError",
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 #: For the help of a command whose options take values that may be secret.
+SECRETS = "A VALUE or PASSWORD may be @env:NAME, @FILE or @- (standard input): purekafka help values"
+#: The same at length.
 VALUES = (
     "A VALUE or PASSWORD may be @env:NAME (an environment variable), @FILE (what a file contains) or "
     "@- (standard input), which keeps it out of the list of processes and the shell's history; @@ begins a value "

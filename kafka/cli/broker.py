@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from kafka.broker import Broker
-from kafka.cli.arguments import VALUES, UsageError, expand, pair, pairs
+from kafka.cli.arguments import SECRETS, UsageError, expand, pair, pairs
 from kafka.cli.files import whole_file
 from kafka.cli.grammar import Verb, arg
 
@@ -214,5 +214,5 @@ COMMAND = Verb(
     connects=False,
     runs_command=True,
     epilog="With a COMMAND, run it with the address in KAFKA_BOOTSTRAP_SERVERS, and that of a schema registry in "
-    "PUREKAFKA_SCHEMA_REGISTRY_URL, stop the broker when it has ended, and return its exit code. " + VALUES,
+    "PUREKAFKA_SCHEMA_REGISTRY_URL, stop the broker when it has ended, and return its exit code. " + SECRETS,
 )

@@ -237,7 +237,7 @@ COMMAND = {
                 "show brokers with the settings that differ from the defaults",
                 _describe_brokers,
                 [arg("ids [ID...]", "the ids of brokers; all if none", int)],
-                ["purekafka brokers describe 1 --sandbox", "purekafka brokers describe --sandbox --format yaml"],
+                ["purekafka brokers describe 1 --sandbox", "purekafka brokers describe --sandbox --format json"],
                 lists=True,
             ),
             Verb(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from argparse import Namespace
 from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +15,6 @@ from kafka.cli.arguments import UsageError
 from kafka.cli.options import merge_flags, settings
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
@@ -50,6 +50,7 @@ class Connection:
     """The clients of one command; the end of its block closes them and the sandbox."""
 
     def __init__(self, arguments: Namespace) -> None:
+        self._arguments = arguments
         self._stack = ExitStack()
         self._log(arguments.verbose)
         self._admin: KafkaAdminClient | None = None
@@ -196,6 +197,14 @@ class Connection:
             (interrupted if interrupted is not None and isinstance(error, KeyboardInterrupt) else close)()
 
         self._stack.push(closing)
+
+    def target(self) -> Connection:
+        """Return the connection to the cluster of --to-context, or this one."""
+        if not self._arguments.to_context:
+            return self
+        words = {"context": self._arguments.to_context, "bootstrap_servers": None, "options": [], "config_file": None}
+        other = Connection(Namespace(**{**vars(self._arguments), **words, "sandbox": False}))
+        return self._stack.enter_context(other)
 
     def __enter__(self) -> Self:
         return self

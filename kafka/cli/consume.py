@@ -12,8 +12,7 @@ from kafka.cli.connection import Connection
 from kafka.cli.files import standard_output
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain
-from kafka.cli.ranges import HELP, Places, parse_partitions, resolve
-from kafka.cli.record_types import HELP as TYPES_HELP
+from kafka.cli.ranges import PLACES, Places, parse_partitions, resolve
 from kafka.cli.source import GroupSource, Source, bounds, ends_of, partitions_of
 from kafka.structs import TopicPartition
 
@@ -252,27 +251,22 @@ _SHARED: Final = (
     arg("-p, --partition N[,N-M]...", "only these partitions; may be repeated"),
     arg(
         "-f, --format FORMAT",
-        "value, jsonl, console, or a format with %%-tokens of kcat and rpk, such as '%%T %%k %%s\\n' (value)",
+        "value, jsonl, console, or tokens of kcat and rpk: '%%k %%s\\n' (value)",
         default="value",
     ),
     arg("-K, --key-delimiter TEXT", "print the key too, with this text behind it", default=""),
-    arg("--null TEXT", "what to print for a key or value that is null (nothing)", default=""),
-    arg(
-        "--key-type TYPE",
-        "bytes, str, hex, base64, json, uuid, short, int, long, float, double, pack:FORMAT, avro, protobuf, "
-        "jsonschema, offsets, group-metadata or transaction-log (bytes)",
-        default="bytes",
-    ),
-    arg("--value-type TYPE", "the same for values", default="bytes"),
-    arg("--header-type TYPE", "the same for the values of headers", default="bytes"),
-    arg("--registry URL", "the schema registry of avro, protobuf and jsonschema"),
-    arg("--strict", "end with exit code 1 if a record could not be decoded"),
+    arg("--null TEXT", "the text for a null key or value (nothing)", default=""),
+    arg("--key-type TYPE", "the type of keys (bytes)", default="bytes", section="Types"),
+    arg("--value-type TYPE", "the type of values (bytes)", default="bytes", section="Types"),
+    arg("--header-type TYPE", "the type of the values of headers (bytes)", default="bytes", section="Types"),
+    arg("--registry URL", "the schema registry of avro, protobuf and jsonschema", section="Types"),
+    arg("--strict", "end with exit code 1 if a record could not be decoded", section="Types"),
     arg("--filter-key GLOB", "only records whose key matches"),
     arg("--filter-value GLOB", "only records whose value matches"),
     arg("--filter-header NAME[:VALUE]...", "only records with this header; may be repeated"),
     arg("--read-committed", "leave records of open and aborted transactions out"),
-    arg("--fail-if-empty", "end with exit code 3 if there was no record"),
-    arg("--progress", "show counts on standard error even without a terminal"),
+    arg("--fail-if-empty", "end with exit code 3 if there was no record", section="Output"),
+    arg("--progress", "show counts on standard error even without a terminal", section="Output"),
 )
 
 
@@ -297,19 +291,17 @@ COMMAND = {
             arg("-n, --max-records N", "end after this number of records", count),
             arg(
                 "-g, --group GROUP",
-                "read as a member of a group, and commit the offsets of the records that were printed",
+                "read in a group, and commit what was printed",
                 complete="group",
             ),
             arg(
                 "--share GROUP",
-                "read as a member of a share group (a queue, Kafka 4.2), until no record comes; %%D is the delivery "
-                "count",
+                "read in a share group (a queue); %%D: deliveries",
                 complete="group",
             ),
             arg(
                 "--ack accept|release|reject",
-                "with --share: what becomes of the records that were printed; release leaves them in the queue "
-                "(%(default)s)",
+                "with --share: how records are acknowledged (%(default)s)",
                 default="accept",
             ),
         ],
@@ -318,10 +310,10 @@ COMMAND = {
             "purekafka consume orders --sandbox --format jsonl --from 2026-01-01T02:00Z",
             "purekafka consume events --sandbox --group billing",
             "purekafka consume orders --sandbox --share workers -n 10 --format '%D %s\\n'",
-            "purekafka consume __consumer_offsets --key-type offsets --value-type offsets -f jsonl -b localhost:9092",
+            "purekafka consume __consumer_offsets --key-type offsets --value-type offsets -b localhost:9092",
             "purekafka consume orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
         ],
-        epilog=f"{HELP}\n\n{TYPES_HELP}",
+        epilog=PLACES,
     ),
     "tail": Verb(
         "tail",

@@ -14,7 +14,7 @@ from kafka.cli.files import standard_output, whole_file
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain, counted
 from kafka.cli.produce import Delivery, pieces_of, record_of
-from kafka.cli.ranges import HELP, parse_partitions
+from kafka.cli.ranges import PLACES, parse_partitions
 from kafka.cli.source import Source, bounds, partitions_of
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -50,11 +50,7 @@ def _consumer(connection: Connection) -> KafkaConsumer:
 
 def _copy(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
-        if not arguments.to_context:
-            return _copy_records(arguments, connection, connection)
-        words = {"context": arguments.to_context, "bootstrap_servers": None, "options": [], "config_file": None}
-        with Connection(Namespace(**{**vars(arguments), **words, "sandbox": False})) as target:
-            return _copy_records(arguments, connection, target)
+        return _copy_records(arguments, connection, connection.target())
 
 
 def _copy_records(arguments: Namespace, connection: Connection, target: Connection) -> int:
@@ -275,7 +271,7 @@ VERBS: Final = [
             "purekafka topics copy orders events --repartition --from 2026-01-01T02:00Z --sandbox",
             "purekafka topics copy events copy --create --resume nightly --sandbox",
         ],
-        epilog=HELP,
+        epilog=PLACES,
     ),
     Verb(
         "dump",
@@ -290,7 +286,7 @@ VERBS: Final = [
             "purekafka topics dump events events.jsonl.gz --sandbox",
             "purekafka topics dump orders - --from -2 --sandbox",
         ],
-        epilog=HELP,
+        epilog=PLACES,
     ),
     Verb(
         "load",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -21,6 +21,7 @@ __all__ = [
     "EXIT_CODES",
     "LISTING",
     "OUTCOME",
+    "PAGES",
     "TABLE",
     "Argument",
     "Command",
@@ -32,6 +33,7 @@ __all__ = [
     "nearest",
     "parse",
     "plural",
+    "shown_example",
 ]
 
 
@@ -66,12 +68,10 @@ COMMANDS: Final[dict[str, Command]] = {
     "tokens": Command("credentials", "create, renew, expire and list delegation tokens", _ADMIN),
     "partitions": Command("partitions", "reassign replicas, elect leaders, choose log directories", _ADMIN),
     "transactions": Command("transactions", "list and describe transactions, and end the ones that hang", _ADMIN),
-    "metrics": Command("client_metrics", "choose the metrics that clients push to the brokers", _ADMIN),
     "top": Command("top", "watch brokers, topics and groups with their rates and lag", _ADMIN),
     "health": Command("health", "tell by the exit code whether the cluster is healthy", _ADMIN),
     "exporter": Command("exporter.command", "serve lag, offsets, groups, topics and brokers to Prometheus", _ADMIN),
     "perf": Command("perf", "measure producing, consuming and latency", _LOAD),
-    "verifiable": Command("perf", "clients for Kafka's system tests, which print each event as JSON", _LOAD),
     "logs": Command("logs", "read segment files of a broker, without a broker", _LOCAL),
     "demo": Command("demo", "a first look: a broker, a producer and consumers in one process", _LOCAL),
     "broker": Command("broker", "run a broker of one or several nodes on this machine", _LOCAL),
@@ -278,7 +278,7 @@ TABLE: Final = (
 LISTING: Final = (
     arg(
         "-f, --format FORMAT",
-        "table, json, jsonl, yaml, csv, or a template such as '{name}' (table)",
+        "table, json, jsonl, csv, or a template such as '{name}' (table)",
         default="table",
         section="Output",
     ),
@@ -297,6 +297,18 @@ CONSENT: Final = (
     arg("--dry-run", "show what would be done, and do nothing"),
 )
 
+#: What many verbs share: ``purekafka help NAME`` prints it, and their help only its names.
+PAGES: Final = {
+    "connection": "how a command finds its cluster",
+    "output": "how a command prints what it has found",
+    "places": "where a range of records begins and ends",
+    "types": "what keys, values and headers may be",
+    "values": "where a secret may come from",
+}
+
+#: Sections whose options stand in one line of the help of a verb.
+_FOLDED: Final = ("Types", "Output", "Connection")
+
 _HELP: Final = Argument("-h", "--help", action="help", help="show this help and exit")
 
 _SINGULAR: Final = {
@@ -307,6 +319,9 @@ _SINGULAR: Final = {
 #: How alike two options must be for one to be suggested: --topic is not --timeout.
 _OPTIONS_ALIKE: Final = 0.7
 
+
+#: The width that help is written for; tables of options are as wide as the terminal.
+_WIDTH: Final = 80
 
 _MODES_OF_KCAT: Final = {"-C", "-P", "-L", "-Q", "-G", "-M"}
 
@@ -361,6 +376,9 @@ def parse(words: Sequence[str]) -> tuple[Verb, argparse.Namespace] | None:
         at = words.index("--")
         words, behind = words[:at], words[at:]
     if words[:1] == ["help"]:
+        if words[1:2] and words[1] in PAGES:
+            _print_page(words[1])
+            return None
         words = [*words[1:3], "--help"]
     if words[:1] and words[0] in _MODES_OF_KCAT:
         _refuse("purekafka", f"unknown option {words[0]}: for kcat's options, purekafka kcat {words[0]} ...")
@@ -496,25 +514,66 @@ def _parser(verb: Verb, prog: str) -> argparse.ArgumentParser:
     )
     positional = "".join(f" {argument.shown}" for argument in verb.own if argument.positional)
     command = " [-- COMMAND [ARGUMENT...]]" if verb.runs_command else ""
-    examples = "".join(f"\n  {example}" for example in verb.examples)
+    examples = "".join(f"\n{shown_example(example)}" for example in verb.examples)
     parser = _Parser(
         prog=prog,
         usage=f"{prog}{_usage_break(prog, f'{required}{positional}{optional}{command}')}",
-        description="\n\n".join(
-            part for part in (f"{verb.summary[0].upper()}{verb.summary[1:]}.", f"Examples:{examples}") if part
-        ),
-        epilog=_wrapped(verb.epilog),
+        description=f"{_wrapped(f'{verb.summary[0].upper()}{verb.summary[1:]}.')}\n\nExamples:{examples}",
+        epilog=_wrapped("\n\n".join(filter(None, (verb.epilog, *_shared_options(verb))))),
         formatter_class=_Formatter,
         allow_abbrev=False,
         add_help=False,
     )
+    _add_arguments(parser, [*verb.arguments, _HELP], _FOLDED)
+    return parser
+
+
+def _add_arguments(
+    parser: argparse.ArgumentParser, arguments: Iterable[Argument], hidden: Collection[str] = ()
+) -> None:
     sections: dict[str, Any] = {}
-    for argument in (*verb.arguments, _HELP):
+    for argument in arguments:
         title = argument.section or ("Arguments" if argument.positional else "Options")
         if title not in sections:
             sections[title] = parser.add_argument_group(title)
-        sections[title].add_argument(*argument.names, help=argument.help, **argument.settings)
-    return parser
+        shown = argparse.SUPPRESS if title in hidden or (argument is _HELP and hidden) else argument.help
+        sections[title].add_argument(*argument.names, help=shown, **argument.settings)
+
+
+def _shared_options(verb: Verb) -> Iterator[str]:
+    """Yield a line for each section of options that many verbs have."""
+    for section in _FOLDED:
+        shown = (
+            f"{one.names[0]} {one.settings.get('metavar', '')}" for one in verb.arguments if one.section == section
+        )
+        names = [name.rstrip() for name in shown]
+        if names:
+            yield f"{section}: {'; '.join(names)} (purekafka help {section.lower()})"
+
+
+def _print_page(name: str) -> None:
+    """Print what many verbs share."""
+    texts = {"places": ("ranges", "HELP"), "types": ("record_types", "HELP"), "values": ("arguments", "VALUES")}
+    if name in texts:
+        module, constant = texts[name]
+        print(_wrapped(getattr(import_module(f"kafka.cli.{module}"), constant)))
+        return
+    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, formatter_class=_Formatter, add_help=False)
+    _add_arguments(parser, CONNECTION if name == "connection" else LISTING)
+    print(parser.format_help().lstrip(), end="")
+
+
+def shown_example(line: str) -> str:
+    """Return an example, in several lines that a shell joins where it is wider than a terminal of 80 columns."""
+    import re
+
+    lines = [" "]
+    for word in re.findall(r"(?:'[^']*'|\"[^\"]*\"|\S)+", line):
+        if len(lines[-1]) + len(word) > _WIDTH - 3:
+            lines[-1] += " \\"
+            lines.append("     ")
+        lines[-1] += f" {word}"
+    return "\n".join(lines)
 
 
 def _usage_break(prog: str, words: str) -> str:
@@ -527,7 +586,7 @@ def _wrapped(text: str) -> str:
         return ""
     from textwrap import fill
 
-    return "\n\n".join(fill(paragraph, 78) for paragraph in text.split("\n\n"))
+    return "\n\n".join(fill(paragraph, _WIDTH - 2, break_on_hyphens=False) for paragraph in text.split("\n\n"))
 
 
 def _root_help(words: list[str]) -> None:
@@ -549,18 +608,22 @@ def _root_help(words: list[str]) -> None:
     print(
         '\n"purekafka COMMAND --help" lists the verbs of a command, and\n'
         '"purekafka COMMAND VERB --help" their arguments.\n'
+        f'"purekafka help NAME" is about {", ".join(PAGES)}.\n'
         '"purekafka topics list --sandbox" needs no cluster; --version is there too.\n'
         '"purekafka kcat ..." takes the options of kcat.'
     )
 
 
 def _noun_help(noun: Noun) -> str:
+    from textwrap import fill
+
     width = max(map(len, noun.verbs)) + 2
-    lines = [f"usage: purekafka {noun.name} VERB [arguments] [options]", "", f"{noun.summary}.", "", "Verbs:"]
-    lines[2] = lines[2][0].upper() + lines[2][1:]
-    lines += [f"  {verb.name:<{width}}{verb.summary}" for verb in noun.verbs.values()]
     examples = [example for verb in noun.verbs.values() for example in verb.examples[:1]]
-    if examples:
-        lines += ["", "Examples:", *(f"  {example}" for example in examples)]
+    lines = [f"usage: purekafka {noun.name} VERB [arguments] [options]", ""]
+    lines += [_wrapped(f"{noun.summary[0].upper()}{noun.summary[1:]}."), "", "Verbs:"]
+    for verb in noun.verbs.values():
+        begin, rest = f"  {verb.name:<{width}}", " " * (width + 2)
+        lines.append(fill(verb.summary, _WIDTH, initial_indent=begin, subsequent_indent=rest, break_on_hyphens=False))
+    lines += ["", "Examples:", *map(shown_example, examples)]
     lines += ["", f'"purekafka {noun.name} VERB --help" shows the arguments of a verb.']
     return "\n".join(lines) + "\n"

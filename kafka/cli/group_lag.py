@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafka.admin import KafkaAdminClient
     from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["LAG", "NOT_FOUND", "TOPIC", "chosen_groups", "is_marker_group", "lag_rows"]
+__all__ = ["LAG", "LIMITS", "NOT_FOUND", "TOPIC", "chosen_groups", "is_marker_group", "lag_rows", "limited"]
 
 #: The states of a group that does not exist.
 NOT_FOUND: Final = {"", "Dead"}
@@ -31,6 +31,13 @@ _LAG_COLUMNS: Final = [
 ]
 TOPIC: Final = arg(
     "--topic TOPIC[:N,N-M]...", "only these topics, or partitions of them; may be repeated", complete="topic"
+)
+
+#: What chooses the rows of a lag, and the exit code.
+LIMITS: Final = (
+    arg("--fail-above N", "end with exit code 4 if a row has a larger lag", int),
+    arg("--min-lag N", "only rows with at least this lag, or with an unknown one", int),
+    arg("--sort", "the largest lag first"),
 )
 
 
@@ -128,13 +135,20 @@ def _lag(arguments: Namespace) -> int:
     for line in trouble:
         complain(arguments, line)
     rows, columns = _summed(rows, arguments.by)
+    rows, above = limited(arguments, rows)
+    code = emit(arguments, rows, columns) or (1 if trouble else 0)
+    return 4 if above else code
+
+
+def limited(arguments: Namespace, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
+    """Return the rows that `LIMITS` choose, in their order, and whether a lag is above the one that fails."""
+    limit = arguments.fail_above
+    above = limit is not None and any((row["lag"] or 0) > limit for row in rows)
     if arguments.min_lag is not None:
         rows = [row for row in rows if row["lag"] is None or row["lag"] >= arguments.min_lag]
     if arguments.sort:
-        rows.sort(key=lambda row: -1 if row["lag"] is None else row["lag"], reverse=True)
-    code = emit(arguments, rows, columns) or (1 if trouble else 0)
-    limit = arguments.fail_above
-    return 4 if limit is not None and any((row["lag"] or 0) > limit for row in rows) else code
+        rows = sorted(rows, key=lambda row: -1 if row["lag"] is None else row["lag"], reverse=True)
+    return rows, above
 
 
 def _watch(arguments: Namespace, admin: KafkaAdminClient) -> int:
@@ -183,9 +197,7 @@ LAG: Final = Verb(
         arg("-a, --all", "include the groups in which Spark marks what it wrote exactly once; they read nothing"),
         TOPIC,
         arg("--by partition|topic|group", "a row for each (partition)", default="partition"),
-        arg("--fail-above N", "end with exit code 4 if a row has a larger lag", int),
-        arg("--min-lag N", "only rows with at least this lag, or with an unknown one", int),
-        arg("--sort", "the largest lag first"),
+        *LIMITS,
         arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
         arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
     ],

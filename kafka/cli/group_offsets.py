@@ -19,7 +19,7 @@ from kafka.cli.files import whole_file
 from kafka.cli.grammar import TABLE, Verb, arg
 from kafka.cli.group_lag import NOT_FOUND, TOPIC
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
-from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
+from kafka.cli.ranges import PLACES, AdminOffsets, Place, Places, parse_topic_partitions, resolve
 from kafka.cli.share_groups import alter_offsets, delete_offsets, existing_share_groups, start_offsets
 from kafka.errors import UnsupportedVersionError
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -272,7 +272,12 @@ def _copy(arguments: Namespace) -> int:
         commits = _stored(admin, arguments.group)
         if not commits:
             raise CommandError(f"group {arguments.group!r} has no committed offsets")
-        return _apply(arguments, connection, arguments.to_group, commits, is_share=is_share)
+        target = connection.target()
+        if arguments.to_context or arguments.rename:
+            from kafka.cli.translation import translated
+
+            commits = translated(arguments, connection, target, commits)
+        return _apply(arguments, target, arguments.to_group or arguments.group, commits, is_share=is_share)
 
 
 GROUP: Final = arg("GROUP", "the name of the group", complete="group")
@@ -327,7 +332,7 @@ VERBS: Final = [
         ],
         lists=True,
         asks=True,
-        epilog=HELP,
+        epilog=PLACES,
     ),
     Verb(
         "delete-offsets",
@@ -351,14 +356,22 @@ VERBS: Final = [
     ),
     Verb(
         "copy",
-        "copy the committed offsets of a group to another one, after showing the plan",
+        "copy the committed offsets of a group, also to another cluster, after showing the plan",
         _copy,
-        [GROUP, arg("to_group TO", "the group that gets the offsets", complete="group")],
+        [
+            GROUP,
+            arg("to_group [TO]", "the group that gets the offsets (the same name)", complete="group"),
+            arg("--to-context NAME", "the group is in the cluster of this context", complete="context"),
+            arg("--rename TOPIC=NAME...", "the group reads the copy of this name; may be repeated"),
+        ],
         [
             "purekafka groups copy billing billing-2 --yes --sandbox",
             "purekafka groups copy billing billing-2 --dry-run --format json --sandbox",
+            "purekafka groups copy billing --to-context dr --dry-run",
         ],
         lists=True,
         asks=True,
+        epilog="Copies of a topic have other offsets. With --to-context or --rename the record that the group reads "
+        "next is looked up in the copy, by its time and its content: the group continues there with the same record.",
     ),
 ]

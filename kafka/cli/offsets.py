@@ -10,7 +10,7 @@ from kafka.cli.connection import Connection
 from kafka.cli.edges import Edges, edges, failures
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.output import Column, agreed, complain, counted, emit, json_text, print_table, report
-from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
+from kafka.cli.ranges import PLACES, AdminOffsets, Place, Places, parse_topic_partitions, resolve
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
@@ -183,7 +183,7 @@ COMMAND = {
                     "purekafka offsets list events:0,2 --at 2026-01-01T00:10Z --sandbox --format csv",
                 ],
                 lists=True,
-                epilog=HELP,
+                epilog=PLACES,
             ),
         ],
     ),
@@ -204,7 +204,7 @@ COMMAND = {
                     "purekafka records decode __consumer_offsets -b localhost:9092",
                     "purekafka records decode __transaction_state --from -10 -b localhost:9092",
                 ],
-                epilog=HELP,
+                epilog=PLACES,
             ),
             Verb(
                 "delete-before",
@@ -220,7 +220,7 @@ COMMAND = {
                     "purekafka records delete-before orders:0 --place 2026-01-01T02:00Z --dry-run --sandbox",
                 ],
                 asks=True,
-                epilog=HELP,
+                epilog=PLACES,
             ),
         ],
     ),

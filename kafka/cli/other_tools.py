@@ -113,13 +113,11 @@ _SCRIPTS: Final = {
     "kafka-metadata-quorum": "cluster quorum",
     "kafka-transactions": "transactions list",
     "kafka-delegation-tokens": "tokens list",
-    "kafka-client-metrics": "metrics list",
+    "kafka-client-metrics": "configs list client-metrics",
     "kafka-dump-log": "logs dump",
     "kafka-producer-perf-test": "perf produce",
     "kafka-consumer-perf-test": "perf consume",
     "kafka-e2e-latency": "perf latency",
-    "kafka-verifiable-producer": "verifiable producer",
-    "kafka-verifiable-consumer": "verifiable consumer",
 }
 #: Commands of kaf, rpk and kcl that take the same arguments here: they are understood.
 _SAME: Final = {

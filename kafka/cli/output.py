@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 
 from kafka._text import printable
 from kafka.cli.arguments import UsageError, reason
@@ -38,7 +38,7 @@ __all__ = [
     "unescape",
 ]
 
-FORMATS: Final = ("table", "json", "jsonl", "yaml", "csv")
+FORMATS: Final = ("table", "json", "jsonl", "csv")
 _NARROWEST: Final = 10
 _BOLD: Final = "\x1b[1m"
 _PLAIN: Final = "\x1b[0m"
@@ -70,7 +70,7 @@ def emit(
 ) -> int:
     """Print rows in the chosen format, and return the exit code: 3 if there are none and --fail-if-empty is given.
 
-    JSON and YAML have `items` where these are richer than the rows; `table` prints in place of a plain table. Quiet
+    JSON has `items` where these are richer than the rows; `table` prints in place of a plain table. Quiet
     output has the first column, each value once.
     """
     found = rows if items is None else items
@@ -98,8 +98,6 @@ def _print_as(
     elif chosen == "jsonl":
         for row in found:
             print(json_text(row))
-    elif chosen == "yaml":
-        sys.stdout.write("".join(_yaml_items(found, 0)) or "[]\n")
     elif chosen == "csv":
         _print_csv(arguments, rows, columns)
     elif "{" in chosen:
@@ -306,50 +304,6 @@ def unescape(text: str) -> str:
         return chr(int(code[1:], 16)) if len(code) == 3 else _ESCAPES.get(code, found.group())
 
     return re.sub(r"\\(x[0-9a-fA-F]{2}|.)", replaced, text)
-
-
-def _yaml_items(value: Any, depth: int) -> Iterable[str]:
-    """Yield the lines of a list or mapping in YAML.
-
-    >>> print("".join(_yaml_items([{"name": "a", "partitions": [{"id": 0}], "note": "yes"}], 0)), end="")
-    - name: a
-      partitions:
-        - id: 0
-      note: "yes"
-    """
-    indent = "  " * depth
-    if isinstance(value, Mapping):
-        for name, each in value.items():
-            if isinstance(each, (Mapping, list, tuple)) and each:
-                yield f"{indent}{_yaml_scalar(str(name))}:\n"
-                yield from _yaml_items(each, depth + 1)
-            else:
-                yield f"{indent}{_yaml_scalar(str(name))}: {_yaml_scalar(each)}\n"
-        return
-    for each in value:
-        if isinstance(each, (Mapping, list, tuple)) and each:
-            lines = list(_yaml_items(each, depth + 1))
-            yield f"{indent}- {lines[0].lstrip()}"
-            yield from lines[1:]
-        else:
-            yield f"{indent}- {_yaml_scalar(each)}\n"
-
-
-_YAML_WORDS: Final = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
-
-
-def _yaml_scalar(value: object) -> str:
-    if isinstance(value, str) and _is_plain_yaml(value):
-        return value
-    if isinstance(value, (Mapping, list, tuple)):
-        return "{}" if isinstance(value, Mapping) else "[]"
-    return json_text(value)
-
-
-def _is_plain_yaml(text: str) -> bool:
-    import re
-
-    return bool(re.fullmatch(r"[A-Za-z_/][\w./@-]*( [\w./@-]+)*", text, re.ASCII)) and text.lower() not in _YAML_WORDS
 
 
 # Outcomes, consent, progress…

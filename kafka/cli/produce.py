@@ -574,50 +574,44 @@ COMMAND = Verb(
     "write records from lines, files, JSON or CSV",
     _run,
     [
-        arg(
-            "[TOPIC]", "the topic to write to; with --format jsonl by default the one in each record", complete="topic"
-        ),
+        arg("[TOPIC]", "the topic to write to (jsonl: that of each record)", complete="topic"),
         arg("files [FILE...]", "files whose whole content is a value each", complete="file"),
         arg(
             "-V, --value TEXT...",
-            "write this value; with --repeat, {i} is the number of the repetition; may be given several times",
+            "write this value; with --repeat {i} is its number",
         ),
         arg("-l, --lines FILE", "read lines from a file, not standard input", complete="file"),
         arg(
             "-f, --format lines|jsonl|csv",
-            "lines; jsonl: what consume --format jsonl prints, with keys, headers, times, partitions; or csv: the "
-            "first line names the columns, each row is written as a JSON object (lines)",
+            "the input; jsonl: as consume prints it; csv: rows become JSON (lines)",
             default="lines",
         ),
         arg("-k, --key TEXT", "the key of all records"),
         arg("-K, --key-delimiter TEXT", "the text between key and value, such as : or \\t"),
-        arg("--key-field NAME", "the field of the JSON object, or the column of the CSV, that is the key too"),
+        arg("--key-field NAME", "the field of JSON or column of CSV that is the key"),
         arg("-D, --delimiter TEXT", "the text between records (\\n)", default="\\n"),
         arg("-H, --header NAME=VALUE...", "a header; may be repeated"),
         arg("-p, --partition N", "the number of the partition (chosen by the key)", int),
         arg("--repartition", "with jsonl: choose partitions again, by the keys"),
-        arg("--timestamp TIME", "the time of all records, in ms or as 2026-01-31T12:00Z (now)"),
-        arg("--null TEXT", "a key, a value or a cell of CSV of this text is a null; '' for empty ones"),
-        arg(
-            "--key-type TYPE",
-            "str, hex, base64, json, int, long, double, avro, protobuf[:MESSAGE] or jsonschema (str)",
-            default="str",
-        ),
-        arg("--value-type TYPE", "the same for values", default="str"),
-        arg("--registry URL", "the schema registry of avro, protobuf and jsonschema"),
+        arg("--timestamp TIME", "the time of all records, as 2026-01-31 or ms (now)"),
+        arg("--null TEXT", "this text is a null key, value or cell"),
+        arg("--key-type TYPE", "the type of keys (str)", default="str", section="Types"),
+        arg("--value-type TYPE", "the type of values (str)", default="str", section="Types"),
+        arg("--registry URL", "the schema registry of avro, protobuf and jsonschema", section="Types"),
         arg(
             "--key-schema SCHEMA",
             "a file with a schema to register for TOPIC-key, or the id of one (the newest of the subject)",
             complete="file",
+            section="Types",
         ),
-        arg("--value-schema SCHEMA", "the same for values and TOPIC-value", complete="file"),
+        arg("--value-schema SCHEMA", "the same for values and TOPIC-value", complete="file", section="Types"),
         arg("--repeat N", "write --value, --lines or files N times (once)", count),
         arg("--rate N", "at most this number of records per second", _rate),
         arg("-z, --compression none|gzip|snappy|lz4|zstd", "compress batches of records"),
         arg("--acks 0|1|all", "how many replicas must have a record (all)"),
         arg("--tee", "print the input on standard output too"),
-        arg("--transactional-id ID", "write all records in one transaction; an error or Ctrl-C aborts it"),
-        arg("--progress", "show counts on standard error even without a terminal"),
+        arg("--transactional-id ID", "write all in one transaction; an error aborts it"),
+        arg("--progress", "show counts on standard error even without a terminal", section="Output"),
     ],
     [
         "echo hello | purekafka produce events --sandbox",
@@ -625,8 +619,4 @@ COMMAND = Verb(
         "purekafka produce events --format csv --lines users.csv --key-field id --sandbox",
         "purekafka produce orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
     ],
-    epilog=(
-        "avro, protobuf and jsonschema take JSON, and write it by the schema of a schema registry: --registry URL, or "
-        "the options schema.registry.url, schema.registry.basic.auth.user.info and so on."
-    ),
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HELP",
+    "PLACES",
     "AdminOffsets",
     "Place",
     "Places",
@@ -35,6 +36,12 @@ HELP: Final = (
     "records after the beginning), or the first record at or after a time: 2026-01-31, 2026-01-31T12:00Z, "
     '1769817600000ms, "2h ago", yesterday; @ may stand before a time: @-2h. PARTITION=PLACE is for one partition; '
     "commas separate several: beginning,2=-100."
+)
+
+#: The same in short, for the help of verbs.
+PLACES: Final = (
+    'A PLACE is beginning, end, stored, an offset, -N or +N (from an end), or a time such as 2026-01-31 or "2h ago": '
+    "purekafka help places"
 )
 
 _WORDS: Final = {

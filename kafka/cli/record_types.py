@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HELP",
+    "TYPES",
     "INTERNAL",
     "REGISTRY",
     "Decode",
@@ -62,6 +63,7 @@ INTERNAL: Final = {
 TYPES: Final = (*_SIMPLE, *REGISTRY, *INTERNAL)
 #: For the help of commands that take types.
 HELP: Final = (
+    f"A TYPE is {', '.join(TYPES)}, pack:FORMAT, or protobuf:MESSAGE. "
     "avro, protobuf and jsonschema need a schema registry: --registry URL, or the options schema.registry.url, "
     "schema.registry.basic.auth.user.info and so on of -X, a context or a file. "
     "offsets, group-metadata and transaction-log are for the records of Kafka's internal topics."

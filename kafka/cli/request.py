@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kafka.cli.arguments import VALUES, UsageError, find_api, parse_json
+from kafka.cli.arguments import SECRETS, UsageError, find_api, parse_json
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Verb, arg
 from kafka.errors import KafkaError, for_code
@@ -148,5 +148,5 @@ COMMAND = Verb(
         "purekafka request Metadata --sandbox",
         """purekafka request CreateTopics '{"topics": [{"name": "a"}]}' --sandbox""",
     ],
-    epilog=VALUES,
+    epilog=SECRETS,
 )

@@ -18,8 +18,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka.cli.arguments import VALUES, pairs
+from kafka.cli.arguments import SECRETS, pairs
 from kafka.cli.grammar import CONNECTION, LISTING, Argument, Noun, Verb, arg
+from kafka.cli.group_lag import LIMITS, limited
 from kafka.cli.output import Column, emit
 from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import concise
@@ -112,15 +113,18 @@ def _lag(arguments: argparse.Namespace) -> int:
         for tp, offset in sorted(latest.items())
         for at in [done.get(tp, earliest.get(tp, 0))]
     ]
+    total = sum(row["lag"] for row in rows)
+    rows, above = limited(arguments, rows)
 
     def table() -> None:
         print(_RATE_COLUMNS.format("partition", "processed", "latest", "lag"))
         for row in rows:
             counts = [f"{row[name]:,}" for name in ("processed", "latest", "lag")]
             print(_RATE_COLUMNS.format(f"{row['topic']}-{row['partition']}", *counts))
-        print(_RATE_COLUMNS.format("all", "", "", f"{sum(row['lag'] for row in rows):,}"))
+        print(_RATE_COLUMNS.format("all", "", "", f"{total:,}"))
 
-    return emit(arguments, rows, _LAG_COLUMNS, table=table)
+    code = emit(arguments, rows, _LAG_COLUMNS, table=table)
+    return 4 if above else code
 
 
 def _checkpoints(root: Path) -> list[Path]:
@@ -348,39 +352,38 @@ _CLUSTER = (
     *(one for one in CONNECTION if one.names[0] not in {"-v", "--sandbox"}),
     arg(
         "-O NAME=VALUE...",
-        "an option of the source, such as minPartitions=8 or kafka.security.protocol=SSL; may be repeated. "
-        "freezeWorkers and names that begin with kafka. hold for the sink too",
+        "an option of the source, such as minPartitions=8; freezeWorkers and kafka.* hold for the sink too",
         dest="source_options",
     ),
 )
 _SOURCE = arg("--source TOPIC[,TOPIC]", "the topics to read", required=True)
 _FROM = arg(
     "--from earliest|latest",
-    "where a query without a checkpoint starts (earliest; -O startingOffsets takes offsets)",
+    "where a query without a checkpoint starts (earliest)",
     dest="begin",
 )
 _SESSION = (
-    arg("-v, --verbose", "show Spark's log, and the whole error of a job that fails"),
-    arg("--master MASTER", "the Spark master; by default the one in its configuration, else this machine"),
-    arg("-c, --conf NAME=VALUE...", "a property of Spark, such as spark.executor.memory=4g; may be repeated"),
+    arg("-v, --verbose", "show Spark's log, and errors as a whole"),
+    arg("--master MASTER", "the Spark master (of its configuration, or this machine)"),
+    arg("-c, --conf NAME=VALUE...", "a property of Spark, such as spark.cores.max=4"),
 )
 _CHECKPOINT = arg("--checkpoint DIR", "where the query records its progress", required=True)
 _TRIGGER = arg(
     "--trigger TRIGGER",
-    "the time between batches; or available-now: read the records that are there, then end (%(default)s)",
+    "the time between batches, or available-now (%(default)s)",
     default="10 seconds",
 )
 _EXACTLY_ONCE = arg("--exactly-once", "write to the topic in transactions, each row once")
 _PIPELINE = (
-    arg("--schema DDL", 'the fields of an event: "user string, amount double"', required=True),
-    arg("--event-time COLUMN", "the field with the event's time; by default the record's timestamp"),
+    arg("--schema DDL", 'the fields: "user string, amount double"', required=True),
+    arg("--event-time COLUMN", "the field with the event's time (that of the record)"),
     arg("--window WINDOW", "length of a window (%(default)s)", default="1 minute"),
     arg("--watermark WATERMARK", "how late events may be (%(default)s)", default="2 minutes"),
     arg("--group-by COLUMN[,COLUMN]", "count separately for each value of these fields", default=""),
     arg("--sum COLUMN[,COLUMN]", "sum these fields", default="", dest="sums"),
     arg("--dead-letter TOPIC", "where to write events that do not match the schema"),
-    arg("--dead-letter-column NAME", "keep such events in this column of the result instead"),
-    arg("--complete", "write the whole result with each batch, windows that are open too"),
+    arg("--dead-letter-column NAME", "the column of the result for such events instead"),
+    arg("--complete", "write the whole result with each batch"),
 )
 
 
@@ -400,7 +403,7 @@ def _verb(name: str, summary: str, arguments: list[Argument], examples: list[str
         [*arguments, *_CLUSTER],
         examples,
         connects=False,
-        epilog=f"{epilog}\n\n{VALUES}" if epilog else VALUES,
+        epilog=f"{epilog}\n\n{SECRETS}" if epilog else SECRETS,
     )
 
 
@@ -441,10 +444,10 @@ COMMAND = Noun(
         _verb(
             "lag",
             "show how far a query is behind, from its checkpoint",
-            [_CHECKPOINT, *LISTING],
+            [_CHECKPOINT, *LIMITS, *LISTING],
             [
                 "purekafka spark lag -b b1:9092 --checkpoint /data/copy",
-                "purekafka spark lag -b b1:9092 --checkpoint /data/copy --format json",
+                "purekafka spark lag --context prod --checkpoint /data/copy --fail-above 10000 --format json",
             ],
         ),
         _verb(

@@ -341,7 +341,7 @@ COMMAND = Noun(
                 arg("--at-min-isr", "only partitions with exactly min.insync.replicas replicas in sync"),
                 arg("--offline", "only partitions that have no leader"),
             ],
-            ["purekafka topics describe events --sandbox", "purekafka topics describe --sandbox --format yaml"],
+            ["purekafka topics describe events --sandbox", "purekafka topics describe --sandbox --format json"],
             lists=True,
         ),
         Verb(

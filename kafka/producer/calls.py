@@ -79,6 +79,8 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
     The face makes a driver for ``core.loop``, then calls `attach`, then awaits `connect`.
     """
 
+    run_now: Callable[..., tuple[ProducerBatch, int] | None] | None = None
+    """Sends a record that nothing else is under way with, in the caller's thread: see `sends_at_once`."""
     tracing: TracedSends[FutureT] | None = None
     """The spans of the records; None without a tracer."""
     _interception: Interception | None = None
@@ -134,6 +136,15 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
             from kafka.producer.future import reporter
 
             core.sender.on_settled = reporter(config["on_delivery"])
+
+    @property
+    def sends_at_once(self) -> bool:
+        """Whether a record may be sent within `send()` while nothing else is under way: that wakes no thread.
+
+        No user code runs then: the record has no callbacks yet, and there must be none for all records.
+        """
+        sender = self.core.sender
+        return not sender.linger and self._interception is None and sender.on_settled is None and sender.tracer is None
 
     def _traced(self, face: str) -> TracedSends[FutureT] | None:
         from kafka.producer.tracing import TracedSends
@@ -205,7 +216,10 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         else:
             where = self._place(state, key, key_bytes, value, value_bytes, partition)
         try:
-            place = self.accumulator.add(state, where, record)
+            if self.run_now is None or self.accumulator.incomplete:
+                place = self.accumulator.add(state, where, record)
+            else:
+                place = self.run_now(self.accumulator.add, state, where, record)
         except RecordTooLargeError as error:
             return self._failed(topic, error)
         key_size = -1 if key_bytes is None else len(key_bytes)

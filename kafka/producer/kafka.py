@@ -102,6 +102,8 @@ class KafkaProducer(ImmediateCalls):
         self._core = core = self._calls.core
         self._driver = ThreadDriver(core.loop, f"kafka-producer-{self.config['client_id']}")
         self._calls.attach(self, ApplicationThread(self._driver))
+        if self._calls.sends_at_once:
+            self._calls.run_now = self._driver.run_now
         # What send() reads.
         self._plain = self._calls.direct
         self._hashes = self._calls.hashes

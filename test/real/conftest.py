@@ -1,8 +1,9 @@
 """Fixtures that give a test Apache Kafka itself, and the options that choose which.
 
-``kafka`` is one node of the chosen release for the whole session, ``kafka_cluster`` three nodes per
-module, ``kafka_at`` starts whatever a test asks for, ``kafka_matrix`` runs the test once per release
-of the matrix (mark it ``matrix``; such tests are left out unless ``--matrix`` or ``-m`` asks for them).
+``kafka`` is one node of the chosen release for the whole session, ``kafka_cluster`` three nodes that a test may kill
+and freeze, ``kafka_at`` starts whatever a test asks for, ``kafka_matrix`` runs the test once per release of the matrix
+(mark it ``matrix``; such tests are left out unless ``--matrix`` or ``-m`` asks for them). A node costs some six seconds
+of a processor to start: a test that can use a shared one does.
 """
 
 from __future__ import annotations
@@ -114,11 +115,29 @@ def kafka(kafka_version: str) -> Iterator[KafkaCluster]:
         yield cluster
 
 
-@pytest.fixture(scope="module")
-def kafka_cluster(kafka_version: str) -> Iterator[KafkaCluster]:
-    """Three nodes of the chosen release, shared by a module; leave all of them running."""
-    with KafkaCluster(kafka_version, nodes=3) as cluster:
+# The classic protocol leaves to the members how long a session lasts; in the other one the broker decides.
+QUICK_SESSIONS = {
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.session.timeout.ms": "6000",
+    "group.consumer.heartbeat.interval.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+}
+
+
+@pytest.fixture(scope="session")
+def three_nodes(kafka_version: str) -> Iterator[KafkaCluster]:
+    """The cluster behind ``kafka_cluster``."""
+    with KafkaCluster(kafka_version, nodes=3, properties=QUICK_SESSIONS) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def kafka_cluster(three_nodes: KafkaCluster) -> Iterator[KafkaCluster]:
+    """Three nodes of the chosen release, shared by all tests: use topics of your own; nodes may be killed or paused."""
+    yield three_nodes
+    for node in set(three_nodes.nodes) - set(three_nodes.running()):
+        three_nodes.start(node)
+    three_nodes.wait_ready()
 
 
 @pytest.fixture

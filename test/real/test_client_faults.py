@@ -19,15 +19,12 @@ from kafka.config import resolve
 from kafka.errors import ForkedClientError, KafkaConnectionError, KafkaError, RequestTimedOutError
 from kafka.protocol.admin import ListGroupsRequest
 
-from .conftest import need_kafka
 from .kafka_process import KafkaCluster
-from .releases import NEWEST
 
 
-@pytest.fixture(scope="module")
-def three() -> Iterator[KafkaCluster]:
-    with KafkaCluster(need_kafka(NEWEST), nodes=3) as cluster:
-        yield cluster
+@pytest.fixture
+def three(kafka_cluster: KafkaCluster) -> KafkaCluster:
+    return kafka_cluster
 
 
 class Driven:

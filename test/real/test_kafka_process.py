@@ -64,29 +64,19 @@ def test_topics_survive_kill_and_stop(kafka_at: StartKafka) -> None:
         cluster.wait_topic("kept", 2)
 
 
-def test_leadership_moves_when_the_leader_is_killed(kafka_at: StartKafka) -> None:
-    cluster = kafka_at(nodes=3)
-    topic = cluster.create_topic("moves", replicas=3)
-    leader = cluster.leader(topic)
-    cluster.kill(leader)
-    wait_until(lambda: cluster.leader(topic) not in {leader, -1}, "new leader")
-    cluster.start(leader)
-    cluster.wait_ready()
+def test_leadership_moves_when_the_leader_is_killed(kafka_cluster: KafkaCluster) -> None:
+    topic = kafka_cluster.create_topic("moves", replicas=3)
+    leader = kafka_cluster.leader(topic)
+    kafka_cluster.kill(leader)
+    wait_until(lambda: kafka_cluster.leader(topic) not in {leader, -1}, "new leader")
 
 
-def test_a_paused_node_accepts_but_does_not_answer(kafka_at: StartKafka) -> None:
-    cluster = kafka_at()
-    cluster.pause(1)
+def test_a_paused_node_accepts_but_does_not_answer(kafka_cluster: KafkaCluster) -> None:
+    kafka_cluster.pause(1)
     with pytest.raises(TimeoutError):
-        wire.metadata(cluster.address(1), timeout=0.3)
-    cluster.resume(1)
-    cluster.wait_ready()
-
-
-def test_properties_reach_the_broker(kafka_at: StartKafka) -> None:
-    cluster = kafka_at(properties={"num.partitions": "7"}, node_properties={1: {"broker.rack": "r1"}})
-    assert "num.partitions = 7" in cluster.log_text(1)
-    assert "broker.rack = r1" in cluster.log_text(1)
+        wire.metadata(kafka_cluster.address(1), timeout=0.3)
+    kafka_cluster.resume(1)
+    kafka_cluster.wait_ready()
 
 
 def test_a_broker_that_cannot_start_shows_its_log(kafka_at: StartKafka) -> None:
@@ -94,8 +84,10 @@ def test_a_broker_that_cannot_start_shows_its_log(kafka_at: StartKafka) -> None:
         kafka_at(properties={"num.io.threads": "none"})
 
 
-def test_close_leaves_no_process_no_file_no_port(kafka_at: StartKafka) -> None:
-    cluster = kafka_at()
+def test_properties_reach_the_broker_and_close_leaves_no_process_no_file_no_port(kafka_at: StartKafka) -> None:
+    cluster = kafka_at(properties={"num.partitions": "7"}, node_properties={1: {"broker.rack": "r1"}})
+    assert "num.partitions = 7" in cluster.log_text(1)
+    assert "broker.rack = r1" in cluster.log_text(1)
     pid, root, address = cluster.pid(1), cluster.root, cluster.address(1)
     cluster.close()
     assert not exists(pid)

@@ -620,27 +620,81 @@ def wait_for_one_after_another(driver, times):
         assert driver.wait(future, driver.loop.time() + 10)
 
 
-def test_a_deadline_that_a_claim_leaves_behind_ends_the_sleep_of_the_driver():
+def test_a_deadline_that_a_claim_leaves_behind_ends_the_sleep_of_the_driver(driver):
     """The driver fell asleep before there was any deadline; the thread with the claim slept towards an earlier one."""
-    loop = Loop()
-    first, second = Future(), Future()
-    fired = threading.Event()
-    second.add_both(lambda _: fired.set())
-    driver = threading.Thread(target=lambda: [loop.turn() for _ in iter(lambda: second.is_done, True)])
+    loop = driver.loop
+    first, fired = Future(), threading.Event()
     driver.start()
-    while not loop._sleepers:
-        time.sleep(0.001)
+    wait_for_sleep(loop)
     assert loop.claim()
     loop.call_later(0.01, first.success, None)
-    loop.call_later(0.02, second.success, None)
+    loop.call_later(0.02, fired.set)
     while not first.is_done:
         loop.turn()
     loop.release()
-    is_kept = fired.wait(10)
-    loop.wakeup()  # on a busy machine this thread may have met both deadlines, and the driver still sleeps
-    driver.join(60)
-    loop.close()
-    assert is_kept
+    assert fired.wait(10)
+
+
+def wait_for_sleep(loop):
+    while not loop._sleepers:
+        time.sleep(0.001)
+
+
+def test_the_driver_sleeps_on_while_another_thread_has_claimed_the_loop(driver):
+    """Each event woke both, and the network thread waited for the GIL only to find that it had nothing to do."""
+    near, far = socket.socketpair()
+    got = []
+    with near, far:
+        driver.start()
+        driver.loop.call_soon(driver.loop.watch, near, READ, lambda _: got.append(near.recv(1)))
+        driver.wait(driver.loop.spawn(driver.loop.sleep(0)), driver.loop.time() + 10)
+        wait_for_sleep(driver.loop)
+        turns = driver.loop.turns
+        for number in range(1, 21):
+            assert driver.loop.claim()
+            far.send(b"x")
+            while len(got) < number:
+                driver.loop.turn(10)
+            driver.loop.release()
+        assert driver.loop.turns - turns == 20
+        driver.run(_unwatch(driver.loop, near))
+
+
+def test_a_call_that_queues_work_does_it_in_its_own_thread_while_the_loop_rests(driver):
+    loop, threads = driver.loop, []
+    done = threading.Event()
+
+    def queue(*callbacks):
+        for callback in callbacks:
+            loop.call_soon(callback)
+        return "result"
+
+    def note():
+        threads.append(threading.get_ident())
+        loop.call_at_end(lambda: threads.append(threading.get_ident()))
+
+    driver.start()
+    wait_for_sleep(loop)
+    turns = loop.turns
+    assert driver.run_now(queue, note) == "result"
+    assert threads == [threading.get_ident()] * 2
+    assert loop.turns == turns
+    # What that queues in turn, and what is due later, are the driver's.
+    driver.run_now(queue, lambda: loop.call_soon(lambda: loop.call_later(0.001, done.set)))
+    assert done.wait(10)
+    with pytest.raises(ZeroDivisionError):
+        driver.run_now(lambda: 1 / 0)
+    # In a pass it is a call like any other, as it is for a thread that has claimed the loop.
+    driver.run(_returns(driver.run_now, queue, note))
+    assert loop.claim()
+    assert driver.run_now(queue, note) == "result"
+    loop.release()
+    wait_for_one_after_another(driver, 1)
+    assert len(threads) == 6
+
+
+async def _returns(function, *args):
+    return function(*args)
 
 
 def test_work_without_a_waiter_is_done_between_the_claims_of_a_thread_that_waits(driver):

@@ -438,11 +438,10 @@ class Log:
         if keep < 0:
             return
         while self.segments:
-            segment = self.segments[0]
+            # Segments that compaction has emptied go with the next one.
+            segment = next((one for one in self.segments if len(one)), self.segments[-1])
             latest = segment.max_timestamp if segment.max_timestamp >= 0 else segment.created_ms
-            # The segment at the end may be new; others are empty after compaction, and go with their time.
-            is_new = not len(segment) and len(self.segments) == 1
-            if is_new or now - latest <= keep or segment.last_offset + 1 > self.high_watermark:
+            if now - latest <= keep or not self._first_may_go():
                 return
             self._drop_first()
             yield
@@ -452,11 +451,17 @@ class Log:
         if limit < 0:
             return
         excess = self.size - limit
-        # As in Kafka whole segments go, and only while what is left is no less than the limit.
-        while len(self.segments) > 1 and excess - self.segments[0].size >= 0:
+        # As in Kafka whole segments go, while the rest is no less than the limit: with a limit of 0 the last one too.
+        while self.segments and excess - self.segments[0].size >= 0 and self._first_may_go():
             excess -= self.segments[0].size
             self._drop_first()
             yield
+
+    def _first_may_go(self) -> bool:
+        """Whether all replicas have the first segment, and it is not a new one; compaction empties others."""
+        segment = self.segments[0]
+        is_new = not len(segment) and len(self.segments) == 1
+        return not is_new and segment.last_offset + 1 <= self.high_watermark
 
     def _drop_first(self) -> None:
         segment = self.segments[0]

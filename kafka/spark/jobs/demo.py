@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,7 +84,8 @@ def count_by_window(servers: str, topic: str, directory: Path) -> Result:
 def _session() -> Iterator[SparkSession]:
     from kafka.spark.session import end_session, local_session
 
-    spark = local_session("purekafka demo", configs=_CONFIGS)
+    watched = {"spark.ui.showConsoleProgress": "true"} if sys.stderr.isatty() else {}
+    spark = local_session("purekafka demo", configs={**_CONFIGS, **watched})
     try:
         yield spark
     finally:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from kafka.cli import main
 
@@ -55,13 +55,14 @@ def run(line: str, *more: str, stdin: bytes = b"") -> Outcome:
         commands[-1], target = commands[-1][:at], commands[-1][at + 1]
     outcome = Outcome(0, stdin, "")
     for words in commands:
-        outcome = _run(words, outcome.raw)
+        outcome = call(words, outcome.raw)
     if target is not None:
         Path(target).write_bytes(outcome.raw)
     return outcome
 
 
-def _run(words: list[str], stdin: bytes) -> Outcome:
+def call(words: list[str], stdin: bytes = b"", stdout: TextIO | None = None) -> Outcome:
+    """Run one command, given by its words; with `stdout` it writes there."""
     if words[0] != "purekafka":
         done = subprocess.run(words, input=stdin, capture_output=True, check=False, timeout=60)
         return Outcome(done.returncode, done.stdout, done.stderr.decode())
@@ -69,7 +70,7 @@ def _run(words: list[str], stdin: bytes) -> Outcome:
     err = io.StringIO()
     before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
     try:
-        with redirect_stdout(out), redirect_stderr(err):
+        with redirect_stdout(stdout or out), redirect_stderr(err):
             try:
                 code = main(words[1:])
             except SystemExit as ended:

@@ -86,25 +86,19 @@ def test_voters_of_the_quorum_are_listed_removed_and_added(monkeypatch: pytest.M
 
 
 def test_client_metrics_are_subscribed_to(shell: Shell) -> None:
-    assert shell("purekafka metrics list -f json").json == []
-    assert shell("purekafka metrics set slow --metrics a.,b. --interval 30000 --dry-run").code == 0
-    assert shell("purekafka metrics list -f json").json == []
-    line = "purekafka metrics set slow --metrics org.apache. --metrics kafka. --interval 30000 --match client_id=a.*"
-    assert shell(line).out == "slow: metrics=org.apache.,kafka., interval.ms=30000, match=client_id=a.*\n"
-    assert shell("purekafka metric list slow -f json").json == [
-        {"name": "slow", "metrics": ["org.apache.", "kafka."], "interval_ms": 30000, "match": ["client_id=a.*"]}
-    ]
-    refused = shell("purekafka metrics set slow --interval 1")
+    line = "purekafka configs set client-metrics slow metrics=org.apache.,kafka. interval.ms=30000 match=client_id=a.*"
+    assert shell(f"{line} --dry-run").code == 0
+    assert shell("purekafka configs list client-metrics -f json").json == []
+    assert shell(f"{line} --yes").lines[-1] == "client-metrics slow: changed 3 settings"
+    assert shell("purekafka configs list client-metrics -q").lines == ["client-metrics"]
+    rows = shell("purekafka configs describe client-metrics slow -f json").json
+    assert {row["setting"]: row["value"] for row in rows} == {
+        "metrics": "org.apache.,kafka.", "interval.ms": "30000", "match": "client_id=a.*",
+    }  # fmt: skip
+    refused = shell("purekafka configs set client-metrics slow interval.ms=1 --yes")
     assert (refused.code, "interval.ms" in refused.err) == (1, True)
-    assert shell("purekafka metrics set slow").code == 2
-    assert shell("purekafka metrics list slow fast -q") == (
-        1,
-        b"slow\n",
-        "purekafka metrics list: subscription 'fast' does not exist\n",
-    )
-    assert shell("purekafka metrics delete slow --dry-run").code == 0
-    assert shell("purekafka metrics delete slow fast --yes").code == 1
-    assert shell("purekafka metrics list -q").out == ""
+    assert shell("purekafka configs unset client-metrics slow metrics interval.ms match --yes").code == 0
+    assert shell("purekafka configs list client-metrics -f json").json == []
 
 
 def test_quotas_are_set_and_unset(shell: Shell) -> None:
@@ -216,23 +210,6 @@ def test_perf_prints_the_lines_of_kafkas_scripts(shell: Shell, broker: Broker) -
     assert len(heading.split(", ")) == len(line.split(", ")) == 10
     assert line.split(", ")[4] == "500"
     assert shell("purekafka perf latency orders -n 5").lines[0].startswith("Avg latency: ")
-
-
-def test_c15_verifiable_clients_print_the_events_that_system_tests_read(shell: Shell) -> None:
-    events = shell("purekafka verifiable producer --topic orders --max-messages 3").records
-    assert [event["name"] for event in events] == [
-        "startup_complete", *["producer_send_success"] * 3, "shutdown_complete", "tool_data",
-    ]  # fmt: skip
-    assert (events[-1]["sent"], events[-1]["acked"]) == (3, 3)
-    assert [event["offset"] for event in events[1:4]] == [0, 1, 2]
-    events = shell(
-        "purekafka verifiable consumer --topic orders --group-id g --max-messages 3 --verbose-records"
-    ).records
-    names = [event["name"] for event in events]
-    assert names[0] == "startup_complete"
-    assert names[-2:] == ["shutdown_complete", "shutdown_requested"], "as the program of Kafka has them"
-    assert {"partitions_assigned", "record_data", "records_consumed", "offsets_committed"} <= set(names)
-    assert sum(event["count"] for event in events if event["name"] == "records_consumed") == 3
 
 
 # Segments…

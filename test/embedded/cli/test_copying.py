@@ -7,16 +7,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
-from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.broker import Broker
 
 from .shell import run
 
 RECORDS = 20_000
 DEADLINE = 120.0
+BEGAN = int(time.time() * 1000) - 60_000
 
 
 def copying(source: Broker, target: str, **environment: str) -> subprocess.Popen[bytes]:
@@ -89,3 +91,90 @@ def test_a_copy_that_keeps_its_place_needs_as_many_partitions() -> None:
         found = run(f"purekafka {words}")
         assert (found.code, found.out) == (1, "")
         assert "needs at least 3 partitions" in found.err
+
+
+# Offsets of groups in a copy…
+
+
+@pytest.fixture
+def copied() -> Iterator[tuple[Broker, Broker]]:
+    """A topic and its copy in another cluster, which has other offsets: other records, markers, a later beginning."""
+    with Broker(topics={"orders": 1}) as source, Broker(topics={"copies": 1}) as target:
+        assert run(f"purekafka contexts add target -b {target.bootstrap_servers} --replace").code == 0
+        for number in range(60):  # four at a time, and each content twice at its time
+            source.append("orders", b"%d" % (number // 2), timestamp_ms=BEGAN + number // 4)
+        with KafkaAdminClient(bootstrap_servers=source.bootstrap_servers) as admin:
+            admin.delete_records({TopicPartition("orders", 0): 5})
+        for number in range(17):
+            target.append("copies", b"older %d" % number, timestamp_ms=BEGAN - 1)
+        line = f"purekafka topics copy orders copies --resume all --to-context target -b {source.bootstrap_servers}"
+        done = run(line)
+        assert "55 records copied" in done.out, done.err
+        yield source, target
+
+
+def left(broker: Broker, topic: str, group: str) -> list[bytes | None]:
+    """Return what a group would read."""
+    options = {"auto_offset_reset": "none", "isolation_level": "read_committed", "enable_auto_commit": False}
+    with KafkaConsumer(options, bootstrap_servers=broker.bootstrap_servers, group_id=group) as consumer:
+        tp = TopicPartition(topic, 0)
+        consumer.assign([tp])
+        found: list[bytes | None] = []
+        end = consumer.end_offsets([tp])[tp]
+        while consumer.position(tp) < end:
+            found += [one.value for one in consumer.poll(timeout_ms=1000).get(tp, ())]
+        return found
+
+
+@pytest.mark.parametrize("offset", [5, 6, 7, 8, 31, 58, 59, 60])
+def test_a_group_continues_in_the_copy_with_the_same_record(copied: tuple[Broker, Broker], offset: int) -> None:
+    source, target = copied
+    at = f"-b {source.bootstrap_servers}"
+    with KafkaAdminClient(bootstrap_servers=source.bootstrap_servers) as admin:
+        admin.alter_group_offsets("billing", {("orders", 0): OffsetAndMetadata(offset, "note", -1)})
+    line = f"purekafka groups copy billing --to-context target --rename orders=copies {at}"
+    planned = run(f"{line} --dry-run -f json")
+    assert (planned.code, target.committed("billing", "copies")) == (0, None)
+    assert f"Cluster {target.cluster.cluster_id}" in planned.err, "the plan names the cluster that is changed"
+    done = run(f"{line} --yes")
+    assert done.code == 0, done.err
+    assert planned.json[0]["new_offset"] == target.committed("billing", "copies") != offset
+    assert left(target, "copies", "billing") == left(source, "orders", "billing")
+    with KafkaAdminClient(bootstrap_servers=target.bootstrap_servers) as admin:
+        assert admin.list_group_offsets("billing")["billing"][TopicPartition("copies", 0)].metadata == "note"
+
+
+def test_a_record_that_is_not_in_the_copy_is_named_and_none_is_left_out(copied: tuple[Broker, Broker]) -> None:
+    source, target = copied
+    at = f"-b {source.bootstrap_servers}"
+    line = f"purekafka groups copy billing --to-context target --rename orders=copies --yes {at}"
+    source.append("orders", b"new", timestamp_ms=BEGAN + 100)
+    with KafkaAdminClient(bootstrap_servers=source.bootstrap_servers) as admin:
+        admin.alter_group_offsets("billing", {("orders", 0): 60})
+    done = run(line)
+    assert (done.code, "orders-0: the record at offset 60 is not copied yet: the group continues at " in done.err) == (
+        0,
+        True,
+    )
+    assert "1 record copied" in run(f"purekafka topics copy orders copies --resume all --to-context target {at}").out
+    assert left(target, "copies", "billing") == [b"new"]
+    source.append("orders", b"lost", timestamp_ms=BEGAN + 50)
+    with KafkaAdminClient(bootstrap_servers=source.bootstrap_servers) as admin:
+        admin.alter_group_offsets("billing", {("orders", 0): 61})
+    done = run(line)
+    assert (done.code, "the record at offset 61 is not in 'copies'" in done.err) == (0, True)
+    assert left(target, "copies", "billing") == [b"new"], "rather again than never"
+
+
+def test_offsets_are_not_translated_by_times_of_arrival(copied: tuple[Broker, Broker]) -> None:
+    source, target = copied
+    at = f"-b {source.bootstrap_servers}"
+    settings = "message.timestamp.type=LogAppendTime"
+    assert run(f"purekafka topics create arrived --set {settings} -b {target.bootstrap_servers}").code == 0
+    assert run(f"purekafka topics copy orders arrived --to-context target {at}").code == 0
+    with KafkaAdminClient(bootstrap_servers=source.bootstrap_servers) as admin:
+        admin.alter_group_offsets("billing", {("orders", 0): 9})
+    done = run(f"purekafka groups copy billing --to-context target --rename orders=arrived --yes {at}")
+    assert (done.code, "LogAppendTime" in done.err, target.committed("billing", "arrived")) == (1, True, None)
+    done = run(f"purekafka groups copy billing --to-context target --yes {at}")
+    assert (done.code, "orders-0, the copy of orders-0, does not exist" in done.err) == (1, True)

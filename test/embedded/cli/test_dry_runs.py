@@ -48,8 +48,6 @@ LINES = {
     "partitions move-dir": "partitions move-dir events --broker 1 --directory /data/2",
     "transactions abort": None,
     "transactions fence": "transactions fence orders-1",
-    "metrics set": "metrics set latency --interval 9000",
-    "metrics delete": "metrics delete rates",
 }
 
 #: What shows the state of the cluster.
@@ -65,7 +63,7 @@ STATE = (
     "acls list -f json",
     "users list -f json",
     "quotas list -f json",
-    "metrics list -f json",
+    "configs list client-metrics -f json",
     "partitions reassign status -f json",
 )
 
@@ -109,7 +107,7 @@ def cluster() -> Iterator[Broker]:
             "configs set topic orders retention.ms=77 cleanup.policy=compact,delete --yes",
             "acls allow --principal ada --operation read --topic events --yes",
             "quotas set producer_byte_rate=7 --user ada",
-            "metrics set rates --interval 7000",
+            "configs set client-metrics rates interval.ms=7000 --yes",
         ):
             assert run(f"purekafka {line} {at}").code == 0
         assert run(f"purekafka users set-password ada {at}", stdin=b"hush").code == 0

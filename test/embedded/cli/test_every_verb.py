@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +22,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.broker import Broker
 from kafka.cli.grammar import COMMANDS, Noun, Verb, load
 
-from .shell import run
+from .shell import call, run
 from .test_dry_runs import CHECKED, LINES, READS
 
 TESTS = Path(__file__).resolve().parents[2]
@@ -183,12 +181,6 @@ transactions abort
     every_verb.py::test_a_hanging_transaction_is_found_and_aborted
 transactions fence
     administration.py::test_transactions_are_listed_described_and_fenced
-metrics list
-    administration.py::test_client_metrics_are_subscribed_to
-metrics set
-    administration.py::test_client_metrics_are_subscribed_to
-metrics delete
-    administration.py::test_client_metrics_are_subscribed_to
 top
     promises.py::test_c18_top_leaves_the_terminal_as_it_was
     outages.py::test_views_redraw_and_say_what_is_not_known
@@ -203,10 +195,6 @@ perf consume
     administration.py::test_perf_prints_the_lines_of_kafkas_scripts
 perf latency
     administration.py::test_perf_prints_the_lines_of_kafkas_scripts
-verifiable producer
-    administration.py::test_c15_verifiable_clients_print_the_events_that_system_tests_read
-verifiable consumer
-    administration.py::test_c15_verifiable_clients_print_the_events_that_system_tests_read
 logs dump
     administration.py::test_c16_segments_are_dumped_and_damage_is_reported_by_position
 contexts list
@@ -332,42 +320,40 @@ def cluster() -> Iterator[Broker]:
 
 
 @pytest.mark.parametrize("title", [title for title, verb in VERBS.items() if verb.reads and title != "exporter"])
-def test_a_reader_that_has_gone_ends_it_quietly(title: str, cluster: Broker, tmp_path: Path) -> None:
+def test_a_reader_that_has_gone_ends_it_quietly(
+    title: str, cluster: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The reading end of the pipe is closed before the command writes: exit code 0, and not a word."""
     words = [word for word in words_of(title, VERBS[title]) if not word.startswith("localhost:") and word != "-b"]
     if any(one.names[-1] == "--bootstrap-servers" for one in VERBS[title].arguments):
         words += ["-b", cluster.bootstrap_servers]
+    monkeypatch.chdir(tmp_path)
     read, write = os.pipe()
     os.close(read)
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "kafka", *words],
-            stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE, cwd=tmp_path, timeout=120, check=False,
-        )  # fmt: skip
-    finally:
-        os.close(write)
-    assert b"Traceback" not in done.stderr, done.stderr
-    assert b"Broken pipe" not in done.stderr
-    assert done.returncode in {0, 1, 2}, done.stderr  # 1 and 2: there is nothing of that name in this cluster
-    if done.returncode:
-        assert done.stderr
+    with open(write, "w", encoding="utf-8") as pipe:
+        done = call(["purekafka", *words], stdout=pipe)
+    assert "Traceback" not in done.err, done.err
+    assert "Broken pipe" not in done.err
+    assert done.code in {0, 1, 2}, done.err  # 1 and 2: there is nothing of that name in this cluster
+    if done.code:
+        assert done.err
 
 
 ASKS = [title for title, line in LINES.items() if line and any("--yes" in one.names for one in VERBS[title].arguments)]
 
 
 @pytest.mark.parametrize("title", ASKS)
-def test_nothing_is_changed_without_consent(title: str, cluster: Broker, tmp_path: Path) -> None:
+def test_nothing_is_changed_without_consent(
+    title: str, cluster: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without --yes and without a terminal to ask on, a command that changes something is refused."""
     cluster.forget_requests()
     words = LINES[title]
     assert words is not None
-    done = subprocess.run(
-        [sys.executable, "-m", "kafka", *shlex.split(words), "-b", cluster.bootstrap_servers],
-        stdin=subprocess.DEVNULL, capture_output=True, cwd=tmp_path, timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode in {1, 2}, done.stderr  # 1: there is nothing of that name in this cluster
-    assert done.returncode == 1 or b"--yes" in done.stderr or b"cannot read" in done.stderr or b"No such" in done.stderr
+    monkeypatch.chdir(tmp_path)
+    done = call(["purekafka", *shlex.split(words), "-b", cluster.bootstrap_servers])
+    assert done.code in {1, 2}, done.err  # 1: there is nothing of that name in this cluster
+    assert done.code == 1 or "--yes" in done.err or "cannot read" in done.err or "No such" in done.err
     changing = {one.name for one in cluster.requests if not getattr(one.request, "validate_only", False)}
     assert not {name for name in changing if name not in READS and name not in CHECKED}
 

@@ -287,8 +287,16 @@ def test_a_dump_to_a_slow_reader_is_whole_up_to_the_signal(
 # produce and topics copy…
 
 
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
-@pytest.mark.parametrize("words", [(), ("-K", ":"), ("--transactional-id", "t")])
+# Each way to produce, each signal, and both with transactions.
+PRODUCING = [
+    ((), *SIGNALS[0]),
+    (("-K", ":"), *SIGNALS[1]),
+    (("--transactional-id", "t"), *SIGNALS[0]),
+    (("--transactional-id", "t"), *SIGNALS[1]),
+]
+
+
+@pytest.mark.parametrize(("words", "number", "code"), PRODUCING)
 def test_a_signal_ends_produce_when_its_lines_are_written(
     words: tuple[str, ...], number: signal.Signals, code: int, broker: Broker, unbuffered: str
 ) -> None:
@@ -307,9 +315,8 @@ def test_a_signal_ends_produce_when_its_lines_are_written(
     assert (b"no record is visible" in err) == ("--transactional-id" in words)
 
 
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
-@pytest.mark.parametrize("words", [(), ("-K", ":"), ("--transactional-id", "t")])
-@pytest.mark.parametrize("ended", [False, True], ids=["the input goes on", "the input has ended"])
+@pytest.mark.parametrize(("words", "number", "code"), PRODUCING)
+@pytest.mark.parametrize("ended", [False, True], ids=["the input continues", "the input has ended"])
 def test_a_signal_ends_produce_while_brokers_are_away(
     ended: bool, words: tuple[str, ...], number: signal.Signals, code: int, broker: Broker
 ) -> None:

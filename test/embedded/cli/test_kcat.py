@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import subprocess
-import sys
 import time
 
 import pytest
 
 from kafka.broker import Broker
 
+from .shell import call
+
 KCAT = shutil.which("kcat") or shutil.which("kafkacat")
-OURS = [sys.executable, "-m", "kafka.cli.kcat"]
+OURS = ["purekafka", "kcat"]
 
 needs_kcat = pytest.mark.skipif(KCAT is None, reason="needs kcat: apt-get install kcat")
 
 
 def ran(program: list[str], words: str, broker: Broker, stdin: bytes = b"") -> tuple[int, bytes, list[str]]:
-    command = [*program, "-b", broker.bootstrap_servers, *shlex.split(words)]
-    done = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60)
-    notes = [line for line in done.stderr.decode().splitlines() if line.startswith("% ")]
-    return done.returncode, done.stdout, notes
+    done = call([*program, "-b", broker.bootstrap_servers, *shlex.split(words)], stdin)
+    notes = [line for line in done.err.splitlines() if line.startswith("% ")]
+    return done.code, done.raw, notes
 
 
 def fill(broker: Broker) -> None:
@@ -216,7 +215,7 @@ def test_stored_offsets_need_a_group() -> None:
 def test_m_limits_the_wait_for_brokers(words: str) -> None:
     command = [*OURS, "-b", "127.0.0.1:1", *shlex.split(words)]
     begun = time.monotonic()
-    done = subprocess.run(command, input=b"x\n", capture_output=True, check=False, timeout=60)
-    assert done.returncode == 1
-    assert done.stderr.startswith(b"% ERROR: ")
+    done = call(command, b"x\n")
+    assert done.code == 1
+    assert done.err.startswith("% ERROR: ")
     assert time.monotonic() - begun < 7  # it would be 10 seconds without -m, on a machine that is not busy

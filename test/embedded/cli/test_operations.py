@@ -225,7 +225,7 @@ def test_changes_are_printed_as_json_with_the_failures(shell: Shell, broker: Bro
     assert "fresh" in changed.err  # the plan
     deleted = shell("purekafka topics delete fresh nosuch --yes -f json")
     assert {one["name"]: one["error"] is None for one in deleted.json} == {"fresh": True, "nosuch": False}
-    refused = shell("purekafka topics delete events --yes -f yaml")
+    refused = shell("purekafka topics delete events --yes -f csv")
     assert refused.code == 2
     assert "events" in shell("purekafka topics list -q").lines
 

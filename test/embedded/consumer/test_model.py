@@ -13,7 +13,6 @@ P8  once nothing fails any more, everything is read to the end.
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections import defaultdict
@@ -71,14 +70,6 @@ PASSING: dict[str, list[type[KafkaError]]] = {
     "OffsetForLeaderEpoch": [NotLeaderForPartitionError, FencedLeaderEpochError, UnknownLeaderEpochError],
     "Metadata": [LeaderNotAvailableError],
 }
-
-
-def seeds() -> list[int]:
-    found: list[int] = []
-    for part in os.environ.get("PUREKAFKA_SEEDS", "100-399").split():
-        low, _, high = part.partition("-")
-        found += range(int(low), int(high or low) + 1)
-    return found
 
 
 class Truth:
@@ -347,6 +338,6 @@ def test_promises_hold_in_a_dozen_histories(seed: int) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.seeds("100-399")
 def test_promises_hold_whatever_happens(seed: int) -> None:
     live_through(seed)

@@ -26,7 +26,7 @@ from kafka.structs import TopicPartition
 from test.embedded.faces import AIOConsumer
 
 from .member import calm_down
-from .test_model import CONFIGS, KINDS, live_through, seeds
+from .test_model import CONFIGS, KINDS, live_through
 
 FACES = "both"
 
@@ -286,6 +286,6 @@ def test_promises_hold_in_a_few_histories(seed: int) -> None:
 @pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(KINDS))
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.seeds("100-499")
 def test_promises_hold_whatever_happens(seed: int, kind: str) -> None:
     live_through(World, seed, kind)

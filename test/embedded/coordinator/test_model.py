@@ -15,7 +15,6 @@ P8  once nothing fails any more, the members that are left share all partitions 
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Callable
@@ -44,15 +43,6 @@ KINDS: dict[str, dict[str, Any]] = {
     name: {"partition_assignment_strategy": [name]} for name in ("range", "roundrobin", "sticky", "cooperative-sticky")
 }
 KINDS["consumer"] = {"group_protocol": "consumer"}
-
-
-def seeds() -> list[int]:
-    text = os.environ.get("PUREKAFKA_SEEDS", "100-499")
-    found: list[int] = []
-    for part in text.split():
-        low, _, high = part.partition("-")
-        found += range(int(low), int(high or low) + 1)
-    return found
 
 
 class Actor(Member):
@@ -256,6 +246,6 @@ def test_promises_hold_in_a_dozen_histories(seed: int) -> None:
 @pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(KINDS))
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.seeds("100-499")
 def test_promises_hold_whatever_happens(seed: int, kind: str) -> None:
     live_through(World, seed, kind)

@@ -54,7 +54,6 @@ _STAND_INS = {
 # What an example takes for granted.
 _BEFORE = {
     "purekafka acls delete": "purekafka acls allow --principal ada --consumer --topic events --group billing --yes",
-    "purekafka metrics delete": "purekafka metrics set latency --metrics org.apache.kafka.producer. --interval 30000",
     "purekafka users delete": "purekafka users set-password ada --password @env:ADA_PASSWORD",
 }
 _COMMITTED = '{"events": {"0": 0, "1": 0, "2": 0}}'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 import pytest
 
@@ -24,6 +25,7 @@ from kafka.errors import (
 )
 from kafka.partitioner import RoundRobinPartitioner, StickyPartitioner, murmur2
 from kafka.producer.delivery import DeliveryReport
+from kafka.producer.sink import Sink
 from kafka.serializer import Serializer
 from test.embedded.threads import nothing_left
 
@@ -48,6 +50,36 @@ def test_the_future_says_where_the_record_is(make, broker, topic):
     (record,) = broker.records(topic)
     assert (record.key, record.value, record.timestamp) == (b"key", b"value", 1234567890123)
     assert list(record.headers) == [("h", b"12"), ("n", None)]
+
+
+@pytest.mark.one_face  # the loop of asyncio has one thread
+@pytest.mark.parametrize(
+    ("options", "own"), [({"linger_ms": 0}, True), ({"linger_ms": 0, "on_delivery": print}, False)]
+)
+def test_a_record_without_company_is_sent_by_the_thread_of_send(options, own, make, topic, monkeypatch):
+    """Unless callbacks could run: the program may hold a lock in send() that they take."""
+    threads, sent, send = [], threading.Event(), Sink._send
+
+    def noting(*args):
+        threads.append(threading.current_thread())
+        send(*args)
+        sent.set()
+
+    monkeypatch.setattr(Sink, "_send", noting)
+    producer = make(**options)
+    producer.send(topic, b"connects").get(WAIT)
+    own_threads, deadline = [], time.monotonic() + WAIT
+    while True:  # now and then the network thread is not asleep, and sends it
+        threads.clear()
+        sent.clear()
+        future = producer.send(topic, b"value")
+        assert sent.wait(WAIT)
+        own_threads.append(threads[0] is threading.current_thread())
+        future.get(WAIT)
+        if len(own_threads) > 5 and (own_threads[-1] or not own):
+            break
+        assert time.monotonic() < deadline
+    assert any(own_threads) is own
 
 
 @pytest.mark.one_face  # aiokafka's metadata has no sizes

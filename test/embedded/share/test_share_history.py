@@ -12,7 +12,6 @@ replays those with `pytest -m soak` and this file.
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections import defaultdict, deque
@@ -36,14 +35,6 @@ TIMEOUT = 60.0
 FAULTS = ("SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH", "SHARE_SESSION_LIMIT_REACHED")
 
 Place = tuple[TopicPartition, int]
-
-
-def seeds() -> list[int]:
-    found: list[int] = []
-    for part in os.environ.get("PUREKAFKA_SEEDS", "100-129").split():
-        low, _, high = part.partition("-")
-        found += range(int(low), int(high or low) + 1)
-    return found
 
 
 class Member:
@@ -265,6 +256,6 @@ def test_each_record_is_finished_and_none_comes_after_that(seed: int) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.seeds("100-129")
 def test_more_histories(seed: int) -> None:
     play(seed)

@@ -148,6 +148,12 @@ def test_lag_is_what_the_checkpoints_have_not_reached(
         {"topic": "events", "partition": 0, "processed": 20, "latest": 50, "lag": 30},
         {"topic": "events", "partition": 1, "processed": 30, "latest": 50, "lag": 20},
     ]
+    for limit, code in (("29", 4), ("30", 0)):
+        assert main([*words, "--fail-above", limit]) == code
+        assert len(json.loads(capsys.readouterr().out)) == 2
+    assert main([*words, "--fail-above", "25", "--min-lag", "30", "-q"]) == 4
+    assert main([*words, "--fail-above", "25", "--min-lag", "31"]) == 4, "rows that are not shown fail too"
+    capsys.readouterr()
     assert lag(f"file:{tmp_path}") == lag(f"file://{tmp_path}") == lag(tmp_path)
     for place, said in ((str(tmp_path / "no"), "is not a checkpoint"), ("hdfs://n/c", "commitOffsetsToGroup")):
         assert main(["spark", "lag", "-b", broker.bootstrap_servers, "--checkpoint", place]) == 2

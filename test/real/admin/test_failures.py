@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import uuid
-from collections.abc import Iterator
-
-import pytest
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import NewTopic
@@ -17,20 +14,15 @@ from test.real.kafka_process import KafkaCluster
 COUNT = 30
 
 
-@pytest.fixture
-def cluster(kafka_version: str) -> Iterator[KafkaCluster]:
-    with KafkaCluster(kafka_version, nodes=3) as cluster:
-        yield cluster
-
-
-def test_a_controller_that_is_killed_costs_attempts(cluster: KafkaCluster):
+def test_a_controller_that_is_killed_costs_attempts(kafka_cluster: KafkaCluster):
     """The controller dies while topics are created and offsets are committed: each call succeeds within its time."""
+    topic, group = (f"{name}-{uuid.uuid4().hex[:6]}" for name in ("events", "readers"))
     names = [f"topic-{number}-{uuid.uuid4().hex[:6]}" for number in range(COUNT)]
     failures: list[BaseException] = []
     done = threading.Semaphore(0)
-    with KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers) as admin:
-        admin.create_topics([NewTopic("events", 3, 3)], wait_for_metadata=True)
-        admin.alter_group_offsets("readers", {("events", 0): 0})
+    with KafkaAdminClient(bootstrap_servers=kafka_cluster.bootstrap_servers) as admin:
+        admin.create_topics([NewTopic(topic, 3, 3)], wait_for_metadata=True)
+        admin.alter_group_offsets(group, {(topic, 0): 0})
         controller = admin.describe_metadata_quorum().leader_id
 
         def create() -> None:
@@ -38,8 +30,8 @@ def test_a_controller_that_is_killed_costs_attempts(cluster: KafkaCluster):
                 for number, name in enumerate(names):
                     with contextlib.suppress(TopicAlreadyExistsError):  # of a repeated request whose reply was lost
                         admin.create_topics([NewTopic(name, 1, 2)], timeout_ms=60_000)
-                    outcome = admin.alter_group_offsets("readers", {("events", 0): number}, timeout_ms=60_000)
-                    assert outcome == {TopicPartition("events", 0): NoError}
+                    outcome = admin.alter_group_offsets(group, {(topic, 0): number}, timeout_ms=60_000)
+                    assert outcome == {TopicPartition(topic, 0): NoError}
                     done.release()
             except BaseException as error:
                 failures.append(error)
@@ -49,11 +41,11 @@ def test_a_controller_that_is_killed_costs_attempts(cluster: KafkaCluster):
         thread.start()
         for _ in range(5):
             done.acquire()
-        cluster.kill(controller)
+        kafka_cluster.kill(controller)
         thread.join(120)
         assert failures == []
         assert not thread.is_alive()
         admin.wait_for_topics(names, timeout_ms=60_000)  # any broker may be asked, and each learns of them by itself
         assert set(names) <= set(admin.list_topics())
-        assert admin.list_group_offsets("readers")["readers"][TopicPartition("events", 0)].offset == COUNT - 1
+        assert admin.list_group_offsets(group)[group][TopicPartition(topic, 0)].offset == COUNT - 1
         assert admin.describe_metadata_quorum().leader_id != controller

@@ -1,99 +1,111 @@
 """confluent-kafka as users see it: one command for each line of input, one line for what the application was told.
 
-``consume TOPIC COUNT`` reads that many records from the start of partition 0, ``seek TOPIC OFFSET`` reads one from an
-offset on, ``produce TOPIC`` writes one record, ``list TOPIC`` asks for metadata, ``end TOPIC`` asks where the partition
-ends, ``commit TOPIC`` commits an offset, ``committed TOPIC`` reads it. The line is ``ok``, or the names of the errors
-that the application was told before it.
+``consume TOPIC`` reads three records from the start of partition 0, ``produce TOPIC`` writes one record, ``transact
+TOPIC ID`` does so in a transaction, ``join TOPIC GROUP`` reads as a member of a group, ``list TOPIC`` asks for
+metadata, ``end TOPIC`` asks where the partition ends, ``commit TOPIC GROUP`` commits an offset, ``committed TOPIC
+GROUP`` reads it. The line is ``ok``, or the name of the first error that the application was told.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-TIMEOUT = 30.0
+TIMEOUT = 8.0
 QUICK = {"retry.backoff.ms": 10, "reconnect.backoff.ms": 10, "fetch.error.backoff.ms": 10, "fetch.wait.max.ms": 50}
 QUICK |= {"topic.metadata.refresh.fast.interval.ms": 20, "retry.backoff.max.ms": 50}
-READER = {"group.id": "judge", "auto.offset.reset": "error", "enable.auto.commit": False, "fetch.queue.backoff.ms": 10}
+READER = {"enable.auto.commit": False, "fetch.queue.backoff.ms": 10, "heartbeat.interval.ms": 100}
 
 
-def read(consumer: Consumer, count: int) -> list[str]:
-    told: list[str] = []
-    found, deadline = 0, time.monotonic() + TIMEOUT
-    while found < count:
+def read(consumer: Consumer, seconds: float) -> None:
+    """Read three records, and poll for some seconds more, in which a member sends heartbeats."""
+    found, deadline, until = 0, time.monotonic() + TIMEOUT, float("inf")
+    while found < 3 or time.monotonic() < until:
         if time.monotonic() > deadline:
-            return [*told, "nothing"]
+            raise TimeoutError
         message = consumer.poll(0.1)
         if message is None:
             continue
-        if message.error() is None:
-            found += 1
-        else:
-            told.append(message.error().name())
-            if message.error().name() in {"_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"}:
-                return told
-    return told
+        if message.error() is not None:
+            raise KafkaException(message.error())
+        found += 1
+        if found == 3:
+            until = time.monotonic() + seconds
 
 
-def consume(servers: str, topic: str, offset: int, count: int) -> list[str]:
-    consumer = Consumer({"bootstrap.servers": servers, **READER, **QUICK})
-    try:
-        consumer.assign([TopicPartition(topic, 0, offset)])
-        return read(consumer, count)
-    finally:
-        consumer.close()
+def produce(servers: str, topic: str, transactional_id: str) -> None:
+    options: dict[str, Any] = {"bootstrap.servers": servers, "linger.ms": 0, "message.timeout.ms": 8000, **QUICK}
+    options["enable.idempotence"] = True  # the default of the others
+    if transactional_id:
+        options |= {"transactional.id": transactional_id, "transaction.timeout.ms": 8000}
+    errors: list[KafkaError] = []
+    producer = Producer({**options, "error_cb": lambda error: errors.append(error) if error.fatal() else None})
+    if transactional_id:
+        producer.init_transactions(TIMEOUT)
+        producer.begin_transaction()
+    producer.produce(topic, b"v", partition=0, on_delivery=lambda error, _: errors.append(error) if error else None)
+    if transactional_id:
+        producer.commit_transaction(TIMEOUT)
+    else:
+        if producer.flush(TIMEOUT):
+            raise TimeoutError
+        if errors:
+            raise KafkaException(errors[-1])
 
 
-def produce(servers: str, topic: str) -> list[str]:
-    producer = Producer({"bootstrap.servers": servers, "linger.ms": 0, "message.timeout.ms": 20000, **QUICK})
-    errors: list[KafkaError | None] = []
-    producer.produce(topic, b"v", partition=0, on_delivery=lambda error, _: errors.append(error))
-    producer.flush(TIMEOUT)
-    return [error.name() for error in errors if error is not None]
-
-
-def offsets(servers: str, topic: str, what: str) -> list[str]:
-    consumer = Consumer({"bootstrap.servers": servers, **READER, **QUICK})
+def consume(servers: str, what: str, topic: str, group: str) -> None:
+    begin = "earliest" if what == "join" else "error"
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": begin, **READER, **QUICK}
+    )
+    partition = TopicPartition(topic, 0)
     try:
         if what == "commit":
             consumer.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
-        elif what == "end":
-            consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=TIMEOUT)
-        else:
-            (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=TIMEOUT)
+        elif what == "committed":
+            (found,) = consumer.committed([partition], timeout=TIMEOUT)
             if found.error is not None:
-                return [found.error.name()]
-    except KafkaException as error:
-        return [error.args[0].name()]
+                raise KafkaException(found.error)
+        elif what == "end":
+            consumer.get_watermark_offsets(partition, timeout=TIMEOUT)
+        elif what == "join":
+            consumer.subscribe([topic])
+            read(consumer, 0.5)
+        else:
+            consumer.assign([TopicPartition(topic, 0, 0)])
+            read(consumer, 0.3)
     finally:
         consumer.close()
-    return []
 
 
-def listed(servers: str, topic: str) -> list[str]:
-    metadata = AdminClient({"bootstrap.servers": servers, **QUICK}).list_topics(topic, timeout=TIMEOUT)
-    error = metadata.topics[topic].error
-    return ([] if error is None else [error.name()]) + [f"{len(metadata.brokers)} brokers"]
+def run(servers: str, what: str, topic: str, name: str) -> None:
+    if what in {"produce", "transact"}:
+        produce(servers, topic, name if what == "transact" else "")
+    elif what == "list":
+        found = AdminClient({"bootstrap.servers": servers, **QUICK}).list_topics(topic, timeout=TIMEOUT)
+        assert found.brokers
+        if found.topics[topic].error is not None:
+            raise KafkaException(found.topics[topic].error)
+    else:
+        consume(servers, what, topic, name)
 
 
 def main() -> None:
-    servers = sys.argv[1]
     for line in sys.stdin:
-        what, topic, *rest = line.split()
-        if what == "consume":
-            told = consume(servers, topic, 0, int(rest[0]))
-        elif what == "seek":
-            told = consume(servers, topic, int(rest[0]), 1)
-        elif what == "produce":
-            told = produce(servers, topic)
-        elif what == "list":
-            told = listed(servers, topic)
-        else:
-            told = offsets(servers, topic, what)
-        print(" ".join(told) or "ok", flush=True)
+        what, topic, name = line.split()
+        try:
+            run(sys.argv[1], what, topic, name)
+            told = "ok"
+        except KafkaException as error:
+            told = error.args[0].name()
+        except TimeoutError:
+            told = "TimeoutError"
+        print(told, flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -222,25 +222,3 @@ def test_c15_perf_prints_lines_of_the_form_of_kafkas_programs(kafka_cluster: Kaf
     assert our_heading == heading
     fields, our_fields = line.split(", "), our_line.split(", ")
     assert (our_fields[2], our_fields[4]) == (fields[2], fields[4]), "data consumed, in MB and in messages"
-
-
-def events(text: str) -> dict[str, set[str]]:
-    """Return the names of the events of a verifiable client in their order, each with its fields."""
-    found: dict[str, set[str]] = {}
-    for line in text.splitlines():
-        if line.startswith("{"):
-            event = json.loads(line)
-            found.setdefault(event["name"], set()).update(event)
-    return found
-
-
-def test_c15_verifiable_clients_print_the_events_and_fields_of_kafkas(kafka_cluster: KafkaCluster) -> None:
-    assert run("purekafka topics create verified -p 1").code == 0
-    theirs = events(script(kafka_cluster, TOOLS + "VerifiableProducer", "--topic", "verified", "--max-messages", "3"))
-    ours = events(run("purekafka verifiable producer --topic verified --max-messages 3").out)
-    assert ours == theirs
-    words = ("--topic", "verified", "--max-messages", "6", "--reset-policy", "earliest", "--verbose")
-    read = events(script(kafka_cluster, TOOLS + "VerifiableConsumer", "--group-id", "v1", *words))
-    line = "--topic verified --max-messages 6 --reset-policy earliest --verbose-records --group-id v2"
-    ours = events(run(f"purekafka verifiable consumer {line}").out)
-    assert (ours, list(ours)[-2:]) == (read, list(read)[-2:])

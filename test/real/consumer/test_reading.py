@@ -12,7 +12,6 @@ from kafka.consumer import KafkaConsumer
 from kafka.errors import UnsupportedVersionError
 from kafka.producer import KafkaProducer
 from kafka.structs import TopicPartition
-from test.real.conftest import StartKafka
 from test.real.java_client import JavaClient
 from test.real.kafka_process import KafkaCluster
 
@@ -106,8 +105,8 @@ def test_read_committed_returns_what_was_committed(kafka: KafkaCluster, java_cli
         assert len(read(consumer, 200)) == 200
 
 
-def test_reading_continues_while_brokers_die_one_after_another(kafka_at: StartKafka) -> None:
-    cluster = kafka_at(nodes=3)
+def test_reading_continues_while_brokers_die_one_after_another(kafka_cluster: KafkaCluster) -> None:
+    cluster = kafka_cluster
     topic = new_topic(cluster, replicas=3)
     partition = TopicPartition(topic, 0)
     configs = {"retry_backoff_ms": 50, "request_timeout_ms": 5000, "fetch_max_wait_ms": 200}

@@ -100,6 +100,8 @@ def test_a_move_is_cancelled(shown: list[Block], kafka_cluster: KafkaCluster, tm
         assert here.run(block, move) == 2
         assert moved in admin.list_partition_reassignments(), "the second command was a dry run"
         here.run_line("purekafka partitions reassign-cancel --yes")
+        for entry in throttle:  # other tests use these nodes
+            admin.alter_configs([ConfigResource(entry.resource_type, entry.name, dict.fromkeys(entry.configs))])
 
 
 # Java's programs and Kafka's jars.

@@ -20,13 +20,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "cooperative-sticky": {"assignors": ["cooperative-sticky"]},
     "consumer": {"protocol": "consumer"},
 }
-# What the classic protocol leaves to the members, the broker decides in the other one.
-QUICK_SESSIONS = {
-    "group.consumer.session.timeout.ms": "6000",
-    "group.consumer.min.session.timeout.ms": "6000",
-    "group.consumer.heartbeat.interval.ms": "1000",
-    "group.consumer.min.heartbeat.interval.ms": "500",
-}
 
 
 @pytest.fixture

@@ -9,10 +9,9 @@ from functools import partial
 
 import pytest
 
-from test.real.conftest import StartKafka
 from test.real.kafka_process import KafkaCluster
 
-from .conftest import KINDS, QUICK_SESSIONS, MakeGroup
+from .conftest import KINDS, MakeGroup
 from .judge import check
 from .waiting import wait_read
 from .writer import Writer
@@ -47,7 +46,7 @@ def go_away(cluster: KafkaCluster, seconds: float) -> None:
 def run(
     cluster: KafkaCluster, make_group: MakeGroup, kinds: list[str], members: int, troubles: list[Callable[[], None]]
 ) -> None:
-    topic = cluster.create_topic(f"bounces-{'-'.join(kinds)}", 6, 3, {"min.insync.replicas": "2"})
+    topic = cluster.create_topic(f"bounces-{'-'.join(kinds)}-{members}", 6, 3, {"min.insync.replicas": "2"})
     groups = []
     with Writer(cluster.bootstrap_servers, topic, 6) as writer:
         for kind in kinds:
@@ -72,25 +71,28 @@ def run(
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_groups_outlive_a_broker_that_is_killed_and_restarted(kafka_at: StartKafka, make_group: MakeGroup) -> None:
+def test_groups_outlive_a_broker_that_is_killed_and_restarted(
+    kafka_cluster: KafkaCluster, make_group: MakeGroup
+) -> None:
     """The short form: two members of each kind at once."""
-    cluster = kafka_at(nodes=3, properties=QUICK_SESSIONS)
-    run(cluster, make_group, list(KINDS), 2, [partial(bounce, cluster, 1, "kill")])
+    run(kafka_cluster, make_group, list(KINDS), 2, [partial(bounce, kafka_cluster, 1, "kill")])
 
 
 @pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_six_members_outlive_clean_and_hard_bounces(kafka_at: StartKafka, make_group: MakeGroup, kind: str) -> None:
-    cluster = kafka_at(nodes=3, properties=QUICK_SESSIONS)
-    bounces = [partial(bounce, cluster, node, how) for how in ("stop", "kill") * 2 for node in cluster.nodes]
-    run(cluster, make_group, [kind], 6, [*bounces])
+def test_six_members_outlive_clean_and_hard_bounces(
+    kafka_cluster: KafkaCluster, make_group: MakeGroup, kind: str
+) -> None:
+    bounces = [
+        partial(bounce, kafka_cluster, node, how) for how in ("stop", "kill") * 2 for node in kafka_cluster.nodes
+    ]
+    run(kafka_cluster, make_group, [kind], 6, [*bounces])
 
 
 @pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_groups_outlive_a_minute_without_any_broker(kafka_at: StartKafka, make_group: MakeGroup) -> None:
-    cluster = kafka_at(nodes=3, properties=QUICK_SESSIONS)
-    run(cluster, make_group, list(KINDS), 3, [partial(go_away, cluster, 60.0)])
+def test_groups_outlive_a_minute_without_any_broker(kafka_cluster: KafkaCluster, make_group: MakeGroup) -> None:
+    run(kafka_cluster, make_group, list(KINDS), 3, [partial(go_away, kafka_cluster, 60.0)])

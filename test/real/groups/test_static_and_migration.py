@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from test.real.conftest import StartKafka
+from test.real.conftest import QUICK_SESSIONS, StartKafka
 from test.real.kafka_process import KafkaCluster
 
-from .conftest import KINDS, QUICK_SESSIONS, MakeGroup
+from .conftest import KINDS, MakeGroup
 from .judge import check
 from .members import Group, Member
 from .waiting import wait_read

@@ -25,10 +25,10 @@ from kafka.protocol.group import LeaveGroupRequest
 from kafka.structs import TopicPartition
 from test.real import sasl
 from test.real.broker_config import INTERNAL
-from test.real.conftest import StartKafka
+from test.real.conftest import QUICK_SESSIONS, StartKafka
 from test.real.kafka_process import KafkaCluster
 
-from .conftest import KINDS, QUICK_SESSIONS, MakeGroup
+from .conftest import KINDS, MakeGroup
 from .judge import check
 from .waiting import wait_read
 from .writer import Writer

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +36,9 @@ SMALL = 8_000_000
 """buffer_memory, less than an outage of seconds fills."""
 
 
-@pytest.fixture(scope="module")
-def three(kafka_cluster: KafkaCluster) -> Iterator[KafkaCluster]:
-    yield kafka_cluster
-    kafka_cluster.wait_ready()
+@pytest.fixture
+def three(kafka_cluster: KafkaCluster) -> KafkaCluster:
+    return kafka_cluster
 
 
 @pytest.fixture(params=[True, False], ids=["idempotent", "plain"])

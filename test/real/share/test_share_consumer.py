@@ -197,8 +197,10 @@ def test_a_lock_that_has_run_out_is_an_error_of_its_partition(queue: Queue, memb
     assert isinstance(one.commit()[queue.place], InvalidRecordStateError)
 
 
-def test_members_share_many_partitions_and_a_leader_that_dies_loses_nothing(kafka_at: StartKafka, face: str) -> None:
-    cluster = kafka_at(nodes=3)
+def test_members_share_many_partitions_and_a_leader_that_dies_loses_nothing(
+    kafka_cluster: KafkaCluster, face: str
+) -> None:
+    cluster = kafka_cluster
     queue = Queue(cluster, partitions=6, replicas=3)
     made = [
         KafkaShareConsumer(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-import re
+import shlex
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 import pytest
 
 from kafka.cli import COMMANDS, main
-from kafka.cli.arguments import VALUES, UsageError, expand, pair, pairs
-from kafka.cli.grammar import Noun, Verb, load, parse
+from kafka.cli.arguments import SECRETS, UsageError, expand, pair, pairs
+from kafka.cli.grammar import PAGES, Noun, Verb, load, parse, shown_example
 
 
 def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +89,7 @@ def test_c2_each_verb_and_argument_is_explained(title: str, verb: Verb, capsys: 
     assert f"usage: purekafka {title}" in shown
     assert len(verb.examples) >= (1 if title.startswith("spark") else 2)
     for example in verb.examples:
-        assert example in shown
+        assert shown_example(example) in shown
     for argument in verb.arguments:
         said = argument.help.partition("(")[0].split()
         assert len(said) >= 3, f"{title} {argument.names}: {argument.help!r}"
@@ -99,13 +100,31 @@ def test_a_command_is_described_in_one_way(name: str) -> None:
     assert load(name).summary == COMMANDS[name].summary
 
 
-def test_help_fits_into_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+@pytest.mark.parametrize(("columns", "rows"), [(80, 50), (160, 50)])
+def test_help_fits_a_screen_and_begins_with_an_example(
+    columns: int, rows: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    pages = [f"help {name}" for name in PAGES]
+    for title in [*pages, "--help", *COMMANDS, *(param.values[0] for param in _verbs())]:
+        with suppress(SystemExit):
+            main(title.split() if title in pages else [*title.split(), "--help"])
+        lines = capsys.readouterr().out.splitlines()
+        assert [line for line in lines if len(line) > columns] == [], title
+        assert len(lines) <= rows, title
+        if title not in {*pages, "--help"}:
+            headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+            assert headings[0] == (
+                "Verbs:" if isinstance(load(title.split()[0]), Noun) and " " not in title else "Examples:"
+            )
+
+
+def test_a_long_example_is_one_command_of_a_shell() -> None:
+    """What stands in several lines is the same words to a shell."""
     for param in _verbs():
-        with pytest.raises(SystemExit):
-            main([*param.values[0].split(), "--help"])
-        shown = re.sub(r"(?m)^  purekafka .*$", "", capsys.readouterr().out)
-        assert [line for line in shown.splitlines() if len(line) > 100] == [], param.id
+        for example in param.values[1].examples:
+            if "|" not in example:
+                assert shlex.split(shown_example(example).replace("\\\n", "")) == shlex.split(example)
 
 
 # Values that are not on the command line.
@@ -188,7 +207,7 @@ def test_the_help_of_commands_that_take_secrets_says_how(capsys: pytest.CaptureF
         with pytest.raises(SystemExit):
             main([*command, "--help"])
         shown = " ".join(capsys.readouterr().out.split())
-        assert VALUES in shown
+        assert SECRETS in shown
 
 
 @pytest.mark.parametrize(
@@ -235,13 +254,3 @@ def test_a_word_of_another_tool_is_answered_with_the_word_here(
     except SystemExit as ended:
         code = ended.code
     assert (code, hint in capsys.readouterr().err) == (2, True)
-
-
-def test_help_begins_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    """The example stands on the first screen, before the options, however many there are."""
-    for param in _verbs():
-        title, verb = param.values[0], param.values[1]
-        with pytest.raises(SystemExit):
-            main([*title.split(), "--help"])
-        first = capsys.readouterr().out.splitlines()[:14]
-        assert f"  {verb.examples[0]}" in first, title

@@ -102,20 +102,3 @@ def test_c12_progress_fits_into_one_line_of_the_terminal(columns: int, monkeypat
     assert len(lines) == 3
     assert all(len(line) < columns for line in lines)
     assert ("[" in lines[0]) is (columns == 160), "the bar gives way"
-
-
-def test_yaml_is_read_back_as_it_was() -> None:
-    items = [{"a": "yes", "b": "x: y", "c": None, "d": [], "e": [1, {"f": "- g"}], "h": True, "i": "", "j": "0x10"}]
-    text = "".join(output._yaml_items(items, 0))
-    assert text.splitlines() == [
-        '- a: "yes"',
-        '  b: "x: y"',
-        "  c: null",
-        "  d: []",
-        "  e:",
-        "    - 1",
-        '    - f: "- g"',
-        "  h: true",
-        '  i: ""',
-        '  j: "0x10"',
-    ]

@@ -24,7 +24,7 @@ def main() -> int:
     steps = differing = 0
     begun = time.monotonic()
     with ExitStack() as stack:
-        real, ours = both(kind, stack)
+        real, ours = both(stack, with_acls=kind is KINDS["rights"])
         for seed in range(int(low), int(high or low) + 1):
             rng = random.Random(f"{options.kind}/{seed}")
             outcome = live(kind, kind.steps(rng, options.length or kind.length), real, ours)

@@ -10,6 +10,7 @@ from test.real.kafka_process import KafkaCluster
 from test.real.releases import NEWEST
 
 from .classic_groups import ClassicGroups
+from .cleaning import Cleaning
 from .consumer_groups import ConsumerGroups
 from .lockstep import Address, Kind
 from .records import IdempotentProduce
@@ -26,8 +27,14 @@ KINDS: dict[str, type[Kind]] = {
     "share-groups": ShareGroups,
     "rights": Rights,
     "topics": Topics,
+    "cleaning": Cleaning,
 }
 
+#: How often both brokers look for what to delete and to compact; Kafka's defaults are minutes.
+CLEANING = {
+    "log.cleaner.backoff.ms": "50",
+    "log.retention.check.interval.ms": "100",
+}
 #: Delays that the embedded broker does without by default.
 QUICK = {
     "group.initial.rebalance.delay.ms": "0",
@@ -42,11 +49,13 @@ USERS = {ADMIN: "secret", ALICE: "secret"}
 LISTENER = "SASL_PLAINTEXT"
 
 
-def both(kind: type[Kind], stack: ExitStack) -> tuple[Address, Address]:
+def both(stack: ExitStack, *, with_acls: bool = False) -> tuple[Address, Address]:
     """Start Kafka and the embedded broker; with ACLs for the histories that are about them."""
-    if kind is not Rights:
-        real = stack.enter_context(KafkaCluster(NEWEST, properties=QUICK))
-        ours = stack.enter_context(Broker())
+    if not with_acls:
+        real = stack.enter_context(
+            KafkaCluster(NEWEST, properties=QUICK | CLEANING | {"log.initial.task.delay.ms": "100"})
+        )
+        ours = stack.enter_context(Broker(configs=CLEANING))
         return real.address(1), ("127.0.0.1", ours.port())
     security = [sasl.plain(USERS), sasl.access_control(NEWEST, ADMIN)]
     real = stack.enter_context(KafkaCluster(NEWEST, listeners=[LISTENER], security=security, properties=QUICK))

@@ -466,3 +466,27 @@ def test_compaction_stops_at_open_transactions(make: Callable[..., Log], clock: 
     assert [row.value for header in scan(data) if not header.is_control for row in decode_batch(data, header)] == [
         b"new"
     ]
+
+
+def test_without_room_for_a_byte_the_last_segment_goes_too(make: Callable[..., Log]) -> None:
+    log = make(retention_ms=-1, retention_bytes=0)
+    log.append(batch(b"a"), 0)
+    log.append(batch(b"b"), 0)
+    assert log.apply_retention()
+    assert (log.start_offset, log.end_offset, log.size) == (2, 2, 0)
+    assert log.append(batch(b"c"), 0) == 2
+
+
+def test_a_segment_that_compaction_has_emptied_goes_with_the_next_one(make: Callable[..., Log], clock: Clock) -> None:
+    day = 86_400_000
+    log = make(compacts=True, deletes=True, segment_ms=1000, retention_ms=2 * day)
+    for number in range(3):
+        clock.now = NOW + number * day
+        log.append(batch(b"value", key=b"key", at=clock.now), 0)
+    compact(log, clock.now)
+    assert [len(segment) for segment in log.segments] == [0, 1, 1]
+    clock.now += day
+    assert not log.apply_retention()  # the record of the second day is no older than the limit
+    clock.now += 1
+    assert log.apply_retention()
+    assert log.start_offset == 2
