@@ -316,7 +316,7 @@ class ConfluentProducer:
         for record, partition in zip(records, cycle(range(self._plan.partitions)), strict=False):
             try:
                 produce(topic, record.value, record.key, partition)
-            except BufferError:
+            except BufferError:  # noqa: PERF203 - as above
                 self._wait_and_produce(record, partition=partition)
         self._finish()
 

@@ -1,7 +1,7 @@
 """What grows with the cluster and not with the records: 1 to 5,000 partitions, and records of 5 MB.
 
-One operation of ``send`` is one record, of ``poll`` one pass over a topic, of ``first`` a client from its constructor to
-its first record: a consumer that is assigned all partitions, or a producer that sends one and waits.
+One operation of ``send`` is one record, of ``poll`` one pass over a topic, of ``first`` a client from its constructor
+to its first record: a consumer that is assigned all partitions, or a producer that sends one and waits.
 """
 
 from __future__ import annotations

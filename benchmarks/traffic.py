@@ -1,7 +1,7 @@
 """What the workloads with a broker have in common: records like those that users send, topics, limits.
 
 A shape names the records: ``mix`` has values of 20 to 300 bytes, ``json`` JSON documents of 80 to 2,000 bytes, ``100``
-and ``1000`` values of that size. Every second record has a key, with ``-keyed`` every one; ``-headers`` adds two headers to
+and ``1000`` values of that size. Every second record has a key, with ``-keyed`` every one; ``-headers`` adds two to
 every tenth record.
 The content is random: it comes from the seed of the round.
 """
