@@ -69,6 +69,16 @@ def _list_acls(arguments: Namespace) -> int:
     return emit(arguments, rows, _ACL_COLUMNS)
 
 
+def _named(acl: ACL) -> str:
+    """Return what names an ACL in an outcome.
+
+    >>> from kafka.admin import ACL, ResourcePattern
+    >>> _named(ACL("User:ada", "*", "read", "allow", ResourcePattern("topic", "events")))
+    'User:ada allow read topic events'
+    """
+    return " ".join(str(value) for value in list(_acl_row(acl).values())[:5])
+
+
 def _bindings(arguments: Namespace, permission: str) -> list[ACL]:
     from kafka.admin import ResourcePattern, acl_bindings, consumer_acls, producer_acls
 
@@ -107,7 +117,7 @@ def _add_acls(permission: str) -> Callable[[Namespace], int]:
             if not agreed(arguments, connection.cluster(), f"Add {counted(len(acls), 'ACL')}?"):
                 return 0
             result = connection.admin().create_acls(acls, raise_errors=False)
-        return report(arguments, (("ACL", error, "") for error in result.errors.values()))
+        return report(arguments, ((_named(acl), result.errors.get(acl), "added") for acl in acls))
 
     return run
 
@@ -124,14 +134,11 @@ def _delete_acls(arguments: Namespace) -> int:
         print_table(arguments, [_acl_row(acl) for acl in found], _ACL_COLUMNS)
         if not agreed(arguments, connection.cluster(), f"Delete {counted(len(found), 'ACL')}?"):
             return 0
-        return report(
-            arguments,
-            (
-                ("ACL", error, "")
-                for _, deleted, failure in admin.delete_acls(filters, raise_errors=False)
-                for error in (*(error for _, error in deleted), failure)
-            ),
-        )
+        outcomes: list[tuple[str, object, str]] = []
+        for _, deleted, failure in admin.delete_acls(filters, raise_errors=False):
+            outcomes += [(_named(acl), error, "deleted") for acl, error in deleted]
+            outcomes.append(("ACL", failure, ""))
+        return report(arguments, [one for one in outcomes if one[2] or getattr(one[1], "errno", None)])
 
 
 _PRINCIPAL: Final = arg("--principal USER...", "a user, as ada or User:ada; may be repeated")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, UsageError, pairs
@@ -170,6 +171,7 @@ def _unregister(arguments: Namespace) -> int:
         admin = connection.admin()
         if arguments.id in {broker.broker_id for broker in admin.describe_cluster().brokers}:
             raise CommandError(f"broker {arguments.id} is running: stop it first")
+        print(f"Broker {arguments.id} is to be unregistered; its replicas stay assigned to it.", file=sys.stderr)
         if not agreed(arguments, connection.cluster(), f"Unregister broker {arguments.id}?"):
             return 0
         admin.unregister_broker(arguments.id)

@@ -108,7 +108,9 @@ def lag_rows(
             if numbers is not None and one.partition not in numbers:
                 continue
             if one.error is not None:
-                trouble.append(f"group {name!r}, {one.topic}-{one.partition}: {reason(one.error)}")
+                text = reason(one.error).removeprefix("list_partition_offsets(): ")
+                where = f"{one.topic}-{one.partition}"
+                trouble.append(f"group {name!r}: {text if where in text else f'{where}: {text}'}")
             owner = members.get(one.member_id or "")
             rows.append(
                 {
@@ -143,7 +145,7 @@ def _lag(arguments: Namespace) -> int:
 def limited(arguments: Namespace, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
     """Return the rows that `LIMITS` choose, in their order, and whether a lag is above the one that fails."""
     limit = arguments.fail_above
-    above = limit is not None and any((row["lag"] or 0) > limit for row in rows)
+    above = limit is not None and any((row["lag"] or row.get("largest") or 0) > limit for row in rows)
     if arguments.min_lag is not None:
         rows = [row for row in rows if row["lag"] is None or row["lag"] >= arguments.min_lag]
     if arguments.sort:
@@ -179,7 +181,8 @@ def _summed(rows: list[dict[str, Any]], by: str) -> tuple[list[dict[str, Any]], 
         key = tuple(row[name] for name in keys)
         total = sums.setdefault(key, {**{name: row[name] for name in keys}, "partitions": 0, "lag": 0, "largest": 0})
         total["partitions"] += 1
-        total["lag"] += row["lag"] or 0
+        # A sum is not known if a part of it is not; the largest part may still be above a limit.
+        total["lag"] = None if row["lag"] is None or total["lag"] is None else total["lag"] + row["lag"]
         total["largest"] = max(total["largest"], row["lag"] or 0)
     return list(sums.values()), [
         Column("group_id", "GROUP"),

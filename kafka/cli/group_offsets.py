@@ -135,6 +135,8 @@ def _reset(arguments: Namespace) -> int:
         chosen = _chosen(arguments, admin, committed)
         if not chosen:
             raise CommandError(f"group {arguments.group!r} has no committed offsets: name topics with --topic")
+        if report(arguments, failures(edges(admin, chosen))):  # a partition that has no leader is not waited for
+            return 1
         places: dict[TopicPartition, Place] = {}
         if arguments.shift_by is not None:
             without = sorted(tp for tp in chosen if tp not in committed)

@@ -175,7 +175,7 @@ def _remove_members(arguments: Namespace) -> int:
         if arguments.member:
             members = [one for one in members if {one["member_id"], one["group_instance_id"]} & set(arguments.member)]
         if not members:
-            raise CommandError(f"group {arguments.group!r} has no such members")
+            raise CommandError(f"group {arguments.group!r} has no {'such ' if arguments.member else ''}members")
         print_table(arguments, members, [*_MEMBER_COLUMNS[:2], _MEMBER_COLUMNS[3]])
         if not agreed(
             arguments, connection.cluster(), f"Remove {counted(len(members), 'member')} of group {arguments.group}?"

@@ -115,14 +115,15 @@ def _delete_before(arguments: Namespace) -> int:
         wanted: dict[TopicPartition, Place] = {
             tp: place for tp in chosen if (place := places.of(tp.partition)) is not None
         }
-        looked = AdminOffsets(admin)
-        first = looked.beginning_offsets(wanted)
-        new = resolve(looked, wanted, say=partial(complain, arguments))
+        logs = edges(admin, wanted)
+        if report(arguments, failures(logs)):  # a partition that has no leader is not waited for
+            return 1
+        new = resolve(AdminOffsets(admin), wanted, say=partial(complain, arguments))
         for tp, place in wanted.items():
             if place.kind == "offset" and place.number > new[tp]:
                 raise UsageError(f"{tp.topic}-{tp.partition} ends at {new[tp]}: --place {place.number} is behind that")
         rows = [
-            {**_row(tp), "start": first[tp], "new_start": offset, "records": offset - first[tp]}
+            {**_row(tp), "start": logs[tp].start, "new_start": offset, "records": offset - (logs[tp].start or 0)}
             for tp, offset in new.items()
         ]
         columns = [*Column.of("topic", "partition", "start"), Column("new_start", "NEW START"), *Column.of("records")]

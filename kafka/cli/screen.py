@@ -114,16 +114,20 @@ def lag_lines(rows: Sequence[dict[str, Any]], rates: Rates) -> list[str]:
     shown = []
     for row in sorted(rows, key=lambda one: -(one["lag"] or 0)):
         key = (row["group_id"], row.get("topic"), row.get("partition"))
-        lag = row["lag"] or 0
-        if row.get("end") is not None:
+        lag = row["lag"]
+        read = written = None
+        if lag is None:
+            pass
+        elif row.get("end") is not None:
             read = rates.of(("read", key), row["end"] - lag)
             written = rates.of(("written", key), row["end"])
         else:
             lost = rates.of(("lag", key), lag)
-            read, written = (None, None) if lost is None else (max(0.0, -lost), max(0.0, lost))
+            if lost is not None:
+                read, written = max(0.0, -lost), max(0.0, lost)
         name, topic, number = str(row["group_id"]), str(row.get("topic", "-")), str(row.get("partition", "-"))
         rated = [rate_text(read), rate_text(written), time_left(lag, read, written)]
-        shown.append([name, topic, number, f"{lag:,}", *rated])
+        shown.append([name, topic, number, "-" if lag is None else f"{lag:,}", *rated])
     headings = ["GROUP", "TOPIC", "PART", "LAG", "READ/s", "WRITE/s", "CATCHES UP"]
     return view(headings, shown, ["GROUP", "TOPIC", "CATCHES UP"])
 
@@ -145,11 +149,11 @@ def rate_text(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
 
 
-def time_left(lag: int, read: float | None, written: float | None) -> str:
+def time_left(lag: int | None, read: float | None, written: float | None) -> str:
     """Return when a group will have read everything, at the present rates."""
-    if not lag:
+    if lag == 0:
         return "at the end"
-    if read is None or written is None:
+    if lag is None or read is None or written is None:
         return "-"
     gained = read - written
     if gained <= 0:

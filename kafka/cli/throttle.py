@@ -53,14 +53,18 @@ def throttle(
         brokers.update(present, new)
         leaders.setdefault(tp.topic, []).extend(f"{tp.partition}:{broker}" for broker in present)
         followers.setdefault(tp.topic, []).extend(f"{tp.partition}:{broker}" for broker in new)
-    resources = [ConfigResource("broker", str(broker), dict.fromkeys(_RATES, str(rate))) for broker in sorted(brokers)]
+    running = {one.broker_id for one in admin.describe_cluster().brokers}
+    away = [(f"broker {broker}", None, "is not running, and has no limit") for broker in sorted(brokers - running)]
+    resources = [
+        ConfigResource("broker", str(broker), dict.fromkeys(_RATES, str(rate))) for broker in sorted(brokers & running)
+    ]
     resources += [
         ConfigResource(
             "topic", topic, {_REPLICAS[0]: ",".join(leaders[topic]), _REPLICAS[1]: ",".join(followers[topic])}
         )
         for topic in leaders
     ]
-    return _alter(admin, resources, f"limited to {rate:,} bytes per second")
+    return [*away, *_alter(admin, resources, f"limited to {rate:,} bytes per second")]
 
 
 def throttled_topics(admin: KafkaAdminClient) -> list[str]:

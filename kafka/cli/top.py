@@ -96,12 +96,16 @@ def _topics_shown() -> int:
 
 def _groups(rows: list[dict[str, Any]], rates: Rates) -> list[str]:
     sums: dict[tuple[str, str], list[int]] = {}
+    unknown = {(row["group_id"], row["topic"]) for row in rows if row["lag"] is None or row["end"] is None}
     for row in rows:
         one = sums.setdefault((row["group_id"], row["topic"]), [0, 0])
         one[0] += row["lag"] or 0
         one[1] += row["end"] or 0
     shown = []
     for (group, topic), (lag, end) in sorted(sums.items(), key=lambda item: -item[1][0]):
+        if (group, topic) in unknown:
+            shown.append([group, topic, "-", "-", "-", "-"])
+            continue
         read, written = rates.of(("read", group, topic), end - lag), rates.of(("end", group, topic), end)
         rated = [rate_text(read), rate_text(written), time_left(lag, read, written)]
         shown.append([group, topic, f"{lag:,}", *rated])

@@ -136,6 +136,18 @@ def test_a_limit_is_removed_when_the_wait_is_over(three: Broker, tmp_path: Path)
     assert run("purekafka topics describe events -f json").json[0]["partitions"][0]["replicas"] == [3, 2]
 
 
+def test_a_replica_moves_away_from_a_broker_that_is_down(three: Broker, tmp_path: Path) -> None:
+    """It has no bandwidth to limit; the limit of the others is set, and the move begins."""
+    three.stop_node(2)
+    file = plan(tmp_path / "plan.json", [1, 3])
+    found = run(f"purekafka partitions reassign apply {file} --throttle 50MB --yes")
+    assert found.code == 0, found.err
+    assert "broker 2: is not running, and has no limit" in found.out
+    (row,) = run("purekafka configs describe broker 1 leader.replication.throttled.rate -f json").json
+    assert row["value"] == "50000000"
+    assert "AlterPartitionReassignments" in {request.name for request in three.requests}
+
+
 def test_nothing_moves_without_the_limit_that_was_asked_for(three: Broker, tmp_path: Path) -> None:
     three.fail("IncrementalAlterConfigs", "CLUSTER_AUTHORIZATION_FAILED")
     found = run(f"purekafka partitions reassign apply {plan(tmp_path / 'plan.json', [2, 3])} --throttle 1M --yes")

@@ -63,6 +63,24 @@ def test_the_lag_of_the_other_partitions_is_shown(halved: Broker) -> None:
     assert outcome.err.count("has no leader") == 2
 
 
+def test_a_sum_of_which_a_part_is_not_known_is_not_shown_as_a_number(halved: Broker) -> None:
+    for by in ("topic", "group"):
+        outcome = soon(f"groups lag billing --by {by} -f json")
+        assert (outcome.code, outcome.json[0]["lag"], outcome.json[0]["largest"]) == (1, None, 1)
+    assert soon("groups lag billing --by topic --fail-above 0").code == 4, "what is known is above it already"
+    lines = soon("top --count 1").lines
+    assert ["billing", "events", "-", "-", "-", "-"] in [line.split() for line in lines]
+
+
+@pytest.mark.parametrize(
+    "line", ["groups reset-offsets billing --to end --yes", "records delete-before events --place end --yes"]
+)
+def test_a_plan_does_not_wait_for_a_leader(line: str, halved: Broker) -> None:
+    outcome = soon(line)
+    assert (outcome.code, outcome.out, outcome.err.count("it has no leader")) == (1, "", 2)
+    assert halved.committed("billing", "events", min(alive(halved))) == 1, "nothing was changed"
+
+
 def test_views_redraw_and_say_what_is_not_known(halved: Broker) -> None:
     for line, seen in (
         ("top --count 3 --interval 0.1", "2 without leader"),

@@ -15,7 +15,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-TIMEOUT = 8.0
+TIMEOUT = 20.0
 QUICK = {"retry.backoff.ms": 10, "reconnect.backoff.ms": 10, "fetch.error.backoff.ms": 10, "fetch.wait.max.ms": 50}
 QUICK |= {"topic.metadata.refresh.fast.interval.ms": 20, "retry.backoff.max.ms": 50}
 READER = {"enable.auto.commit": False, "fetch.queue.backoff.ms": 10, "heartbeat.interval.ms": 100}
@@ -38,10 +38,10 @@ def read(consumer: Consumer, seconds: float) -> None:
 
 
 def produce(servers: str, topic: str, transactional_id: str) -> None:
-    options: dict[str, Any] = {"bootstrap.servers": servers, "linger.ms": 0, "message.timeout.ms": 8000, **QUICK}
+    options: dict[str, Any] = {"bootstrap.servers": servers, "linger.ms": 0, "message.timeout.ms": 20000, **QUICK}
     options["enable.idempotence"] = True  # the default of the others
     if transactional_id:
-        options |= {"transactional.id": transactional_id, "transaction.timeout.ms": 8000}
+        options |= {"transactional.id": transactional_id, "transaction.timeout.ms": 20000}
     errors: list[KafkaError] = []
     producer = Producer({**options, "error_cb": lambda error: errors.append(error) if error.fatal() else None})
     if transactional_id:
