@@ -265,7 +265,7 @@ class Metadata:
     def backs_off_for(self) -> float:
         """Seconds that the backoff after the last answer still lasts, or less than 0.
 
-        What is wanted since then does not wait, or the first record of each topic would take retry_backoff_ms more.
+        Topics that were added since then do not wait, or the first record of each would take retry_backoff_ms more.
         """
         if not self._failures and self._answered_version < self._wanted_version:
             return 0.0
