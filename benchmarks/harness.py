@@ -24,7 +24,10 @@ from benchmarks.venvs import LIBRARIES, Library, Venv, VenvError, ensure
 from benchmarks.workload import OURS
 
 HERE = Path(__file__).resolve().parent
-SUB_TARGETS = ("protocol", "records", "produce", "consume", "groups", "latency", "idle", "aio", "scale", "spark")
+SUB_TARGETS = (
+    *("protocol", "records", "produce", "consume", "groups", "share"),
+    *("latency", "idle", "aio", "scale", "spark"),
+)
 # What `--main` measures: the rows that say how services live, in a quarter of an hour.
 MAIN = {
     "latency": ("lone-*",),
