@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 # Where it is set, each program that a test starts would compile the package again, and each worker the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-quick test-unit test-embedded test-alone test-real test-matrix test-pythons test-spark-versions test-clients test-injected-errors test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons generated clean \
+.PHONY: help demo test test-quick test-unit test-embedded test-alone test-real test-matrix test-pythons test-spark-versions test-clients test-injected-errors test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons release-check generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-idle bench-aio bench-spark
 
 help:  ## show this list
@@ -113,6 +113,9 @@ docs: $(INSTALLED)  ## the documentation; a warning is an error
 
 wheel: $(INSTALLED)  ## a wheel, installed into an empty environment and used from elsewhere
 	$(BIN)/python tools/check_wheel.py
+
+release-check: wheel-pythons  ## what a release needs: version, changes, and wheel-pythons
+	$(BIN)/python tools/check_release.py
 
 WHEEL_PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 wheel-pythons: $(INSTALLED)  ## wheel and sdist: twine, empty environments of WHEEL_PYTHONS, and beside kafka-python

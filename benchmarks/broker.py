@@ -6,6 +6,8 @@ a test: full optimisation, a heap of 1 GiB. It lives as long as the run.
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +20,9 @@ _PROPERTIES = {
     "log.retention.bytes": str(256 << 20),
     "log.retention.check.interval.ms": "5000",
     "log.segment.delete.delay.ms": "1000",
+    # Share groups: a member gets its partitions with its second heartbeat.
+    "group.share.heartbeat.interval.ms": "500",
+    "group.share.min.heartbeat.interval.ms": "500",
 }
 
 
@@ -34,6 +39,7 @@ def broker(bootstrap: str | None) -> Iterator[tuple[str, str]]:
     # test/ has no __init__.py, and "test" would be the standard library's: its packages are found from within.
     sys.path.insert(0, str(ROOT / "test"))
     try:
+        from real import jvm
         from real.kafka_jars import KafkaUnavailable
         from real.kafka_process import KafkaCluster
     finally:
@@ -43,4 +49,6 @@ def broker(bootstrap: str | None) -> Iterator[tuple[str, str]]:
     except KafkaUnavailable as error:
         raise NoBroker(f"{error}; or name a running broker with --bootstrap") from error
     with cluster:
+        # For workloads that have Java beside Python.
+        os.environ["BENCH_JAVA"] = json.dumps(jvm.command(str(cluster.version), "-Xmx512m"))
         yield cluster.bootstrap_servers, f"Apache Kafka {cluster.version}, one node on loopback, on the same machine"

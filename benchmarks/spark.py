@@ -8,7 +8,9 @@ columns, records that arrived in the topic. See session.py for how CPU time is c
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import traffic
@@ -49,43 +51,48 @@ def set_up(args: argparse.Namespace) -> None:
     made = traffic.make_topics(args.bootstrap, dict.fromkeys((PLAIN, KEYED, SMALL), PARTITIONS), stay)
     traffic.make_topics(args.bootstrap, {OUT: PARTITIONS}, {})
     if AVRO in traffic.make_topics(args.bootstrap, {AVRO: PARTITIONS}, stay):
-        _fill_avro(args.bootstrap)
+        _fill(args.bootstrap, AVRO, _orders())
     if PLAIN in made:
-        _fill(args.bootstrap, PLAIN, RECORDS, args.seed, keyed=False)
+        _fill(args.bootstrap, PLAIN, _mixed(RECORDS, args.seed))
     if KEYED in made:
-        _fill(args.bootstrap, KEYED, RECORDS, args.seed, keyed=True)
+        _fill(args.bootstrap, KEYED, _mixed(RECORDS, args.seed), keyed=True)
     if SMALL in made:
-        _fill(args.bootstrap, SMALL, SMALL_ROWS * (SMALL_TRIGGERS + SMALL_WARM_UP + 10), args.seed, keyed=False)
+        _fill(args.bootstrap, SMALL, _mixed(SMALL_ROWS * (SMALL_TRIGGERS + SMALL_WARM_UP + 10), args.seed))
 
 
-def _fill_avro(bootstrap: str) -> None:
-    """Write orders with the id 1, by this library: the two sides read the same bytes."""
-    from kafka import KafkaProducer
-    from kafka.schema_registry.avro import compile_avro
-
+def _orders() -> Iterator[bytes]:
+    """Yield orders behind the id 1; the compiler of Avro needs nothing of the environment that fills topics."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    try:
+        from kafka.schema_registry.avro import compile_avro
+    finally:
+        sys.path.pop(0)
     codec = compile_avro(AVRO_SCHEMA)
-    with KafkaProducer(bootstrap_servers=bootstrap) as producer:
-        for number in range(RECORDS):
-            order = {
-                "id": number * 1000,
-                "customer": f"customer-{number % 50_000}",
-                "amount": number / 7,
-                "note": None if number % 2 else "n" * (number % 40),
-                "count": number % 1000,
-                "at": 1_700_000_000_000 + number,
-                "tags": ["t1"] * (number % 4),
-                "kind": ("NEW", "PAID", "SENT")[number % 3],
-            }
-            producer.send(AVRO, codec.encode(order, b"\0\0\0\0\1"), partition=number % PARTITIONS)
+    for number in range(RECORDS):
+        order = {
+            "id": number * 1000,
+            "customer": f"customer-{number % 50_000}",
+            "amount": number / 7,
+            "note": None if number % 2 else "n" * (number % 40),
+            "count": number % 1000,
+            "at": 1_700_000_000_000 + number,
+            "tags": ["t1"] * (number % 4),
+            "kind": ("NEW", "PAID", "SENT")[number % 3],
+        }
+        yield codec.encode(order, b"\0\0\0\0\1")
 
 
-def _fill(bootstrap: str, topic: str, count: int, seed: int, *, keyed: bool) -> None:
+def _mixed(count: int, seed: int) -> Iterator[bytes]:
+    return (record.value for record in traffic.Content("mix", seed).records(count))
+
+
+def _fill(bootstrap: str, topic: str, values: Iterator[bytes], *, keyed: bool = False) -> None:
     producer = traffic.confluent_producer(bootstrap, compression="none")
-    for number, record in enumerate(traffic.Content("mix", seed).records(count)):
+    for number, value in enumerate(values):
         key = b"key%05d" % (number % 50_000) if keyed else None
         while True:
             try:
-                producer.produce(topic, record.value, key, number % PARTITIONS)
+                producer.produce(topic, value, key, number % PARTITIONS)
                 break
             except BufferError:
                 producer.poll(0.05)

@@ -53,6 +53,8 @@ LIBRARIES = {
     for library in (
         Library(OURS, _OURS, env={"PYTHONPATH": str(ROOT)}),
         Library(f"{OURS}-no-numpy", _OURS[:4], env={"PYTHONPATH": str(ROOT)}),
+        Library(f"{OURS}-aio", _OURS, venv=OURS, env={"PYTHONPATH": str(ROOT)}),
+        Library("kafka-clients", _OURS, venv=OURS),  # Java's: a Python that starts it
         Library("kafka-python", ("kafka-python[crc32c,lz4,snappy,zstd]>=3",)),
         Library("aiokafka", _AIOKAFKA),
         Library("aiokafka-pure", _AIOKAFKA, venv="aiokafka", env={"AIOKAFKA_NO_EXTENSIONS": "1"}),

@@ -6,9 +6,9 @@ user's thread that waits anyway, a test. Asyncio is not imported.
 
 - A turn sleeps in the selector, outside the lock, for as long as its caller allows and no deadline
   is due, then makes one *pass* under the lock: handlers of sockets that are ready, timers that are
-  due, and the callbacks that were queued when the pass began, no more. What those callbacks queue
-  is the next pass's, so the time between two looks at the sockets is bounded. Connections send at
-  the end of the pass what all of these have submitted.
+  due, and the callbacks that are queued. What those callbacks queue has some rounds more in this
+  pass and then waits for the next, so the time between two looks at the sockets is bounded.
+  Connections send at the end of the pass what all of these have submitted.
 - Nothing wakes the loop periodically. `turns` counts the turns; tests hold an idle client to it.
 - `call_soon` is safe from every thread and writes to the wake-up pipe only while someone sleeps.
   All else (timers, descriptors, tasks' inner state) belongs to the pass.
@@ -62,6 +62,10 @@ _LONGEST_SLEEP: Final = 86_400.0
 _PASS_TIME: Final = 0.01
 # Passes that `close` makes without waiting; a cancelled task needs two or three.
 _LAST_PASSES: Final = 50
+# The least that the driver sleeps while another thread has claimed the loop, in seconds.
+_ASIDE: Final = 0.1
+# How often a pass looks at the queue: a call of the library takes about as many steps to its request.
+_ROUNDS: Final = 4
 _FAILED: Final = "A callback on the network loop failed: %r"
 
 
@@ -93,19 +97,17 @@ class Gate:
             self.sleep = self._outer.select
         self.close: Callable[[], object] = self._outer.close
 
-    def shut(self) -> None:
-        """Let nothing but a timeout end a sleep."""
-        if hasattr(select, "epoll"):
-            self._outer.modify(self._fd, 0)
-        else:  # pragma: no cover - Linux has epoll
-            self._outer.unregister(self._fd)
-
-    def open(self) -> None:
-        """Let what is ready end a sleep."""
-        if hasattr(select, "epoll"):
-            self._outer.modify(self._fd, select.EPOLLIN)
-        else:  # pragma: no cover - Linux has epoll
-            self._outer.register(self._fd, READ)
+    def set_open(self, is_open: bool) -> None:
+        """Let the selector end a sleep, or nothing but the time."""
+        try:
+            if hasattr(select, "epoll"):
+                self._outer.modify(self._fd, select.EPOLLIN if is_open else 0)
+            elif is_open:  # pragma: no cover - Linux has epoll
+                self._outer.register(self._fd, READ)
+            else:  # pragma: no cover - Linux has epoll
+                self._outer.unregister(self._fd)
+        except ValueError:  # it is closed: the network thread broke down meanwhile
+            pass
 
 
 class Loop:
@@ -277,8 +279,8 @@ class Loop:
     def turn(self, timeout: float | None = None, *, budget: float | None = None) -> bool:
         """Sleep until something is to be done, `timeout` seconds at most; then make one pass.
 
-        After `budget` seconds the pass handles no further socket, and after as long again no further callback: the next
-        pass does the rest.
+        After `budget` seconds the pass handles no further socket, and after as long again no further callback, nor what
+        callbacks have queued: the next pass does the rest.
         Returns False where another thread has claimed the loop: then there was no pass.
         """
         if self._unusable is not None:
@@ -336,18 +338,20 @@ class Loop:
         return future.result()
 
     def _next_wait(self, timeout: float | None) -> float | None:
-        deadline, me = self._timers.next_deadline(), get_ident()
-        mine = self._claimed_by in (None, me)
-        if mine and (self._ready or self._events):
-            return 0.0
-        if self._claimed_by != me:  # else the driver sleeps at the same time, towards a deadline of before
+        deadline, claimed_by = self._timers.next_deadline(), self._claimed_by
+        if claimed_by is not None and claimed_by != get_ident():
+            # That thread meets what is due soon, and wakes the driver if it leaves an earlier deadline behind.
+            if deadline is not None:
+                deadline = max(deadline, self.clock.monotonic() + _ASIDE)
             self._sleep_until = deadline
-        if deadline is not None:
-            wait = min(max(0.0, deadline - self.clock.monotonic()), _LONGEST_SLEEP)
-            if mine or wait:
-                return wait if timeout is None or wait < timeout else timeout
-            self._sleep_until = None  # the timer is due: the thread with the claim runs it, and wakes this one
-        return timeout if timeout is None or timeout < _LONGEST_SLEEP else _LONGEST_SLEEP
+        elif self._ready or self._events:
+            return 0.0
+        elif claimed_by is None:  # else the driver sleeps at the same time, towards a deadline of before
+            self._sleep_until = deadline
+        if deadline is None:
+            return timeout if timeout is None or timeout < _LONGEST_SLEEP else _LONGEST_SLEEP
+        wait = min(max(0.0, deadline - self.clock.monotonic()), _LONGEST_SLEEP)
+        return wait if timeout is None or wait < timeout else timeout
 
     def _pass(self, events: list[tuple[selectors.SelectorKey, int]], budget: float | None) -> None:  # noqa: C901, PLR0912 - hot
         ready, me, time = self._ready, get_ident(), self.clock.monotonic
@@ -362,14 +366,18 @@ class Loop:
                 for timer in self._timers.take_due(time()):
                     ready.append((self._fire, (timer,)))
             ends = None if budget is None else time() + budget
-            for _ in range(len(ready)):
-                callback, args = ready.popleft()
-                try:
-                    callback(*args)
-                except Exception:
-                    log.exception(_FAILED, callback)
-                if ends is not None and time() >= ends:
-                    break
+            rounds = _ROUNDS if budget is None else 1
+            while ready and rounds:
+                rounds -= 1
+                for _ in range(len(ready)):
+                    callback, args = ready.popleft()
+                    try:
+                        callback(*args)
+                    except Exception:
+                        log.exception(_FAILED, callback)
+                    if ends is not None and time() >= ends:
+                        rounds = 0
+                        break
             for _ in range(len(self._at_end)):
                 callback = self._at_end.popleft()
                 try:
@@ -435,17 +443,20 @@ class Loop:
             if self._claimed_by is not None or self.retiring or self._gate is None:
                 return False
             self._claimed_by = get_ident()
-            self._gate.shut()
-            return True
+            gate = self._gate
         finally:
             self._lock.release()
+        # Not under the lock: a system call lets the driver have the GIL, which would wait for the lock next.
+        gate.set_open(False)
+        return True
 
     def release(self) -> None:
         """Give the loop back to its driver."""
+        gate = self._gate
+        if gate is not None:
+            gate.set_open(True)
         with self._lock:
             self._claimed_by = None
-            if self._gate is not None:
-                self._gate.open()
             stale = self._is_stale()
         if stale:
             self.wakeup()

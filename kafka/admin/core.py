@@ -68,7 +68,7 @@ _NO_CREATION_SINCE: Final = 4
 _IDS_SINCE: Final = 12
 _TOPIC_OPERATIONS: Final = range(8, 14)
 # How many groups one request names at most, so that its response stays of moderate size.
-_GROUPS_PER_REQUEST: Final = 250
+_GROUPS_PER_REQUEST: Final = 1000
 
 
 # Items by the broker that is asked about them, and why it is not known for the others.

@@ -390,16 +390,7 @@ class GroupDescriptions(Calls):
             raise_refused(f"remove_group_members(): group {group_id!r}", found.items(), found)
         return found
 
-    async def remove_members_from_consumer_group(
-        self,
-        group_id: str,
-        members: Iterable[MemberToRemove | str] | None = None,
-        timeout_ms: float | None = None,
-        *,
-        raise_errors: bool = True,
-    ) -> dict[str, type[KafkaError]]:
-        """Remove members: `remove_group_members` by the name that it has in Java."""
-        return await self.remove_group_members(group_id, members, timeout_ms=timeout_ms, raise_errors=raise_errors)
+    remove_members_from_consumer_group = remove_group_members  # as in Java
 
 
 def assigned_partitions(assignment: ShareGroupDescribeResponse.Assignment) -> list[TopicPartition]:

@@ -292,27 +292,9 @@ class GroupOffsets(Offsets):
             raise_refused(f"delete_group_offsets(): group {group_id!r}", found.items(), found)
         return found
 
-    async def alter_consumer_group_offsets(
-        self,
-        group_id: str,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
-        timeout_ms: float | None = None,
-        *,
-        raise_errors: bool = True,
-    ) -> dict[TopicPartition, type[KafkaError]]:
-        """Commit offsets: `alter_group_offsets` by the name that it has in Java."""
-        return await self.alter_group_offsets(group_id, offsets, timeout_ms=timeout_ms, raise_errors=raise_errors)
+    alter_consumer_group_offsets = alter_group_offsets  # as in Java
 
-    async def delete_consumer_group_offsets(
-        self,
-        group_id: str,
-        partitions: Iterable[TopicPartition],
-        timeout_ms: float | None = None,
-        *,
-        raise_errors: bool = True,
-    ) -> dict[TopicPartition, type[KafkaError]]:
-        """Delete committed offsets: `delete_group_offsets` by the name that it has in Java."""
-        return await self.delete_group_offsets(group_id, partitions, timeout_ms=timeout_ms, raise_errors=raise_errors)
+    delete_consumer_group_offsets = delete_group_offsets  # as in Java
 
     @call
     async def reset_group_offsets(

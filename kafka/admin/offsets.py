@@ -127,18 +127,7 @@ class Offsets(Calls):
             raise_first(found.values(), found)
         return found
 
-    async def list_offsets(
-        self,
-        topic_partition_specs: Mapping[TopicPartition, OffsetSpec | datetime | timedelta | int | str],
-        isolation_level: IsolationLevel | str = IsolationLevel.READ_UNCOMMITTED,
-        timeout_ms: float | None = None,
-        *,
-        raise_errors: bool = True,
-    ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        """Look up offsets: `list_partition_offsets` by the name that it has in Java."""
-        return await self.list_partition_offsets(
-            topic_partition_specs, isolation_level, timeout_ms, raise_errors=raise_errors
-        )
+    list_offsets = list_partition_offsets  # as in Java
 
     async def _look_up_offsets(
         self, deadline: float, wanted: Mapping[TopicPartition, int], level: IsolationLevel, *, waits: bool = True

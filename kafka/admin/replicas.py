@@ -119,15 +119,7 @@ class Replicas(Calls):
             raise_failed(found.partitions, found)
         return found
 
-    async def perform_leader_election(
-        self,
-        election_type: ElectionType | str | int,
-        topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition] | None = None,
-        timeout_ms: float | None = None,
-        raise_errors: bool = True,
-    ) -> ElectLeadersResult:
-        """Elect leaders: `elect_leaders` by the name that it has in kafka-python 2."""
-        return await self.elect_leaders(election_type, topic_partitions, timeout_ms, raise_errors=raise_errors)
+    perform_leader_election = elect_leaders  # as in kafka-python 2
 
     @call
     async def alter_partition_reassignments(

@@ -11,7 +11,7 @@ from kafka.admin.group_offsets import as_group_specs
 from kafka.admin.groups import Groups, as_group, as_groups
 from kafka.admin.partitions import as_offsets, by_topic
 from kafka.admin.resources import as_topics
-from kafka.admin.results import Outcome, Result, error_of, raise_first, raise_refused
+from kafka.admin.results import Result, error_of, raise_first, raise_refused
 from kafka.errors import KafkaError, for_code
 from kafka.protocol.share import (
     AlterShareGroupOffsetsRequest,
@@ -219,11 +219,7 @@ class ShareGroups(GroupDescriptions, Groups):
 
     # Deleting…
 
-    async def delete_share_groups(
-        self, group_ids: Iterable[str], timeout_ms: float | None = None, *, raise_errors: bool = True
-    ) -> dict[str, Outcome]:
-        """Delete share groups without members: `delete_groups` by the name that it has in Java."""
-        return await self.delete_groups(group_ids, timeout_ms=timeout_ms, raise_errors=raise_errors)
+    delete_share_groups = Groups.delete_groups  # as in Java
 
 
 def _share_group(group: ShareGroupDescribeResponse.DescribedGroup) -> ShareGroupDescription:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from kafka.admin.calls import call
 from kafka.admin.group_description import DescribedGroup, GroupDescriptions
-from kafka.admin.group_offsets import GroupOffsets, ListedOffsets
+from kafka.admin.group_offsets import GroupOffsets
 from kafka.admin.groups import Groups, as_groups
-from kafka.admin.results import Outcome, Result
-from kafka.errors import KafkaError
+from kafka.admin.results import Result
 from kafka.protocol.streams import StreamsGroupDescribeRequest
-from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka.protocol.streams import StreamsGroupDescribeResponse
@@ -119,42 +117,10 @@ class StreamsGroups(GroupDescriptions, GroupOffsets, Groups):
         return self._descriptions(StreamsGroupDescription, answers)
 
     # Calls that are the same for groups of every kind, by the names of Java…
-
-    async def delete_streams_groups(
-        self, group_ids: Iterable[str], timeout_ms: float | None = None, *, raise_errors: bool = True
-    ) -> dict[str, Outcome]:
-        """Delete streams groups without members: `delete_groups` by the name that it has in Java."""
-        return await self.delete_groups(group_ids, timeout_ms=timeout_ms, raise_errors=raise_errors)
-
-    async def list_streams_group_offsets(
-        self,
-        group_specs: str | Iterable[str] | Mapping[str, Iterable[TopicPartition] | None],
-        timeout_ms: float | None = None,
-    ) -> ListedOffsets:
-        """Return the committed offsets of streams groups: `list_group_offsets`."""
-        return await self.list_group_offsets(group_specs, timeout_ms)
-
-    async def alter_streams_group_offsets(
-        self,
-        group_id: str,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
-        timeout_ms: float | None = None,
-        *,
-        raise_errors: bool = True,
-    ) -> dict[TopicPartition, type[KafkaError]]:
-        """Commit offsets for a streams group without members: `alter_group_offsets`."""
-        return await self.alter_group_offsets(group_id, offsets, timeout_ms=timeout_ms, raise_errors=raise_errors)
-
-    async def delete_streams_group_offsets(
-        self,
-        group_id: str,
-        partitions: Iterable[TopicPartition],
-        timeout_ms: float | None = None,
-        *,
-        raise_errors: bool = True,
-    ) -> dict[TopicPartition, type[KafkaError]]:
-        """Delete committed offsets of a streams group: `delete_group_offsets`."""
-        return await self.delete_group_offsets(group_id, partitions, timeout_ms=timeout_ms, raise_errors=raise_errors)
+    delete_streams_groups = Groups.delete_groups
+    list_streams_group_offsets = GroupOffsets.list_group_offsets
+    alter_streams_group_offsets = GroupOffsets.alter_group_offsets
+    delete_streams_group_offsets = GroupOffsets.delete_group_offsets
 
 
 def _streams_group(group: StreamsGroupDescribeResponse.DescribedGroup) -> StreamsGroupDescription:

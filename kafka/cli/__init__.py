@@ -11,7 +11,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from kafka.cli.grammar import COMMANDS, parse
+from kafka.cli.grammar import COMMANDS
+from kafka.cli.parser import parse
 
 if TYPE_CHECKING:
     import argparse

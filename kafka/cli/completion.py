@@ -14,7 +14,8 @@ from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kafka.cli.grammar import COMMANDS, EXIT_CODES, Argument, Noun, Verb, connection_words, load, parse, plural
+from kafka.cli.grammar import COMMANDS, EXIT_CODES, Argument, Noun, Verb, connection_words, load, plural
+from kafka.cli.parser import parse
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -49,7 +50,8 @@ function __purekafka
     set -l found (commandline -opc) (commandline -ct)
     purekafka completion words -- $found[2..-1] 2>/dev/null
 end
-complete -c purekafka -a '(__purekafka)'
+complete -c purekafka -f -a '(__purekafka)'
+complete -c purekafka -n 'not __purekafka | string length -q' -F
 """
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
+from kafka.cli.delivery import Delivery
 from kafka.cli.files import standard_output, whole_file
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain, counted
-from kafka.cli.produce import Delivery, pieces_of, record_of
+from kafka.cli.produce import pieces_of, record_of
 from kafka.cli.ranges import PLACES, parse_partitions
 from kafka.cli.source import Source, bounds, partitions_of
 from kafka.structs import OffsetAndMetadata, TopicPartition

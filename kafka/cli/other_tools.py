@@ -53,6 +53,7 @@ _WORDS: Final = {
     "-Z": ("--null TEXT",),
     "-P": ("--partition",),
     "--exit": ("--to PLACE",),
+    "--tail": ("--from -N",),
     "--exclude-internal": ("--all",),
     "--entity-type": ("KIND",),
     "--formatter": ("--format",),
@@ -118,6 +119,8 @@ _SCRIPTS: Final = {
     "kafka-producer-perf-test": "perf produce",
     "kafka-consumer-perf-test": "perf consume",
     "kafka-e2e-latency": "perf latency",
+    "kafka-verifiable-producer": "produce",
+    "kafka-verifiable-consumer": "consume",
 }
 #: Commands of kaf, rpk and kcl that take the same arguments here: they are understood.
 _SAME: Final = {
@@ -152,6 +155,8 @@ _OTHERS: Final = {
     "reset": "groups reset-offsets",
     "list-offsets": "offsets list",
     "elect-leaders": "partitions elect",
+    "query": "consume TOPIC --filter-key GLOB",
+    "metrics": "configs list client-metrics",
     "admin": "topics, groups, configs and partitions",
     "misc": "offsets list, brokers versions or cluster quorum",
     "topics add-partitions": "topics alter TOPIC --partitions N",
@@ -170,7 +175,7 @@ _OTHERS: Final = {
     "partitions move": "partitions reassign-plan and reassign-apply",
     "cluster config": "configs describe broker default",
     "cluster logdirs": "brokers log-dirs",
-    "cluster partitions": "partitions reassign-status",
+    "cluster partitions": "topics describe or partitions reassign-status",
 }
 
 

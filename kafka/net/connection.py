@@ -361,7 +361,8 @@ class Connection:
                 return
         # Only now: to a broker that accepts connections and answers nothing, the client connects ever more rarely.
         self._has_answered, self.failures = True, 0
-        self._pump()
+        if self.pipeline.waiting:
+            self._pump()
         if self._quiet is not None:
             self._look_whether_quiet()
 

@@ -99,37 +99,29 @@ def _error_type(error: BaseException) -> str:
     return type(error).__name__
 
 
-def _end(span: trace.Span, error: BaseException | None = None, attributes: Mapping[str, Any] | None = None) -> None:
-    if span.is_recording():
-        if attributes:
-            span.set_attributes(attributes)
-        if error is not None:
-            span.set_attribute(names.ERROR_TYPE, _error_type(error))
-            span.set_status(Status(StatusCode.ERROR, str(error)))
+def _end(span: trace.Span, error: BaseException | None = None) -> None:
+    if error is not None and span.is_recording():
+        span.set_attribute(names.ERROR_TYPE, _error_type(error))
+        span.set_status(Status(StatusCode.ERROR, str(error)))
     span.end()
 
 
 class _SentSpan:
     """The span of a call that sends; ended by reference, on whichever thread the records are settled."""
 
-    __slots__ = ("_of", "_span", "_topic")
+    __slots__ = ("_of", "_span")
 
-    def __init__(self, span: trace.Span, of: ProducerTracing, topic: str) -> None:
+    def __init__(self, span: trace.Span, of: ProducerTracing) -> None:
         self._span = span
         self._of = of
-        self._topic = topic
 
     def succeeded(self, metadata: Any = None) -> None:
         try:
-            place: dict[str, Any] | None = None
-            if metadata is not None and self._span.is_recording():
-                place = {names.PARTITION: str(metadata.partition)}
-                if metadata.offset is not None and metadata.offset >= 0:
-                    place[names.OFFSET] = metadata.offset
-                address = self._of.facts.address(self._topic, metadata.partition)
-                if address is not None:
-                    place[names.SERVER_ADDRESS], place[names.SERVER_PORT] = address
-            _end(self._span, None, place)
+            if metadata is not None:
+                offset = metadata.offset
+                place = self._of.place(metadata.topic_partition)
+                self._span.set_attributes(place if offset < 0 else {**place, names.OFFSET: offset})
+            self._span.end()
         except Exception:
             self._of.telemetry.failed("a span of send() was ended")
 
@@ -161,27 +153,30 @@ class _Tracing:
             found[names.DESTINATION] = topic
         return found
 
+    def begin_settling(self, operation: str) -> _SettleSpan | None:
+        """Begin the span of a commit that ends later, on the network thread."""
+        try:
+            if self.telemetry.is_suppressed(contexts.get_current()):
+                return None
+            attributes = self.attributes(operation, "settle")
+            span = self.telemetry.tracer.start_span(operation, kind=SpanKind.CLIENT, attributes=attributes)
+            return _SettleSpan(span, self, operation)
+        except Exception:
+            self.telemetry.failed("a span of a commit was begun")
+            return None
+
     @contextmanager
     def settling(self, operation: str) -> Iterator[None]:
         """Make the span of a block in which offsets or acknowledgements are committed."""
-        telemetry = self.telemetry
-        if telemetry.is_suppressed(contexts.get_current()):
-            yield
-            return
-        began, error = perf_counter(), None
-        attributes = self.attributes(operation, "settle")
-        span = telemetry.tracer.start_span(operation, kind=SpanKind.CLIENT, attributes=attributes)
+        span, error = self.begin_settling(operation), None
         try:
             yield
         except BaseException as raised:
             error = raised
             raise
         finally:
-            try:
-                _end(span, error)
-                self.measure(operation, None, perf_counter() - began, error)
-            except Exception:
-                telemetry.failed("a span of a commit was ended")
+            if span is not None:
+                span.ended(error)
 
     def measure(self, operation: str, topic: str | None, seconds: float, error: BaseException | None) -> None:
         """Record how long an operation took."""
@@ -195,42 +190,59 @@ class _Tracing:
         self.telemetry.durations.record(max(0.0, seconds), attributes)
 
 
+class _SettleSpan:
+    """The span of a commit; see `kafka._hooks.SettleSpan`."""
+
+    def __init__(self, span: trace.Span, of: _Tracing, operation: str) -> None:
+        self._span, self._of, self._operation = span, of, operation
+        self._began = perf_counter()
+
+    def ended(self, error: BaseException | None = None) -> None:
+        try:
+            _end(self._span, error)
+            self._of.measure(self._operation, None, perf_counter() - self._began, error)
+        except Exception:
+            self._of.telemetry.failed("a span of a commit was ended")
+
+
 class ProducerTracing(_Tracing):
     """The tracer of one producer; see `kafka._hooks.ProducerTracer`."""
 
     def __init__(self, telemetry: Telemetry, facts: ClientFacts) -> None:
         super().__init__(telemetry, facts)
         self._cached: tuple[object, object, HeaderPairs] = (None, None, [])
-        self._of_topics: dict[str, dict[str, Any]] = {}
+        self._of_topics: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._place: tuple[TopicPartition | None, dict[str, Any]] = (None, {})
 
     def send(
         self, topic: str, key: object, value: object, headers: Any, partition: int | None, with_headers: bool
     ) -> tuple[_SentSpan | None, Any]:
         """Begin the span of a record."""
         try:
+            # Each step here is one per record. An empty context has no span, and suppresses nothing.
             context = contexts.get_current()
             telemetry = self.telemetry
-            if telemetry.is_suppressed(context):
+            if telemetry.is_suppressed(context) if context else not telemetry.enabled:
                 return None, headers
-            pairs = header_pairs(headers)
+            pairs = header_pairs(headers) if headers else []
             own = bool(pairs) and has_context(pairs)
             propagates = with_headers and not own
-            current = trace.get_current_span(context)
-            if not telemetry.send_spans or telemetry.drops(current.get_span_context()):
+            current = trace.get_current_span(context) if context else trace.INVALID_SPAN
+            if not telemetry.send_spans or (context and telemetry.drops(current.get_span_context())):
                 more = self._current_headers(context, current) if propagates else ()
                 return None, [*pairs, *more] if more else headers
-            attributes = self._of_record(topic, key, value, partition)
+            name, attributes = self._of_record(topic, key, value, partition)
             span = telemetry.tracer.start_span(
-                f"send {topic}",
+                name,
                 context,
                 SpanKind.PRODUCER if propagates else SpanKind.CLIENT,
                 attributes,
                 _links([headers_context]) if own and (headers_context := span_context_of(pairs)) else None,
             )
             # One that is not sampled has nothing to follow the record for.
-            sent = _SentSpan(span, self, topic) if span.is_recording() else None
+            sent = _SentSpan(span, self) if span.is_recording() else None
             try:
-                return sent, [*pairs, *headers_of(context, span)] if propagates else headers
+                return sent, pairs + headers_of(context, span) if propagates else headers
             except Exception:
                 telemetry.failed("the context of a record was written")
                 return sent, headers
@@ -238,23 +250,34 @@ class ProducerTracing(_Tracing):
             self.telemetry.failed("a span of send() was begun")
             return None, headers
 
-    def _of_record(self, topic: str, key: object, value: object, partition: int | None) -> dict[str, Any]:
-        """Return the attributes of a record's span at its start."""
-        attributes = self._of_topics.get(topic)
-        if attributes is None or not self._cluster_known:
-            attributes = self.attributes("send", "send", topic)
+    def _of_record(self, topic: str, key: object, value: object, partition: int | None) -> tuple[str, dict[str, Any]]:
+        """Return name and attributes of a record's span at its start."""
+        found = self._of_topics.get(topic)
+        if found is None or not self._cluster_known:
+            found = f"send {topic}", self.attributes("send", "send", topic)
             if len(self._of_topics) < _MOST_TOPICS:
-                self._of_topics[topic] = attributes
+                self._of_topics[topic] = found
         if partition is None and value is not None and not self.telemetry.keys:
-            return attributes
-        attributes = dict(attributes)
+            return found
+        attributes = dict(found[1])
         if partition is not None:
             attributes[names.PARTITION] = str(partition)
         if value is None:
             attributes[names.TOMBSTONE] = True
         if self.telemetry.keys and key is not None:
             attributes[names.KEY] = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
-        return attributes
+        return found[0], attributes
+
+    def place(self, partition: TopicPartition) -> dict[str, Any]:
+        """Return the attributes of a partition, looked up once for each batch: `settled` comes before its records."""
+        of, place = self._place
+        if of is not partition:
+            place = {names.PARTITION: str(partition.partition)}
+            address = self.facts.address(partition.topic, partition.partition)
+            if address is not None:
+                place[names.SERVER_ADDRESS], place[names.SERVER_PORT] = address
+            self._place = partition, place
+        return place
 
     def _current_headers(self, context: Context, span: trace.Span) -> HeaderPairs:
         """Return the headers for a record without a span: the context of the span around it."""
@@ -278,13 +301,14 @@ class ProducerTracing(_Tracing):
             attributes[names.MESSAGE_COUNT] = count
             kind = SpanKind.PRODUCER if with_headers else SpanKind.CLIENT
             span = telemetry.tracer.start_span(f"send {topic}", context, kind, attributes)
-            return _SentSpan(span, self, topic), headers_of(context, span) if with_headers else []
+            return _SentSpan(span, self), headers_of(context, span) if with_headers else []
         except Exception:
             self.telemetry.failed("a span of send_many() was begun")
             return None, []
 
     def settled(self, topic: str, count: int, seconds: float, error: BaseException | None) -> None:
         """Measure a batch."""
+        self._place = None, {}  # the leader may be another one
         try:
             if not self.telemetry.enabled:
                 return
@@ -503,6 +527,31 @@ class KafkaTracer:
     def consumer(self, facts: ClientFacts) -> ConsumerTracing | None:
         """Return the tracer of a consumer, unless another instrumentation traces it."""
         return None if self._is_traced(facts, "__next__") else ConsumerTracing(self.telemetry, facts)
+
+    @contextmanager
+    def writing(self, topic: str | None) -> Iterator[None]:
+        """Make the span of a block in which other processes send records: its context is not in these."""
+        telemetry, error = self.telemetry, None
+        attributes = {names.SYSTEM: "kafka", names.OPERATION_NAME: "send", names.OPERATION_TYPE: "send"}
+        if topic is not None:
+            attributes[names.DESTINATION] = topic
+        span: trace.Span = trace.INVALID_SPAN
+        try:
+            if not telemetry.is_suppressed(contexts.get_current()):
+                name = "send" if topic is None else f"send {topic}"
+                span = telemetry.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=attributes)
+        except Exception:
+            telemetry.failed("a span of Spark was begun")
+        try:
+            yield
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            try:
+                _end(span, error)
+            except Exception:
+                telemetry.failed("a span of Spark was ended")
 
     def _is_traced(self, facts: ClientFacts, method: str) -> bool:
         """Whether an instrumentation of OpenTelemetry has wrapped the class: then every span would be there twice."""

@@ -103,10 +103,16 @@ def checked_timeout(timeout: object, what: str) -> float | None:
 
 def checked_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
     """Return headers whose names are text and whose values are bytes."""
-    checked = []
-    if not isinstance(headers, Iterable):
-        raise TypeError(f"headers must be pairs of name and bytes, as in headers=[('trace', b'7')], not {headers!r}")
-    for pair in headers.items() if isinstance(headers, Mapping) else headers:
+    checked: list[tuple[str, bytes | None]] = []
+    pairs: Any = headers
+    if type(headers) is not list:  # the abstract classes take longer than all the rest
+        if isinstance(headers, Mapping):
+            pairs = headers.items()
+        elif not isinstance(headers, Iterable):
+            raise TypeError(
+                f"headers must be pairs of name and bytes, as in headers=[('trace', b'7')], not {headers!r}"
+            )
+    for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(pair) != _PAIR:
             raise TypeError(f"headers must be pairs of name and bytes, as in headers=[('trace', b'7')], not {pair!r}")
         name, data = pair
@@ -117,7 +123,7 @@ def checked_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
                 name.encode()
             except UnicodeEncodeError as error:
                 raise IllegalArgumentError(f"a header's name must be text that UTF-8 can encode: {error}") from None
-        checked.append((name, as_bytes(data, f"header {name!r}")))
+        checked.append((name, data if type(data) is bytes else as_bytes(data, f"header {name!r}")))
     return checked
 
 
@@ -127,7 +133,12 @@ def header_size(pairs: Sequence[tuple[str, bytes | None]] | None) -> int:
     >>> header_size([("trace", b"1f"), ("none", None)]), header_size(None)
     (11, -1)
     """
-    return sum(len(name.encode()) + len(data or b"") for name, data in pairs) if pairs else -1
+    if not pairs:
+        return -1
+    size = 0
+    for name, data in pairs:
+        size += (len(name) if name.isascii() else len(name.encode())) + (len(data) if data else 0)
+    return size
 
 
 def checked_records(records: object) -> list[Any]:

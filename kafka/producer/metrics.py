@@ -63,30 +63,30 @@ class ProducerMetrics(SensorGroup):
         series.gauges(
             kafka_producer_buffer_total_bytes=lambda: memory.total,
             kafka_producer_buffer_available_bytes=lambda: max(0, memory.free),
+            kafka_producer_queue_seconds_count=lambda: self._batches,
+            kafka_producer_queue_seconds_sum=lambda: self._queue_seconds,
+            kafka_producer_batch_records_count=lambda: self._batches,
+            kafka_producer_batch_records_sum=lambda: self._batch_records,
         )
+        # Plain numbers, which the loop alone writes: of batches, without their retries.
+        self._batches = self._batch_records = 0
+        self._queue_seconds = 0.0
 
     def sent(self, batches: Iterable[ProducerBatch], now: float) -> None:
         """Count a request and its batches."""
-        records = first = sent_first = 0
-        queued = 0.0
+        records = 0
         for batch in batches:
             sealed = batch.sealed
             assert sealed is not None
             records += sealed.count
             if batch.attempts == 1:
-                first += 1
-                sent_first += sealed.count
-                queued += now - batch.created
+                self._batches += 1
+                self._batch_records += sealed.count
+                self._queue_seconds += now - batch.created
                 self._sizes.record(sealed.size)
                 self._queued.record((now - batch.created) * 1000)
                 self._compression.record(sealed.size / max(1, sealed.uncompressed_size))
         self._records.record(records)
-        if first:
-            count = self._count
-            count("kafka_producer_queue_seconds_count", (), first)
-            count("kafka_producer_queue_seconds_sum", (), queued)
-            count("kafka_producer_batch_records_count", (), first)
-            count("kafka_producer_batch_records_sum", (), sent_first)
 
     def answered(self, throttle_ms: int) -> None:
         """Record the response to a request."""

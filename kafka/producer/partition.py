@@ -142,6 +142,9 @@ class Partition:
             self._rest_until(due)
             return
         sender.resting.discard(self)
+        if self.timer is not None:  # left alone, it would wake the network thread for nothing
+            self.timer.cancel()
+            self.timer = None
         sink = sender.sink_of(self)
         if sink is None or (self.in_flight and self.sink is not sink):
             return

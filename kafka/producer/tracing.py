@@ -7,6 +7,7 @@ call that sends many records has one span for all of them. What fails here costs
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kafka.producer.future import RecordFuture, RecordFutures
@@ -76,12 +77,13 @@ class TracedSends(Generic[FutureT]):
 
 
 def _follow(span: SendSpan, future: FutureT) -> FutureT:
-    def given_up(error: BaseException) -> object:
-        span.failed(error)
-        return UNSEEN  # by the program
-
-    future.place[0].follow(future, span.succeeded, given_up)
+    future._batch.follow(future, span.succeeded, partial(_given_up, span))  # noqa: SLF001 - a call for each record
     return future
+
+
+def _given_up(span: SendSpan, error: BaseException) -> object:
+    span.failed(error)
+    return UNSEEN  # by the program
 
 
 def follow_batches(span: SendSpan, batches: list[ProducerBatch]) -> None:

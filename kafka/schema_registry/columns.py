@@ -172,7 +172,12 @@ class SchemaColumns:
             shown = held[offsets[row] : min(offsets[row] + _FRAME, offsets[row + 1])].tobytes().hex() or "nothing"
             errors[int(row)] = f"the bytes begin with {shown}, not with 00 and the id of a schema"
         rows, begin = rows[framed], begin[framed]
-        ids = held[begin[:, None] + np.arange(1, _FRAME)].astype(np.int64) @ np.array([1 << 24, 1 << 16, 1 << 8, 1])
+        if not len(rows):
+            return
+        ids = np.ndarray((len(held) - 3,), ">u4", held, strides=(1,))[begin + 1]
+        if (ids == ids[0]).all():
+            groups[int(ids[0]), _FRAME] = rows
+            return
         for number in np.unique(ids):
             groups[int(number), _FRAME] = rows[ids == number]
 

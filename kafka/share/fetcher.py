@@ -63,6 +63,8 @@ _RECORD_LIMIT_SINCE: Final = 2
 _MARGIN: Final = 0.01
 # For how long after a poll(0) its one fetch may still be sent, in seconds.
 _LATE: Final = 0.1
+# After that many unknown errors of a session in a row a poll raises.
+_STALE: Final = 5
 # Codes of a partition after which its leader is looked up; 6 and 74 name the new one.
 _LEADER_MOVED: Final = frozenset({Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH})
 
@@ -316,11 +318,13 @@ class ShareFetcher:
         node.retry_at = self._loop.time() + pause_after(error, node.failures, self._backoff)
         if isinstance(error, UnsupportedVersionError):
             error = share_groups_unsupported(error)
-        if isinstance(error, FixNeededError) or not error.retriable:
+        # Kafka 4.3.1 has no better answer for a session with a topic that was deleted; another session is without it.
+        is_stale = isinstance(error, UnknownError) and node.failures <= _STALE
+        if isinstance(error, FixNeededError) or not (error.retriable or is_stale):
             self.errors.append(error)
         else:
             log.info("Group %s: share session with broker %s: %s", self._group_id, node.node_id, error)
-            if error.invalid_metadata:
+            if error.invalid_metadata or is_stale:
                 self._refresh()
         self._on_event()
 

@@ -176,11 +176,17 @@ def terms(text: str) -> set[str]:
     return {stem(word) for word in set(re.findall(r"\w+", text.lower()))}
 
 
+def with_included(page: Path) -> str:
+    text = page.read_text(encoding="utf-8")
+    files = re.findall(r"^\.\. (?:include|literalinclude):: (\S+)$", text, re.MULTILINE)
+    return "\n".join([text, *((page.parent / file).read_text(encoding="utf-8") for file in files)])
+
+
 @cache
 def index() -> dict[str, set[str]]:
     """Return the terms of each page."""
     return {
-        page.relative_to(DOCS).with_suffix("").as_posix(): terms(page.read_text(encoding="utf-8"))
+        page.relative_to(DOCS).with_suffix("").as_posix(): terms(with_included(page))
         for page in DOCS.rglob("*.rst")
         if "_build" not in page.parts
     }
@@ -194,9 +200,14 @@ def index() -> dict[str, set[str]]:
         ("dead letters", {"cookbook", "producer", "spark"}),
         ("records-lag-max", {"observability", "operations"}),
         ("exactly once", {"cookbook", "guarantees", "spark"}),
+        ("batch.size", {"reference/configuration"}),
+        ("rebalance", {"groups", "troubleshooting"}),
+        ("retry topic", {"cookbook"}),
+        ("schema registry", {"broker", "producer", "spark"}),
+        ("docker", {"broker"}),
     ],
 )
 def test_the_search_finds_what_readers_look_for(words: str, pages: set[str]) -> None:
     found = {page for page, held in index().items() if terms(words) <= held}
     assert pages <= found
-    assert len(found) < 20  # a word of every page finds nothing
+    assert len(found) < len(index()) / 3  # a word of every page finds nothing

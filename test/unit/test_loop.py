@@ -95,7 +95,7 @@ def test_a_cancelled_timer_lets_go_of_its_callback():
 # Passes
 
 
-def test_a_pass_runs_what_was_ready_when_it_began(loop):
+def test_a_pass_runs_what_its_callbacks_queue_but_not_for_ever(loop):
     seen = []
 
     def again(left):
@@ -103,11 +103,20 @@ def test_a_pass_runs_what_was_ready_when_it_began(loop):
         if left:
             loop.call_soon(again, left - 1)
 
-    loop.call_soon(again, 3)
+    loop.call_soon(again, 10)
     loop.turn(0)
-    assert seen == [3]
+    assert seen == [10, 9, 8, 7]
     loop.turn(0)
-    assert seen == [3, 2]
+    assert seen == [10, 9, 8, 7, 6, 5, 4, 3]
+
+
+def test_a_pass_with_a_budget_leaves_what_its_callbacks_queue_to_the_next(loop):
+    seen = []
+    loop.call_soon(loop.call_soon, seen.append, "queued")
+    loop.turn(0, budget=1.5)
+    assert not seen
+    loop.turn(0, budget=1.5)
+    assert seen == ["queued"]
 
 
 @pytest.mark.internal_errors
@@ -125,14 +134,12 @@ def test_work_deferred_to_the_end_of_a_pass_runs_there(loop):
 
     def first():
         loop.call_at_end(lambda: seen.append("at the end"))
-        loop.call_soon(seen.append, "in the next pass")
+        loop.call_soon(seen.append, "queued in this pass")
 
     loop.call_soon(first)
-    loop.call_soon(seen.append, "in this pass")
+    loop.call_soon(seen.append, "queued before")
     loop.turn(0)
-    assert seen == ["in this pass", "at the end"]
-    loop.turn(0)
-    assert seen == ["in this pass", "at the end", "in the next pass"]
+    assert seen == ["queued before", "queued in this pass", "at the end"]
 
 
 def test_work_deferred_at_the_end_of_a_pass_or_between_passes_runs_in_the_next(loop):

@@ -92,7 +92,8 @@ def test_both_faces_have_the_same_parameters_types_and_docstrings(client: str) -
         assert inspect.getdoc(one) == inspect.getdoc(other), name
         assert inspect.getdoc(one), name
         assert one.__annotations__ == other.__annotations__, name
-        assert one.__name__ == other.__name__ == name
+        assert one.__name__ == other.__name__, name
+        assert one.__name__ in names, "a second name is an alias of a public call"
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -7,7 +7,9 @@ import ssl
 import sys
 import threading
 import time
+import zlib
 from argparse import Namespace
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +21,7 @@ from kafka.cli.exporter.dashboards import write
 from kafka.cli.exporter.facts import Choice, collect
 from kafka.cli.exporter.lag_history import LagHistory
 from kafka.cli.exporter.series import LEVELS, Series, exposition
-from kafka.cli.exporter.server import Page, Server
+from kafka.cli.exporter.server import GZIP, Page, Server
 from kafka.cli.grammar import CONNECTION, Verb, arg
 from kafka.cli.output import complain
 from kafka.errors import KafkaError
@@ -113,16 +115,16 @@ class Exporter:
             stack.enter_context(one.connection)
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._page = Page(b"", b"", [])
+        self._page = Page(b"", 0, [])
         self._expires = 0.0
 
-    def collect(self) -> str:
-        """Look at each cluster once, and return the text of Prometheus."""
+    def collect(self) -> Iterator[bytes]:
+        """Look at each cluster once, and return the text of Prometheus in pieces."""
         for one in self.clusters:
             one.collect(self._choice)
         return self._text()
 
-    def _text(self) -> str:
+    def _text(self) -> Iterator[bytes]:
         return exposition([series for one in self.clusters for series in one.series()])
 
     def run(self) -> None:
@@ -153,12 +155,14 @@ class Exporter:
         return self._page
 
     def _renew(self) -> None:
-        import gzip
-
         with self._lock:
-            plain = self._text().encode()
+            compressor, parts, size = zlib.compressobj(1, wbits=GZIP), [], 0
+            for piece in self._text():
+                size += len(piece)
+                parts.append(compressor.compress(piece))
+            parts.append(compressor.flush())
             now = time.monotonic()
-            self._page = Page(plain, gzip.compress(plain, 1), [line for one in self.clusters for line in one.problems])
+            self._page = Page(b"".join(parts), size, [line for one in self.clusters for line in one.problems])
             self._expires = min((one.expires for one in self.clusters if one.expires > now), default=float("inf"))
 
 
@@ -192,7 +196,8 @@ def _run(arguments: Namespace) -> int:
     with ExitStack() as stack:
         exporter = Exporter(arguments, stack)
         if arguments.once:
-            sys.stdout.write(exporter.collect())
+            for piece in exporter.collect():
+                sys.stdout.write(piece.decode())
             return 1 if any(one.problems for one in exporter.clusters) else 0
         host, port = _address(arguments.listen)
         try:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Choice", "Facts", "GroupFacts", "TopicFacts", "TopicLag", "collect", "lag_of"]
 
-#: Groups whose offsets are in memory at the same time.
-_GROUPS: Final = 500
+#: Groups that are asked about at a time: a request to each of their coordinators.
+_GROUPS: Final = 1000
 
 
 class Choice(NamedTuple):
@@ -127,40 +127,41 @@ def lag_of(offset: int, begin: int, end: int) -> int:
 
 def collect(admin: KafkaAdminClient, choice: Choice, history: LagHistory, now: float) -> Facts:
     """Ask the brokers. Committed offsets come first and ends last, so that no offset is behind its partition's end."""
-    listed = admin.list_groups(raise_errors=False)
+    brokers = admin.describe_cluster().brokers
+    nodes = [one.broker_id for one in brokers]
+    listed = admin.list_groups(nodes, raise_errors=False)
     errors = [f"broker {broker}: {reason(error)}" for broker, error in listed.failed.items()]
     shown = {one.group_id: name for one in listed if (name := choice.group(one.group_id)) is not None}
-    kinds: dict[str, list[ListedGroup]] = {}
-    for one in listed:
-        if one.group_id in shown:
-            kinds.setdefault(one.group_type.lower() or "classic", []).append(one)
+    chosen = [one for one in listed if one.group_id in shown]
     commits: list[_Commits] = []
     known: dict[TopicPartition, TopicPartition] = {}  # one object for each partition, not one for each group too
-    for kind, some in kinds.items():
+    for shared in (False, True):
+        some = [one for one in chosen if (_kind(one) == "share") == shared]
         for at in range(0, len(some), _GROUPS):
-            chunk = some[at : at + _GROUPS]
-            try:
-                commits += _commits(admin, kind, chunk, known, errors)
-            except KafkaError as error:  # brokers of Kafka 4.0 list groups of types that they do not describe yet
-                errors.append(f"groups of type {kind}: {reason(error)}")
-                commits += [_Commits(one, kind, None, {}, {}, (), failed=True) for one in chunk]
+            commits += _commits(admin, some[at : at + _GROUPS], known, errors)
     described = [one for one in admin.describe_topics() if choice.topic(str(one.name), one.is_internal)]
-    topics = _topics(admin, described, history, now, errors)
+    topics = _topics(admin, nodes, described, history, now, errors)
     groups: dict[str, GroupFacts] = {}
-    for commit in sorted(commits, key=lambda one: one.group.group_id):
+    failed = sum(commit.failed for commit in commits)
+    commits.sort(key=lambda one: one.group.group_id, reverse=True)
+    while commits:  # it is let go of as soon as it is added
+        commit = commits.pop()
         name = shown[commit.group.group_id]
         if name not in groups:
             folded = name != commit.group.group_id
             groups[name] = GroupFacts(commit.kind, commit.group.group_state, folded=folded)
         _add(groups[name], commit, topics, history)
-    brokers = admin.describe_cluster().brokers
     return Facts(
         [{"id": one.broker_id, "address": f"{one.host}:{one.port}", "rack": one.rack or ""} for one in brokers],
         topics,
         groups,
-        sum(commit.failed for commit in commits),
+        failed,
         errors,
     )
+
+
+def _kind(group: ListedGroup) -> str:
+    return group.group_type.lower() or "classic"
 
 
 class _Commits(NamedTuple):
@@ -176,50 +177,90 @@ class _Commits(NamedTuple):
     failed: bool
 
 
+def _described(
+    admin: KafkaAdminClient, groups: Sequence[ListedGroup], errors: list[str]
+) -> tuple[dict[str, Any], dict[str, KafkaError]]:
+    """Return the descriptions of groups, which have members and an error in common, and the errors of other groups."""
+    describe: dict[str, Callable[[list[str]], Mapping[str, Any]]] = {
+        "classic": admin.describe_classic_groups,
+        "streams": admin.describe_streams_groups,
+        "share": admin.describe_share_groups,
+    }
+    described: dict[str, Any] = {}
+    failed: dict[str, KafkaError] = {}
+    for kind in dict.fromkeys(map(_kind, groups)):
+        names = [one.group_id for one in groups if _kind(one) == kind]
+        try:
+            described.update(describe.get(kind, admin.describe_groups)(names))
+        except KafkaError as error:  # brokers of Kafka 4.0 list groups of types that they do not describe yet
+            errors.append(f"groups of type {kind}: {reason(error)}")
+            failed.update(dict.fromkeys(names, error))
+    return described, failed
+
+
+def _offsets(
+    admin: KafkaAdminClient,
+    names: list[str],
+    known: dict[TopicPartition, TopicPartition],
+    failed: dict[str, KafkaError],
+) -> dict[str, dict[TopicPartition, int]]:
+    """Return the committed offsets of groups of all kinds but share groups, and add the errors."""
+    if not names:
+        return {}
+    committed = admin.list_group_offsets(names, raise_errors=False)
+    failed.update(committed.failed)
+    failed.update({name: next(iter(some.values())) for name, some in committed.failed_partitions.items()})
+    offsets = {}
+    while committed:  # a group is let go of as soon as it is copied
+        name, some = committed.popitem()
+        if not is_marker_group(name, some):
+            offsets[name] = {known.setdefault(tp, tp): at.offset for tp, at in some.items() if at.offset >= 0}
+    return offsets
+
+
+def _share_offsets(
+    admin: KafkaAdminClient, names: list[str], failed: dict[str, KafkaError]
+) -> tuple[dict[str, dict[TopicPartition, int]], dict[str, dict[TopicPartition, int]]]:
+    """Return the start offsets of share groups, and the lags that their coordinators know; add the errors."""
+    answers: Mapping[str, Any] = admin.list_share_group_offsets(names, raise_errors=False) if names else {}
+    offsets, lags = {}, {}
+    for name, found in answers.items():
+        if isinstance(found, KafkaError):
+            failed[name] = found
+            continue
+        good = {tp: one for tp, one in found.items() if not isinstance(one, KafkaError)}
+        offsets[name] = {tp: one.start_offset for tp, one in good.items() if one.start_offset >= 0}
+        lags[name] = {tp: one.lag for tp, one in good.items() if one.lag >= 0}
+    return offsets, lags
+
+
 def _commits(
     admin: KafkaAdminClient,
-    kind: str,
     groups: Sequence[ListedGroup],
     known: dict[TopicPartition, TopicPartition],
     errors: list[str],
 ) -> list[_Commits]:
-    names = [one.group_id for one in groups]
-    offsets: dict[str, dict[TopicPartition, int]]
+    """Ask about share groups, or about groups of other kinds: these have one request for offsets in common."""
+    described, failed = _described(admin, groups, errors)
+    names = [one.group_id for one in groups if one.group_id in described]
+    offsets: dict[str, dict[TopicPartition, int]] = {}
     lags: dict[str, dict[TopicPartition, int]] = {}
-    failed: dict[str, KafkaError] = {}
-    described: Mapping[str, Any]  # the descriptions of the kinds have members and an error in common
-    if kind == "share":
-        described = dict(admin.describe_share_groups(names))
-        offsets = {}
-        answers: Mapping[str, Any] = admin.list_share_group_offsets(names, raise_errors=False)
-        for name, found in answers.items():
-            if isinstance(found, KafkaError):
-                failed[name] = found
-                continue
-            good = {tp: one for tp, one in found.items() if not isinstance(one, KafkaError)}
-            offsets[name] = {tp: one.start_offset for tp, one in good.items() if one.start_offset >= 0}
-            lags[name] = {tp: one.lag for tp, one in good.items() if one.lag >= 0}
-    else:
-        describe: dict[str, Callable[[list[str]], Mapping[str, Any]]] = {
-            "classic": admin.describe_classic_groups,
-            "streams": admin.describe_streams_groups,
-        }
-        described = describe[kind](names) if kind in describe else admin.describe_groups(names)
-        committed = admin.list_group_offsets(names, raise_errors=False)
-        failed = {
-            **committed.failed,
-            **{name: next(iter(some.values())) for name, some in committed.failed_partitions.items()},
-        }
-        offsets = {
-            name: {known.setdefault(tp, tp): at.offset for tp, at in some.items() if at.offset >= 0}
-            for name, some in committed.items()
-            if not is_marker_group(name, some)
-        }
+    try:
+        if groups and _kind(groups[0]) == "share":
+            offsets, lags = _share_offsets(admin, names, failed)
+        else:
+            offsets = _offsets(admin, names, known, failed)
+    except KafkaError as refused:
+        errors.append(f"offsets of {len(names)} groups: {reason(refused)}")
+        described = {}
     made = []
     for one in groups:
-        name = one.group_id
+        name, kind = one.group_id, _kind(one)
+        if name not in described:
+            made.append(_Commits(one, kind, None, {}, {}, (), failed=True))
+            continue
         description = described[name]
-        error = failed.get(name) or description.error
+        error: KafkaError | None = failed.get(name) or description.error
         if error is not None and not isinstance(error, GroupIdNotFoundError):
             errors.append(f"group {name!r}: {reason(error)}")
         elif name not in offsets or error is not None:  # marks of Spark's queries; a group that was just deleted
@@ -233,12 +274,13 @@ def _commits(
 
 def _topics(
     admin: KafkaAdminClient,
+    nodes: list[int],
     described: Sequence[TopicDescription],
     history: LagHistory,
     now: float,
     errors: list[str],
 ) -> dict[str, TopicFacts]:
-    sizes = _sizes(admin)
+    sizes = _sizes(admin, nodes)
     topics = {}
     for topic in described:
         name, each = str(topic.name), topic.partitions
@@ -267,10 +309,10 @@ def _topics(
     return topics
 
 
-def _sizes(admin: KafkaAdminClient) -> dict[str, int] | None:
+def _sizes(admin: KafkaAdminClient, nodes: list[int]) -> dict[str, int] | None:
     """Return the bytes of topics on all brokers, None if a broker does not tell, for want of rights or of a release."""
     try:
-        found = admin.describe_log_dirs(raise_errors=False)
+        found = admin.describe_log_dirs(brokers=nodes, raise_errors=False)
     except KafkaError:
         return None
     if found.failed or any(one.error is not None for broker in found for one in broker.log_dirs):

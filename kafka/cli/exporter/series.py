@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,6 +13,8 @@ __all__ = ["LEVELS", "METRICS", "Metric", "Series", "exposition"]
 
 #: The parts of a group that can have a lag, from coarse to fine.
 LEVELS: Final = ("group", "topic", "partition")
+#: Lines that are compressed together.
+_BLOCK: Final = 1000
 
 
 class Metric(NamedTuple):
@@ -71,18 +74,30 @@ METRICS: Final = {
 
 
 class Series:
-    """The series of one cluster: for each metric, the lines of its samples."""
+    """The series of one cluster: for each metric, the lines of its samples, compressed, as they are much alike."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = _label("cluster", cluster)
-        self.lines: dict[str, list[str]] = {}
+        self._blocks: dict[str, list[bytes]] = {}
+        self._lines: dict[str, list[str]] = {}
+        """The last lines of each metric, which are fewer than a block."""
         self.count = 0
 
     def add(self, name: str, labels: str, value: float) -> None:
         """Add a sample; labels as `_label` writes them, joined by commas."""
         both = f"{self._cluster},{labels}" if labels else self._cluster
-        self.lines.setdefault(name, []).append(f"{name}{{{both}}} {value!r}\n")
+        lines = self._lines.setdefault(name, [])
+        lines.append(f"{name}{{{both}}} {value!r}\n")
         self.count += 1
+        if len(lines) >= _BLOCK:
+            self._blocks.setdefault(name, []).append(zlib.compress("".join(lines).encode(), 1))
+            lines.clear()
+
+    def text(self, name: str) -> Iterator[bytes]:
+        """Return the lines of a metric in pieces; none if it has no sample."""
+        yield from map(zlib.decompress, self._blocks.get(name, ()))
+        if lines := self._lines.get(name):
+            yield "".join(lines).encode()
 
     def add_facts(self, facts: Facts, by: str, most: int, *, states: bool) -> int:
         """Add the series of brokers, topics and groups; return how many were left out to have `most` of them.
@@ -92,13 +107,14 @@ class Series:
         """
         wanted = 0
         for level in reversed(LEVELS[: LEVELS.index(by) + 1]):
-            samples = list(_samples(facts, level, states))
-            wanted = wanted or len(samples)
-            if len(samples) <= most:
+            self._blocks, self._lines, self.count, found = {}, {}, 0, 0
+            for found, sample in enumerate(_samples(facts, level, states), 1):
+                if found <= most:
+                    self.add(*sample)
+            wanted = wanted or found
+            if found <= most:
                 break
-        for sample in samples[:most]:
-            self.add(*sample)
-        return wanted - min(most, len(samples))
+        return wanted - self.count
 
 
 Sample = tuple[str, str, float]
@@ -181,11 +197,11 @@ def _label(name: str, value: str) -> str:
     return f'{name}="{escaped}"'
 
 
-def exposition(clusters: list[Series]) -> str:
-    """Return the text that Prometheus reads: each metric once, with the samples of all clusters."""
-    parts = []
+def exposition(clusters: list[Series]) -> Iterator[bytes]:
+    """Return the text that Prometheus reads, in pieces: each metric once, with the samples of all clusters."""
     for name, metric in METRICS.items():
-        lines = [line for one in clusters for line in one.lines.get(name, ())]
-        if lines:
-            parts += [f"# HELP {name} {metric.meaning}\n# TYPE {name} gauge\n", *lines]
-    return "".join(parts)
+        head = f"# HELP {name} {metric.meaning}\n# TYPE {name} gauge\n".encode()
+        for cluster in clusters:
+            for piece in cluster.text(name):
+                yield head + piece
+                head = b""

@@ -6,26 +6,40 @@ import hmac
 import json
 import ssl
 import threading
+import zlib
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, NamedTuple
 
-__all__ = ["Page", "Server"]
+__all__ = ["GZIP", "Page", "Server"]
 
 #: Seconds in which a client must have sent its request and taken the answer.
 _PATIENCE: Final = 15.0
 #: Connections that are served at the same time.
 _CONNECTIONS: Final = 32
+#: The format of zlib that gzip writes.
+GZIP: Final = 31
+_PIECE: Final = 1 << 18
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Page(NamedTuple):
-    """The metrics, plain and compressed, and the problems that /health tells."""
+    """The metrics, and the problems that /health tells."""
 
-    plain: bytes
     compressed: bytes
+    """Text, as gzip has it: Prometheus asks for that. For a client that does not, it is expanded as it is sent."""
+    size: int
+    """Bytes of the text."""
     problems: list[str]
+
+    def text(self) -> Iterator[bytes]:
+        """Return the text in pieces."""
+        expander, left = zlib.decompressobj(wbits=GZIP), self.compressed
+        while left:
+            yield expander.decompress(left, _PIECE)
+            left = expander.unconsumed_tail
+        yield expander.flush()
 
 
 class Server(ThreadingHTTPServer):
@@ -100,7 +114,9 @@ class _Handler(BaseHTTPRequestHandler):
             if "gzip" in self.headers.get("Accept-Encoding", ""):
                 self._answer(200, page.compressed, _TEXT, ("Content-Encoding", "gzip"))
             else:
-                self._answer(200, page.plain, _TEXT)
+                self._head(200, page.size, _TEXT)
+                for piece in page.text() if self.command != "HEAD" else ():
+                    self.wfile.write(piece)
 
     do_HEAD = do_GET  # noqa: N815 - the name that http.server looks for
 
@@ -109,11 +125,14 @@ class _Handler(BaseHTTPRequestHandler):
         given = self.headers.get("Authorization", "").encode("latin-1", "replace")
         return expected is None or hmac.compare_digest(given, expected)
 
-    def _answer(self, code: int, body: bytes, kind: str, *headers: tuple[str, str]) -> None:
+    def _head(self, code: int, size: int, kind: str, *headers: tuple[str, str]) -> None:
         self.send_response(code)
-        for name, value in (("Content-Type", kind), ("Content-Length", str(len(body))), *headers):
+        for name, value in (("Content-Type", kind), ("Content-Length", str(size)), *headers):
             self.send_header(name, value)
         self.end_headers()
+
+    def _answer(self, code: int, body: bytes, kind: str, *headers: tuple[str, str]) -> None:
+        self._head(code, len(body), kind, *headers)
         if self.command != "HEAD":
             self.wfile.write(body)
 

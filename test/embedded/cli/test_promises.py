@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -166,6 +167,20 @@ def test_the_scripts_of_shells_and_the_manual_page_name_every_command() -> None:
     page = manual()
     for name in COMMANDS:
         assert f".SS purekafka {name}".replace("-", "\\-") in page
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+def test_fish_completes_words_and_files_where_a_file_stands(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").touch()
+    (tmp_path / "purekafka").write_text(f'#!/bin/sh\nexec {sys.executable} -m kafka "$@"\n')
+    (tmp_path / "purekafka").chmod(0o755)
+    lines = ("topics des", "topics describe --off", "groups lag --by ", "partitions reassign-apply pla")
+    program = "\n".join(["purekafka completion fish | source", *(f'complete -C "purekafka {line}"' for line in lines)])
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout.split() == ["describe", "--offline", "group", "partition", "topic", "plan.json"]
 
 
 def test_c17_bash_completes_words(tmp_path: Path) -> None:

@@ -37,11 +37,16 @@ def broker(kafka_broker: Broker) -> Broker:
 @pytest.fixture
 def member(broker: Broker, face: str) -> Iterator[MakeMember]:
     """Makes members of the group, on the face of the test, that acknowledge each record."""
+    yield from members(KafkaShareConsumer, broker.bootstrap_servers)
+
+
+def members(kind: Callable[..., Any], bootstrap_servers: str) -> Iterator[MakeMember]:
+    """The same with the class that the face gives."""
     with ExitStack() as opened:
 
         def make(*topics: str, **configs: Any) -> Any:
             chosen = {
-                "bootstrap_servers": broker.bootstrap_servers,
+                "bootstrap_servers": bootstrap_servers,
                 "group_id": GROUP,
                 "share_acknowledgement_mode": "explicit",
                 "consumer_timeout_ms": 30_000,
@@ -49,7 +54,7 @@ def member(broker: Broker, face: str) -> Iterator[MakeMember]:
                 "reconnect_backoff_ms": 10,
                 **configs,
             }
-            made = KafkaShareConsumer(*(topics or ("jobs",)), **chosen)
+            made = kind(*(topics or ("jobs",)), **chosen)
             opened.callback(made.close, timeout_ms=5000)
             return made
 

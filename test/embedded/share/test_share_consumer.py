@@ -1,4 +1,7 @@
-"""Promises of the share consumers, on both faces: what is delivered, to whom, how often, and what answers come."""
+"""Promises of the share consumers, on both faces: what is delivered, to whom, how often, and what answers come.
+
+``test/real/share/test_promises.py`` runs those that it names against Apache Kafka, too.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from kafka.errors import (
     KafkaConnectionError,
     RecordDeserializationError,
     ShareSessionNotFoundError,
+    UnknownError,
     UnsupportedVersionError,
     WakeupError,
 )
@@ -68,7 +72,6 @@ def test_the_next_poll_accepts_and_close_releases(broker: Broker, member: MakeMe
     assert taken(one) == [(0, 1), (1, 1)]
     broker.append("jobs", "c")
     assert taken(one) == [(2, 1)]
-    eventually(lambda: sorted(broker.share_records(GROUP, "jobs")) == [2])
     one.close()
     assert taken(member()) == [(2, 2)], "nothing said that it was done"
 
@@ -167,6 +170,20 @@ def test_a_rejected_record_never_returns(broker: Broker, member: MakeMember) -> 
     assert finish(one) == [(1, 1)]
 
 
+def test_acknowledgements_that_went_with_a_fetch_are_reported_to_the_callback(
+    broker: Broker, member: MakeMember
+) -> None:
+    broker.append_many("jobs", ["a", "b"])
+    one = member()
+    heard: list[Any] = []
+    one.set_acknowledgement_commit_callback(lambda offsets, error: heard.append((offsets, error)))
+    for row in records(one):
+        one.acknowledge(row)
+    broker.append("jobs", "c")
+    assert finish(one) == [(2, 1)]
+    assert heard == [({JOBS: {0, 1}}, None), ({JOBS: {2}}, None)]
+
+
 def test_a_copy_of_a_record_is_acknowledged_by_its_place(broker: Broker, member: MakeMember) -> None:
     broker.append_many("jobs", ["a", "b"])
     one = member()
@@ -177,6 +194,7 @@ def test_a_copy_of_a_record_is_acknowledged_by_its_place(broker: Broker, member:
     assert first._replace(value=b"other").delivery_count == 1
 
 
+@pytest.mark.short_locks
 def test_after_the_lock_has_run_out_the_answer_says_so_and_others_have_the_record(
     broker: Broker, member: MakeMember
 ) -> None:
@@ -188,7 +206,9 @@ def test_after_the_lock_has_run_out_the_answer_says_so_and_others_have_the_recor
     one.acknowledge(record)
     (error,) = one.commit().values()
     assert isinstance(error, InvalidRecordStateError)
-    assert broker.share_records(GROUP, "jobs")[0].state == "acquired"
+    two.acknowledge_offset(JOBS, 0)
+    assert two.commit() == {JOBS: None}
+    assert broker.share_records(GROUP, "jobs") == {}
 
 
 def test_only_the_partition_whose_lock_has_run_out_has_an_error(broker: Broker, member: MakeMember) -> None:
@@ -248,6 +268,7 @@ def test_record_limit_asks_one_broker_after_another(broker: Broker, member: Make
 # Renewals…
 
 
+@pytest.mark.short_locks
 def test_a_renewal_keeps_the_record_and_costs_no_other_acknowledgement(broker: Broker, member: MakeMember) -> None:
     broker.append_many("jobs", ["long", "short"])
     one, two = member(), member()
@@ -262,12 +283,13 @@ def test_a_renewal_keeps_the_record_and_costs_no_other_acknowledgement(broker: B
     broker.append("jobs", "next")
     assert finish(one) == [(2, 1)], "a renewed record does not hold up a poll"
     assert taken(two, 300) == []
-    assert broker.share_records(GROUP, "jobs")[0].delivery_count == 1
-    one.acknowledge(long)
+    one.acknowledge(long, RELEASE)
     assert one.commit() == {JOBS: None}
+    assert finish(two) == [(0, 2)], "a renewal is no delivery"
     assert broker.share_records(GROUP, "jobs") == {}
 
 
+@pytest.mark.short_locks
 def test_a_renewal_that_comes_too_late_is_refused(broker: Broker, member: MakeMember) -> None:
     broker.append("jobs", "a")
     one = member()
@@ -295,7 +317,6 @@ def test_a_record_that_a_deserializer_refuses_is_released_and_no_other_is_lost(
     assert (caught.value.topic_partition, caught.value.offset) == (JOBS, 1)
     assert [row.value for row in records(one)] == [3]
     one.commit()
-    eventually(lambda: broker.share_records(GROUP, "jobs").get(1, None) is not None)
     with pytest.raises(RecordDeserializationError):
         one.poll(30_000)
     one.acknowledge_offset(JOBS, 1, REJECT)
@@ -480,7 +501,6 @@ def test_close_commits_and_releases_at_once(broker: Broker, member: MakeMember) 
     one.close()
     with pytest.raises(ClientClosedError):
         one.poll()
-    assert [request.member_epoch for request in requests(broker, "ShareGroupHeartbeat")].count(-1) == 1
 
 
 def crash(member: Any) -> None:
@@ -580,6 +600,19 @@ def test_a_full_broker_is_asked_again(broker: Broker, member: MakeMember) -> Non
     broker.append("jobs", "a")
     broker.fail("ShareFetch", "SHARE_SESSION_LIMIT_REACHED", times=2)
     assert finish(member()) == [(0, 1)]
+
+
+def test_a_session_with_an_unknown_error_is_opened_again_and_one_that_keeps_failing_raises(
+    broker: Broker, member: MakeMember
+) -> None:
+    broker.append("jobs", "a")
+    broker.fail("ShareFetch", "UNKNOWN_SERVER_ERROR", times=3)
+    one = member()
+    assert finish(one) == [(0, 1)]
+    with broker.fail("ShareFetch", "UNKNOWN_SERVER_ERROR", times=50), pytest.raises(UnknownError):
+        one.poll(30_000)
+    broker.append("jobs", "b")
+    assert finish(one) == [(1, 1)]
 
 
 def test_a_lost_connection_fails_what_was_under_way_and_the_records_come_again(
@@ -686,6 +719,15 @@ def test_polls_that_do_not_wait_get_records_too(broker: Broker, member: MakeMemb
     assert found == [(0, 1)]
 
 
+def test_nothing_is_acquired_while_no_call_waits(broker: Broker, member: MakeMember) -> None:
+    one, two = member(), member()
+    broker.append("jobs", "a")
+    assert finish(one) == [(0, 1)]
+    assert taken(one, 300) == []
+    broker.append("jobs", "b")
+    assert finish(two) == [(1, 1)], "the first one would have it"
+
+
 def test_an_idle_member_asks_once_per_wait(broker: Broker, member: MakeMember) -> None:
     one = member(fetch_max_wait_ms=400)
     assert taken(one, 100) == []
@@ -731,3 +773,5 @@ def test_metrics_of_a_member(broker: Broker, member: MakeMember) -> None:
     metrics = one.metrics()["consumer-share-fetch-manager-metrics"]
     assert (metrics["records-consumed-total"], metrics["acknowledgements-send-total"]) == (1, 1)
     assert one.metrics()["consumer-share-coordinator-metrics"]["assigned-partitions"] == 1
+    one.close()
+    assert [request.member_epoch for request in requests(broker, "ShareGroupHeartbeat")].count(-1) == 1

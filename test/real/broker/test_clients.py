@@ -34,6 +34,7 @@ FETCH_TIMEOUT = 600
 RUN_TIMEOUT = 300
 KAFKAJS = "2.2.4"
 FRANZ_GO = ("github.com/twmb/franz-go@v1.22.2", "github.com/twmb/franz-go/pkg/kadm@v1.19.0")
+FRANZ_GO_TESTS = "github.com/twmb/franz-go@v1.22.3"
 SARAMA = ("github.com/IBM/sarama@v1.61.1",)
 
 #: What every client can do, and what those can that have the consumer protocol of KIP-848.
@@ -177,6 +178,46 @@ def test_a_client_can_do_what_clients_do(
             assert (kind is ConsumerGroup) == is_848, group
     # And had no reason to close a connection.
     assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []
+
+
+def test_the_share_group_tests_of_franz_go_pass(broker: Broker) -> None:
+    """They are in its module; the one for names of topics wants an internal topic, which this broker has not."""
+    go = _tool("go")
+
+    def make(where: Path) -> None:
+        _fetch([go, "mod", "init", "judge"], where)
+        _fetch([go, "get", FRANZ_GO_TESTS], where)
+        listed = subprocess.run(
+            [go, "list", "-m", "-f", "{{.Dir}}", FRANZ_GO_TESTS.split("@", maxsplit=1)[0]],
+            cwd=where,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        source = shutil.copytree(listed.stdout.strip(), where / "franz-go", copy_function=shutil.copyfile)
+        source.chmod(0o755)
+        _fetch([go, "test", "-c", "-o", str(where / "judge"), "./pkg/kgo"], source)
+
+    home = _made("franz_go_tests", FRANZ_GO_TESTS, CLIENTS / "franz_go" / "main.go", make)
+    environment = {
+        "KGO_SEEDS": broker.bootstrap_servers,
+        "KGO_TEST_RECORDS": "20000",
+        "KGO_TEST_RF": "3",
+        "KGO_LOG_LEVEL": "none",
+    }
+    result = subprocess.run(
+        [home / "judge", "-test.v", "-test.run", "^TestShareGroup"],
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=RUN_TIMEOUT,
+        env={**os.environ, **environment},
+        check=False,
+    )
+    print(result.stdout)
+    assert result.returncode == 0, result.stdout
+    for name in ("TestShareGroupETL", "TestShareGroupAckOnClose", "TestShareGroupOffsetsAdmin"):
+        assert f"--- PASS: {name} " in result.stdout
 
 
 def _group(cluster: object, name: str) -> object:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kafka import AcknowledgeType, KafkaAdminClient, KafkaShareConsumer
+from kafka import AcknowledgeType, KafkaAdminClient, KafkaProducer, KafkaShareConsumer
 from kafka.admin import ConfigResource
 from kafka.broker import Broker
 from test.embedded.faces import AIOShareConsumer
@@ -43,13 +43,13 @@ class Bootstrap:
 
 
 @pytest.fixture(params=["newest", "4.2.0", "embedded"])
-def queue(request: pytest.FixtureRequest, kafka: KafkaCluster, kafka_at: StartKafka) -> Iterator[Queue]:
+def queue(request: pytest.FixtureRequest, share_kafka: KafkaCluster, kafka_at: StartKafka) -> Iterator[Queue]:
     """A queue of three partitions."""
     if request.param == "embedded":
         with Broker() as broker:
             yield Queue(Bootstrap(broker), partitions=3)  # type: ignore[arg-type]
     else:
-        yield Queue(kafka if request.param == "newest" else kafka_at(request.param), partitions=3)
+        yield Queue(share_kafka if request.param == "newest" else kafka_at(request.param), partitions=3)
 
 
 @pytest.fixture(scope="session")
@@ -126,8 +126,9 @@ def test_each_record_is_accepted_by_one_member_of_any_library(queue: Queue, java
         done = [*foreign, *ours]
         try:
             queue.wait_for_members(4)  # a JVM takes its time to start
-            for first in range(0, RECORDS, 10):  # slowly, so that all come to it
-                queue.put(*map(str, range(first, first + 10)), partition=first // 10 % 3)
+            with KafkaProducer(bootstrap_servers=queue.cluster.bootstrap_servers) as producer:
+                for value in range(RECORDS):  # one by one: the members of a partition take turns
+                    producer.send(queue.name, b"%d" % value, partition=value % 3).get(TIMEOUT)
             deadline = time.monotonic() + TIMEOUT
             while sum(map(len, done)) < RECORDS:
                 assert time.monotonic() < deadline, [len(one) for one in done]

@@ -1,18 +1,18 @@
-"""Share consumers against Apache Kafka: what its brokers deliver, again and to whom."""
+"""Share consumers against Apache Kafka: what takes transactions, rights, several nodes, or older releases."""
 
 from __future__ import annotations
 
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
 
 from kafka import AcknowledgeType, KafkaAdminClient, KafkaProducer, KafkaShareConsumer, TopicPartition
-from kafka.admin import ConfigResource
-from kafka.errors import InvalidRecordStateError, UnsupportedVersionError
+from kafka.admin import ACL, ACLFilter, ConfigResource, ResourcePattern, ResourcePatternFilter
+from kafka.errors import GroupAuthorizationFailedError, TopicAuthorizationFailedError, UnsupportedVersionError
 from test.real.conftest import StartKafka
 from test.real.kafka_process import KafkaCluster
 
@@ -59,8 +59,8 @@ class Queue:
 
 
 @pytest.fixture
-def queue(kafka: KafkaCluster) -> Queue:
-    return Queue(kafka)
+def queue(share_kafka: KafkaCluster) -> Queue:
+    return Queue(share_kafka)
 
 
 @pytest.fixture
@@ -100,74 +100,6 @@ def places(records: list[Any]) -> list[tuple[int, int]]:
     return [(record.offset, record.delivery_count) for record in records]
 
 
-def test_the_worker_loop_empties_the_queue(queue: Queue, member: Make) -> None:
-    queue.put("good", "bad", "good")
-    one, seen = member(), []
-    for record in one:
-        with one.processing(record, max_deliveries=3):
-            seen.append((record.offset, record.delivery_count))
-            if record.value == b"bad":
-                raise ValueError(record.value)
-        if len(seen) == 5:
-            break
-    assert sorted(seen) == [(0, 1), (1, 1), (1, 2), (1, 3), (2, 1)]
-    assert one.commit() == {queue.place: None}
-    deadline = time.monotonic() + TIMEOUT
-    while queue.lag():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
-def test_a_poll_accepts_and_close_releases(queue: Queue, member: Make) -> None:
-    one = member(share_acknowledgement_mode="implicit")
-    queue.put("a")
-    assert places(taken(one, 1)) == [(0, 1)]
-    queue.put("b")
-    assert places(taken(one, 1)) == [(1, 1)]
-    one.close()
-    two = member()
-    assert places(taken(two, 1, ACCEPT)) == [(1, 2)]
-    assert two.commit() == {queue.place: None}
-
-
-def test_a_renewal_costs_no_other_acknowledgement_and_does_not_hold_up_a_poll(queue: Queue, member: Make) -> None:
-    queue.put("long", "short")
-    one = member()
-    long, short = taken(one, 2)
-    one.acknowledge(long, RENEW)
-    one.acknowledge(short)
-    assert one.commit() == {queue.place: None}
-    queue.put("next")
-    assert places(taken(one, 1, ACCEPT)) == [(2, 1)]
-    one.acknowledge(long)
-    assert one.commit() == {queue.place: None}
-    assert one.commit() == {}
-
-
-def test_a_released_record_goes_to_another_member_and_a_rejected_one_to_none(queue: Queue, member: Make) -> None:
-    queue.put("a", "b")
-    one, two = member(), member()
-    first, second = taken(one, 2)
-    one.acknowledge(first, RELEASE)
-    one.acknowledge(second, REJECT)
-    assert one.commit() == {queue.place: None}
-    one.close()
-    assert places(taken(two, 1, ACCEPT)) == [(0, 2)]
-    assert two.commit() == {queue.place: None}
-    assert two.poll(1000) == {}
-
-
-def test_record_limit_is_kept(queue: Queue, member: Make) -> None:
-    queue.put(*("x" for _ in range(20)))
-    one = member(share_acquire_mode="record_limit", max_poll_records=3)
-    got: list[int] = []
-    while len(got) < 20:
-        found = taken(one, 1, ACCEPT)
-        assert len(found) <= 3
-        got += [record.offset for record in found]
-    assert got == list(range(20))
-
-
 def test_control_records_and_aborted_ones_are_passed(queue: Queue, member: Make) -> None:
     queue.configure(**{"share.isolation.level": "read_committed"})
     with KafkaProducer(bootstrap_servers=queue.cluster.bootstrap_servers, transactional_id=queue.name) as producer:
@@ -183,18 +115,6 @@ def test_control_records_and_aborted_ones_are_passed(queue: Queue, member: Make)
     while queue.lag():
         assert time.monotonic() < deadline
         assert one.poll(200) == {}
-
-
-@pytest.mark.one_face
-def test_a_lock_that_has_run_out_is_an_error_of_its_partition(queue: Queue, member: Make) -> None:
-    queue.configure(**{"share.record.lock.duration.ms": "15000"})
-    queue.put("slow")
-    one, two = member(), member()
-    (record,) = taken(one, 1)
-    assert one.acquisition_lock_timeout_ms() == 15_000
-    assert places(taken(two, 1)) == [(0, 2)]
-    one.acknowledge(record)
-    assert isinstance(one.commit()[queue.place], InvalidRecordStateError)
 
 
 def test_members_share_many_partitions_and_a_leader_that_dies_loses_nothing(
@@ -243,3 +163,80 @@ def test_kafka_without_share_groups_is_named(kafka_at: StartKafka, face: str) ->
             one.poll(30_000)
     finally:
         one.close()
+
+
+@pytest.mark.matrix
+def test_kafka_4_1_serves_all_but_renewals_and_record_limits(kafka_at: StartKafka, face: str) -> None:
+    cluster = kafka_at("4.1.1", properties={"group.coordinator.rebalance.protocols": "classic,consumer,share"})
+    with KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers) as admin:
+        admin.update_features({"share.version": 1})
+    queue = Queue(cluster)
+    queue.put("a")
+    options = {"bootstrap_servers": cluster.bootstrap_servers, "group_id": queue.name}
+    one = KafkaShareConsumer(queue.name, **options, share_acknowledgement_mode="explicit")
+    limited = KafkaShareConsumer(queue.name, **options, share_acquire_mode="record_limit")
+    try:
+        (record,) = taken(one, 1)
+        with pytest.raises(UnsupportedVersionError, match="RENEW"):
+            one.acknowledge(record, RENEW)
+        one.acknowledge(record)
+        assert one.commit() == {queue.place: None}
+        with pytest.raises(UnsupportedVersionError, match="record_limit"):
+            taken(limited, 1)
+    finally:
+        one.close()
+        limited.close()
+
+
+def test_without_rights_each_poll_raises_and_a_grant_ends_it(
+    share_kafka: KafkaCluster, queue: Queue, face: str
+) -> None:
+    user = queue.name
+    share_kafka.add_scram_user(user, "secret")
+    reads = [
+        ACL(f"User:{user}", "*", operation, "ALLOW", ResourcePattern(kind, queue.name))
+        for kind, operation in (("GROUP", "READ"), ("TOPIC", "READ"), ("TOPIC", "DESCRIBE"))
+    ]
+    group, topic, describe = reads
+    queue.put("a", "b")
+    with KafkaAdminClient(bootstrap_servers=share_kafka.bootstrap_servers) as admin:
+        admin.create_acls([describe])
+        one = KafkaShareConsumer(
+            queue.name,
+            bootstrap_servers=share_kafka.bootstrap("SASL_PLAINTEXT"),
+            group_id=queue.name,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="SCRAM-SHA-256",
+            sasl_plain_username=user,
+            sasl_plain_password="secret",
+            share_acknowledgement_mode="explicit",
+            max_poll_records=1,
+            share_acquire_mode="record_limit",
+        )
+        try:
+            for missing, refused in ((group, GroupAuthorizationFailedError), (topic, TopicAuthorizationFailedError)):
+                for _ in range(2):
+                    with pytest.raises(refused):
+                        one.poll(30_000)
+                admin.create_acls([missing])
+            until_granted(one, 1)
+            admin.delete_acls([ACLFilter(None, None, "any", "any", ResourcePatternFilter("TOPIC", queue.name))])
+            admin.create_acls([describe])
+            with pytest.raises(TopicAuthorizationFailedError):
+                taken(one, 2)
+            admin.create_acls([topic])
+            until_granted(one, 1)
+            assert one.poll(1000) == {}, "no error from before the grant is left"
+        finally:
+            one.close()
+
+
+def until_granted(member: Any, count: int) -> None:
+    """Take records; a grant takes its time to reach the broker, and so do the errors from before it."""
+    deadline = time.monotonic() + TIMEOUT
+    got = 0
+    while got < count:
+        assert time.monotonic() < deadline
+        with suppress(GroupAuthorizationFailedError, TopicAuthorizationFailedError):
+            got += len(taken(member, count, ACCEPT))
+    assert not any(member.commit().values())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from kafka.cli.exporter.dashboards import RULES, dashboards, rules, write
 from kafka.cli.exporter.facts import Choice, Facts, GroupFacts, TopicFacts, lag_of
 from kafka.cli.exporter.lag_history import LagHistory
 from kafka.cli.exporter.series import LEVELS, METRICS, Series, exposition
+from kafka.cli.exporter.server import Page
 
 TP = TopicPartition("events", 0)
 
@@ -87,8 +90,9 @@ _SAMPLE = re.compile(
 )
 
 
-def read(text: str, by: str = "topic") -> dict[str, dict[str, float]]:
+def read(pieces: Iterable[bytes], by: str = "topic") -> dict[str, dict[str, float]]:
     """Read the text as Prometheus does: each line a comment of a metric or a sample, no sample twice."""
+    text = b"".join(pieces).decode()
     found: dict[str, dict[str, float]] = {}
     described = ""
     for line in text.splitlines(keepends=True):
@@ -136,7 +140,18 @@ def test_partitions_are_the_first_series_that_are_left_out() -> None:
         dropped = some.add_facts(facts(50), "partition", most, states=False)
         assert some.count <= most
         assert some.count + dropped == whole.count
-        assert "kafka_consumergroup_lag" not in some.lines
+        assert not list(some.text("kafka_consumergroup_lag"))
+
+
+def test_a_page_of_many_series_is_whole_plain_and_compressed() -> None:
+    made = Series("c")
+    made.add_facts(facts(3000), "partition", 10**6, states=False)
+    text = b"".join(exposition([made]))
+    assert len(read([text], "partition")["kafka_consumergroup_lag"]) == 6000
+    assert text.count(b"# HELP kafka_consumergroup_lag ") == 1
+    page = Page(gzip.compress(text, 1), len(text), [])
+    assert b"".join(page.text()) == text
+    assert max(map(len, page.text())) < 300_000
 
 
 def test_a_partition_that_is_not_known_takes_the_sum_away_and_is_counted() -> None:
@@ -203,9 +218,11 @@ def test_o14_each_metric_in_dashboards_and_rules_exists_with_its_labels(tmp_path
 
 def test_the_page_of_the_docs_has_each_metric_with_its_labels() -> None:
     page = (Path(__file__).resolve().parents[3] / "docs" / "exporter.rst").read_text(encoding="utf-8")
-    rows = re.findall(r"\* - ``(kafka_\w+)``\n     - (.*)\n     - (.*)\n", page)
+    own, others = page.split("The same figure in other exporters\n")
+    rows = re.findall(r"\* - ``(kafka_\w+)``\n     - (.*)\n     - (.*)\n", own)
     assert [name for name, _, _ in rows] == list(METRICS)
     for name, labels, meaning in rows:
         assert tuple(re.findall(r"``(\w+)``", labels)) == METRICS[name].labels
         assert meaning == METRICS[name].meaning
     assert set(re.findall(r"``(kafka_\w+)``", page)) <= METRICS.keys()
+    assert len(re.findall(r"\* - ``(kafka_\w+)``", others)) > 10

@@ -13,7 +13,8 @@ import pytest
 
 from kafka.cli import COMMANDS, main
 from kafka.cli.arguments import SECRETS, UsageError, expand, pair, pairs
-from kafka.cli.grammar import PAGES, Noun, Verb, load, parse, shown_example
+from kafka.cli.grammar import Noun, Verb, load
+from kafka.cli.parser import PAGES, parse, shown_example
 
 
 def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

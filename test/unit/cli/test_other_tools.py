@@ -26,6 +26,10 @@ from kafka.cli import main
         ("topics --describe --topic events", "the verb stands without dashes: purekafka topics describe"),
         ("topics create events --config retention.ms=1", "a setting of a topic is --set NAME=VALUE"),
         ("consume events --follo", "did you mean --follow?"),
+        ("consume events --tail 2", "did you mean --from -N?"),
+        ("query events -k 1", "did you mean purekafka consume TOPIC --filter-key GLOB?"),
+        ("metrics list", "did you mean purekafka configs list client-metrics?"),
+        ("cluster partitions list", "did you mean purekafka topics describe"),
     ],
 )
 def test_the_answer_names_the_word_here(line: str, answer: str, capsys: pytest.CaptureFixture[str]) -> None:

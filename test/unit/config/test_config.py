@@ -233,6 +233,11 @@ def test_options_named_in_place_of_librdkafka_s_exist():
         for option in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", said):
             assert option in OPTIONS or option in {"add_callback", "add_errback", "end_offsets", "verify_mode"}, option
         for kind in ("producer", "consumer", "admin"):
+            # One of them is an option of old releases of kafka-python too, which warns.
+            with pytest.raises((KafkaConfigurationError, DeprecationWarning)) as caught:
+                resolve(kind, {name: 1})
+            shown = str(caught.value)
+            assert said.strip("`") in shown or "it is an option of" in shown or "commit() may be called" in shown, name
             assert name not in BY_SPELLING or kind not in BY_SPELLING[name].kinds or BY_SPELLING[name].obsolete, name
 
 

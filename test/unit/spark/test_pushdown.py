@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka.spark.batch_reader import KafkaPartition, RangeReader
 from kafka.spark.filters import Condition, condition_of, narrowed
 from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.options import SourceOptions
@@ -196,3 +197,36 @@ def test_filters_are_pushed_down_only_when_asked() -> None:
     base = {"kafka.bootstrap.servers": "b", "subscribe": "a"}
     assert not SourceOptions.parse(base, streaming=False).pushdown
     assert SourceOptions.parse({**base, "filterPushdown": "true"}, streaming=False).pushdown
+
+
+def test_a_plan_that_a_second_query_reads_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Context:
+        """A task of the query that runs."""
+
+        query = "1"
+
+        @classmethod
+        def get(cls) -> type[Context]:
+            return cls
+
+        @classmethod
+        def getLocalProperty(cls, name: str) -> str:
+            assert name == "spark.sql.execution.id"
+            return cls.query
+
+    monkeypatch.setattr("pyspark.TaskContext", Context)
+    monkeypatch.setattr("kafka.spark.batch_reader._executions", {})
+    first, other = KafkaPartition((), "14:03:12 a"), KafkaPartition((), "14:03:13 b")
+    reader = RangeReader(
+        SourceOptions.parse({"kafka.bootstrap.servers": "b:9092", "subscribe": "a"}, streaming=False), ["value"]
+    )
+    for partition in (first, first, other, KafkaPartition(())):
+        assert list(reader.read(partition)) == []
+    assert caplog.messages == [], "the tasks of one query, also if it reads the frame twice"
+    Context.query = "2"
+    for partition in (first, first, KafkaPartition(())):
+        assert list(reader.read(partition)) == []
+    (said,) = caplog.messages
+    assert said.startswith("A frame that was planned at 14:03:12 is read again: it has the records up to then")

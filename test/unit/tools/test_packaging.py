@@ -27,3 +27,10 @@ def test_every_benchmark_is_run_by_tox_and_make() -> None:
     (by_make,) = re.findall(r"^bench: .*\n\t\$\(BENCH\) (.+)$", text("Makefile"), re.MULTILINE)
     assert by_tox == by_make
     assert set(by_tox.split()) <= scripts
+
+
+def test_the_documentation_has_each_extra_that_users_install() -> None:
+    (extras,) = re.findall(r"^EXTRAS = \{\n(.*?)^\}", text("setup.py"), re.MULTILINE | re.DOTALL)
+    offered = {*re.findall(r'^    "(\w+)": ', extras, re.MULTILINE), "all"} - {"dev", "docs"}
+    table = text("docs/compatibility.rst").split("What it installs")[1].split("\n\n")[0]
+    assert set(re.findall(r"^``(\w+)``", table, re.MULTILINE)) == offered

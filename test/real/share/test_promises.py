@@ -1,0 +1,40 @@
+"""The promises of ``test/embedded/share/test_share_consumer.py`` that Apache Kafka can be asked to show, against it.
+
+Each is written once, there. The others need a broker that gives the answers of a test (errors, damaged records,
+versions), whose requests are counted, or that moves its clock and its locks for one partition alone.
+"""
+
+from __future__ import annotations
+
+from test.embedded.share import test_share_consumer as promises
+
+FACES = "both"
+SHOWN = """
+a_block_accepts_releases_and_rejects
+a_block_that_is_interrupted_releases_and_one_that_acknowledged_is_left_alone
+a_commit_accepts_and_names_its_partitions
+a_new_loop_releases_the_record_that_the_last_one_was_left_with
+a_poll_with_unacknowledged_records_is_refused_and_changes_nothing
+a_record_is_released_five_times_and_then_archived
+a_record_that_a_deserializer_refuses_is_released_and_no_other_is_lost
+a_record_that_one_releases_reaches_another_that_waits
+a_rejected_record_never_returns
+a_renewal_keeps_the_record_and_costs_no_other_acknowledgement
+a_renewal_that_comes_too_late_is_refused
+a_topic_that_is_created_again_is_read_from_its_new_beginning
+acknowledgements_that_went_with_a_fetch_are_reported_to_the_callback
+after_the_lock_has_run_out_the_answer_says_so_and_others_have_the_record
+an_iteration_accepts_each_record_when_the_next_is_asked_for
+another_thread_may_acknowledge_and_nothing_else
+close_commits_and_releases_at_once
+nothing_is_acquired_while_no_call_waits
+record_limit_is_kept
+records_of_a_subscription_that_has_ended_can_be_acknowledged
+the_callback_gets_each_outcome_and_may_not_call_the_consumer
+the_last_acknowledgement_counts_and_after_the_commit_there_is_none
+the_next_poll_accepts_and_close_releases
+the_records_of_a_member_that_died_are_free_at_once
+wakeup_ends_a_poll_and_loses_nothing
+"""
+
+globals().update({f"test_{name}": getattr(promises, f"test_{name}") for name in SHOWN.split()})
