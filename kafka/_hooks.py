@@ -24,6 +24,7 @@ __all__ = [
     "HeaderPairs",
     "ProducerTracer",
     "SendSpan",
+    "SettleSpan",
     "Tracer",
     "add",
     "discard",
@@ -43,6 +44,13 @@ class SendSpan(Protocol):
 
     def failed(self, error: BaseException) -> object:
         """End it: records were refused, or given up."""
+
+
+class SettleSpan(Protocol):
+    """The span of a commit that the caller does not wait for. It does not raise."""
+
+    def ended(self, error: BaseException | None = None) -> object:
+        """End it: offsets are committed, or they failed."""
 
 
 class ProducerTracer(Protocol):
@@ -81,6 +89,9 @@ class ConsumerTracer(Protocol):
     def settling(self, operation: str) -> AbstractContextManager[object]:
         """Return the block in which offsets or acknowledgements are committed."""
 
+    def begin_settling(self, operation: str) -> SettleSpan | None:
+        """Begin the span of a commit that ends later, on the network thread."""
+
 
 class ClientFacts(Protocol):
     """The facts about a client, for its tracer."""
@@ -112,6 +123,9 @@ class Tracer(Protocol):
 
     def consumer(self, facts: ClientFacts) -> ConsumerTracer | None:
         """Return the tracer of a consumer that is being made."""
+
+    def writing(self, topic: str | None) -> AbstractContextManager[object]:
+        """Return the block in which other processes send records for this one, as Spark's executors do."""
 
 
 tracer: Tracer | None = None

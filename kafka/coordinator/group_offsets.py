@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from kafka.coordinator.metrics import ConsumerCoordinatorMetrics
@@ -25,6 +26,7 @@ from kafka.future import Future
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
+    from kafka._hooks import ConsumerTracer
     from kafka._runtime.application import Application
     from kafka._runtime.tasks import Coro
     from kafka.config import Config
@@ -85,6 +87,7 @@ class GroupOffsets:
             on_latency=self.sensors.committed,
         )
         self.committer.on_stored = self._stored
+        self.tracer: ConsumerTracer | None = None
 
     # What, and as whom…
 
@@ -155,8 +158,11 @@ class GroupOffsets:
         """
         chosen, ids = self._chosen(offsets)
         future: Future[OffsetCommitResponse | None] = Future()
+        span = None if self.tracer is None else self.tracer.begin_settling("commit")
 
         def ended(outcome: object) -> None:
+            if span is not None:
+                span.ended(outcome if isinstance(outcome, BaseException) else None)
             if isinstance(outcome, CommitFailedError):
                 self._subscription.note_answered(chosen)
             if callback is not None:
@@ -271,7 +277,8 @@ class GroupOffsets:
 
     async def _store(self, offsets: Offsets, deadline: float) -> None:
         ids = self.committer.ownership_ids(offsets)
-        await self.committer.commit(offsets, ids, deadline, never_retry=_TOPIC_IS_GONE)
+        with nullcontext() if self.tracer is None or not offsets else self.tracer.settling("commit"):
+            await self.committer.commit(offsets, ids, deadline, never_retry=_TOPIC_IS_GONE)
 
     async def settle(self, last: Offsets, deadline: float) -> None:
         """Wait for the commits under way, then commit the last offsets; a failure is logged."""

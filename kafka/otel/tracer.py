@@ -153,27 +153,30 @@ class _Tracing:
             found[names.DESTINATION] = topic
         return found
 
+    def begin_settling(self, operation: str) -> _SettleSpan | None:
+        """Begin the span of a commit that ends later, on the network thread."""
+        try:
+            if self.telemetry.is_suppressed(contexts.get_current()):
+                return None
+            attributes = self.attributes(operation, "settle")
+            span = self.telemetry.tracer.start_span(operation, kind=SpanKind.CLIENT, attributes=attributes)
+            return _SettleSpan(span, self, operation)
+        except Exception:
+            self.telemetry.failed("a span of a commit was begun")
+            return None
+
     @contextmanager
     def settling(self, operation: str) -> Iterator[None]:
         """Make the span of a block in which offsets or acknowledgements are committed."""
-        telemetry = self.telemetry
-        if telemetry.is_suppressed(contexts.get_current()):
-            yield
-            return
-        began, error = perf_counter(), None
-        attributes = self.attributes(operation, "settle")
-        span = telemetry.tracer.start_span(operation, kind=SpanKind.CLIENT, attributes=attributes)
+        span, error = self.begin_settling(operation), None
         try:
             yield
         except BaseException as raised:
             error = raised
             raise
         finally:
-            try:
-                _end(span, error)
-                self.measure(operation, None, perf_counter() - began, error)
-            except Exception:
-                telemetry.failed("a span of a commit was ended")
+            if span is not None:
+                span.ended(error)
 
     def measure(self, operation: str, topic: str | None, seconds: float, error: BaseException | None) -> None:
         """Record how long an operation took."""
@@ -185,6 +188,21 @@ class _Tracing:
         if error is not None:
             attributes[names.ERROR_TYPE] = _error_type(error)
         self.telemetry.durations.record(max(0.0, seconds), attributes)
+
+
+class _SettleSpan:
+    """The span of a commit; see `kafka._hooks.SettleSpan`."""
+
+    def __init__(self, span: trace.Span, of: _Tracing, operation: str) -> None:
+        self._span, self._of, self._operation = span, of, operation
+        self._began = perf_counter()
+
+    def ended(self, error: BaseException | None = None) -> None:
+        try:
+            _end(self._span, error)
+            self._of.measure(self._operation, None, perf_counter() - self._began, error)
+        except Exception:
+            self._of.telemetry.failed("a span of a commit was ended")
 
 
 class ProducerTracing(_Tracing):
@@ -509,6 +527,31 @@ class KafkaTracer:
     def consumer(self, facts: ClientFacts) -> ConsumerTracing | None:
         """Return the tracer of a consumer, unless another instrumentation traces it."""
         return None if self._is_traced(facts, "__next__") else ConsumerTracing(self.telemetry, facts)
+
+    @contextmanager
+    def writing(self, topic: str | None) -> Iterator[None]:
+        """Make the span of a block in which other processes send records: its context is not in these."""
+        telemetry, error = self.telemetry, None
+        attributes = {names.SYSTEM: "kafka", names.OPERATION_NAME: "send", names.OPERATION_TYPE: "send"}
+        if topic is not None:
+            attributes[names.DESTINATION] = topic
+        span: trace.Span = trace.INVALID_SPAN
+        try:
+            if not telemetry.is_suppressed(contexts.get_current()):
+                name = "send" if topic is None else f"send {topic}"
+                span = telemetry.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=attributes)
+        except Exception:
+            telemetry.failed("a span of Spark was begun")
+        try:
+            yield
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            try:
+                _end(span, error)
+            except Exception:
+                telemetry.failed("a span of Spark was ended")
 
     def _is_traced(self, facts: ClientFacts, method: str) -> bool:
         """Whether an instrumentation of OpenTelemetry has wrapped the class: then every span would be there twice."""

@@ -2,7 +2,6 @@
 
 `AvroColumns` reads what one schema wrote into the types of a reader's schema, as Avro's resolution says. A value that
 is damaged costs itself: it is marked, and read on from the zero bytes behind the data, where every value is empty.
-Needs numpy and pyarrow.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ _TOPS: Final = np.uint64(0x8080808080808080)
 _SEVENS: Final = (np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00))
 _FOURTEENS: Final = (np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000))
 _TWENTY_EIGHTS: Final = (np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000))
-_ZIGZAG: Final = np.array([(byte >> 1) ^ -(byte & 1) for byte in range(128)], np.int64)
-"""The numbers of one byte."""
+_ZIGZAG: Final = np.array([(byte >> 1) ^ -(byte & 1) for byte in range(128)], np.int64)  # the numbers of one byte
 _SIMPLE: Final = {
     "null": pa.null(),
     "boolean": pa.bool_(),

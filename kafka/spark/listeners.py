@@ -6,6 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,7 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from kafka import _hooks
 from kafka.spark.errors import KEEP_TRACEBACK, KafkaSparkOptionError
 from kafka.spark.progress import lag
 from kafka.structs import TopicPartition
@@ -145,6 +147,10 @@ def foreach_batch_writer(**options: str) -> Write:
 
     @without_java_stack
     def write(frame: DataFrame, batch_id: int) -> None:
+        with nullcontext() if _hooks.tracer is None else _hooks.tracer.writing(lowered.get("topic")):
+            save(frame, batch_id)
+
+    def save(frame: DataFrame, batch_id: int) -> None:
         writer = frame.write.format("purekafka").options(**options).mode("append")
         if not once:
             writer.save()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import time
 
 import pytest
 from opentelemetry import baggage, context, propagate, trace
@@ -233,6 +234,39 @@ def test_a_commit_has_a_span(telemetry, make, broker):
     _, failed = telemetry.spans("commit", 2)
     assert failed.status.status_code is StatusCode.ERROR
     assert failed.attributes["error.type"] == type(raised.value).__name__
+
+
+def test_asynchronous_commits_have_spans(telemetry, make, broker):
+    broker.append("orders", value=b"1")
+    consumer = make("consumer", "orders", group_id="g", enable_auto_commit=False)
+    read(consumer, 1)
+    with telemetry.tracer.start_as_current_span("job") as job:
+        consumer.commit_async()
+    (span,) = telemetry.spans("commit")
+    assert (span.name, span.kind, span.status.status_code) == ("commit", SpanKind.CLIENT, StatusCode.UNSET)
+    assert span.parent is not None
+    assert span.parent.span_id == job.get_span_context().span_id
+    broker.fail("OffsetCommit", "GROUP_AUTHORIZATION_FAILED")
+    consumer.commit_async({TopicPartition("orders", 0): 1})
+    _, failed = telemetry.spans("commit", 2)
+    assert failed.status.status_code is StatusCode.ERROR
+    assert failed.attributes["error.type"] == "GroupAuthorizationFailedError"
+
+
+def test_automatic_commits_have_spans(telemetry, make, broker):
+    broker.append("orders", value=b"1")
+    consumer = make("consumer", "orders", group_id="g", auto_commit_interval_ms=20)
+    read(consumer, 1)
+    deadline = time.monotonic() + WAIT
+    while not any(span.name == "commit" for span in telemetry.all()) and time.monotonic() < deadline:
+        consumer.poll(timeout_ms=10)
+    broker.append("orders", value=b"2")
+    read(consumer, 1)
+    consumer.close()  # commits what was returned, unless a poll did
+    requests = sum(one.name == "OffsetCommit" for one in broker.requests)
+    assert requests >= 2
+    spans = telemetry.spans("commit", requests)
+    assert {span.attributes["messaging.consumer.group.name"] for span in spans} == {"g"}
 
 
 def test_records_and_offsets_of_a_transaction_have_spans(telemetry, make, broker):

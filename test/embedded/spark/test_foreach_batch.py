@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
 
+import kafka.otel
 from kafka.broker import Broker
 from kafka.broker.faults import NO_REPLY
 from kafka.protocol.produce import ProduceRequest
@@ -51,6 +56,25 @@ def test_a_stop_while_a_batch_is_written_is_not_an_error(
         printed = errors.toString()
     assert "StackOverflowError" not in printed
     assert "stream execution thread" not in printed
+
+
+def test_each_batch_has_a_span_on_the_driver(spark: Any, stream: Any, broker: Broker, tmp_path: Path) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    broker.append("events", b"value")
+    write = foreach_batch_writer(**{"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": "out"})
+    kafka.otel.instrument(provider)
+    try:
+        writer = stream().writeStream.foreachBatch(write).option("checkpointLocation", str(tmp_path))
+        finish(writer)
+        with pytest.raises(Exception, match="value"):
+            write(spark.range(1).selectExpr("id other"), 7)
+    finally:
+        kafka.otel.uninstrument()
+    done, failed = [span for span in exporter.get_finished_spans() if span.name == "send out"]
+    assert (done.kind, done.status.status_code) == (SpanKind.CLIENT, StatusCode.UNSET)
+    assert (done.attributes or {})["messaging.destination.name"] == "out"
+    assert failed.status.status_code is StatusCode.ERROR
 
 
 def test_update_mode_names_the_function_that_has_it(stream: Any, broker: Broker, tmp_path: Path) -> None:
