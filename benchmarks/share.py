@@ -228,7 +228,7 @@ class Java:
     def _answer(self) -> list[str]:
         assert self._program.stdout is not None
         for line in self._program.stdout:
-            if line.startswith("bench "):
+            if line.split()[:1] == ["bench"]:
                 return line.split()[1:]
         raise RuntimeError("the Java program has ended")
 
