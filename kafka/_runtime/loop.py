@@ -24,7 +24,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import select
 import selectors
 import weakref
 from collections import deque
@@ -34,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from kafka._runtime.callback_errors import PASSES
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.gate import Gate
 from kafka._runtime.tasks import Shield, Task, TaskCancelled, TimeoutScope, wait_any
 from kafka._runtime.timers import Timer, TimerHeap
 from kafka._runtime.waker import Waker
@@ -75,39 +75,6 @@ class HasFileno(Protocol):
     def fileno(self) -> int:
         """Return the descriptor."""
         ...
-
-
-class Gate:
-    """Where the thread of a driver sleeps until the selector of its loop has something, unless the gate is shut.
-
-    A separate epoll or kqueue, which contains the selector's: another thread uses the selector itself, and the events
-    that are for that thread wake no other one.
-    """
-
-    def __init__(self, selector: selectors.BaseSelector) -> None:
-        self._fd: int = selector.fileno()  # type: ignore[attr-defined]  # epoll or kqueue
-        self._outer: Any
-        if hasattr(select, "epoll"):  # twice for each call that blocks: three times as fast as by a selector
-            self._outer = select.epoll()
-            self._outer.register(self._fd, select.EPOLLIN)
-            self.sleep: Callable[[float | None], object] = self._outer.poll
-        else:  # pragma: no cover - Linux has epoll
-            self._outer = selectors.DefaultSelector()
-            self._outer.register(self._fd, READ)
-            self.sleep = self._outer.select
-        self.close: Callable[[], object] = self._outer.close
-
-    def set_open(self, is_open: bool) -> None:
-        """Let the selector end a sleep, or nothing but the time."""
-        try:
-            if hasattr(select, "epoll"):
-                self._outer.modify(self._fd, select.EPOLLIN if is_open else 0)
-            elif is_open:  # pragma: no cover - Linux has epoll
-                self._outer.register(self._fd, READ)
-            else:  # pragma: no cover - Linux has epoll
-                self._outer.unregister(self._fd)
-        except ValueError:  # it is closed: the network thread broke down meanwhile
-            pass
 
 
 class Loop:
