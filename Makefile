@@ -30,7 +30,7 @@ demo: $(INSTALLED)  ## run the main job once and show it
 # are run to their ends, and one that fails fails the whole.
 test: $(INSTALLED)  ## all tests: unit, embedded and, where Java and Maven are, against real Kafka
 	@echo "Running test-unit, test-embedded and test-real beside each other; each is shown when it has ended."
-	@PUREKAFKA_PROGRESS_FD=9 $(MAKE) --no-print-directory --jobs=3 --keep-going $(IN_ONE_PIECE) \
+	@TEST_PROGRESS_FD=9 $(MAKE) --no-print-directory --jobs=3 --keep-going $(IN_ONE_PIECE) \
 		test-unit test-embedded test-real 9>&1 || \
 		{ echo "Failed, see above:"; grep -hs ': true' .pytest_cache/test-*/v/cache/lastfailed; exit 1; }
 	@$(MAKE) --no-print-directory test-alone
@@ -38,7 +38,7 @@ test: $(INSTALLED)  ## all tests: unit, embedded and, where Java and Maven are, 
 # Since make 4.0; macOS has 3.81.
 IN_ONE_PIECE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-PYTEST = PUREKAFKA_PROGRESS_NAME=$@ $(BIN)/python -m pytest -p test.progress -o cache_dir=.pytest_cache/$@
+PYTEST = TEST_PROGRESS_NAME=$@ $(BIN)/python -m pytest -p test.progress -o cache_dir=.pytest_cache/$@
 
 test-unit: $(INSTALLED)  ## the tests that need no socket, and every example
 	$(PYTEST) test/unit

@@ -31,7 +31,7 @@ def _plans() -> dict[str, Plan]:
         for partitions in (1, 6):
             plans[f"poll-{shape}-p{partitions}"] = _plan(shape, partitions)
             plans[f"iterate-{shape}-p{partitions}"] = _plan(shape, partitions)._replace(mode="iterate")
-        for codec in ("lz4", "zstd"):
+        for codec in ("lz4", "zstd", "gzip", "snappy") if shape == "json" else ("lz4", "zstd"):
             plans[f"poll-{shape}-p6-{codec}"] = _plan(shape, 6, codec)
         plans[f"columns-{shape}-p6"] = _plan(shape, 6)._replace(mode="columns")
     for partitions in (100, 1000):

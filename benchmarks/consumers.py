@@ -64,6 +64,11 @@ class ClassicConsumer:
         else:
             self._consumer.assign(self._partitions)
 
+    def first(self) -> None:
+        """Wait for the first record."""
+        while not self._consumer.poll(timeout_ms=_POLL_MS):
+            pass
+
     def read(self, passes: int) -> None:
         reader = {"poll": self._poll, "iterate": self._iterate, "columns": self._columns}[self._plan.mode]
         for _ in range(passes):
@@ -127,6 +132,9 @@ class AiokafkaConsumer:
             consumer.assign(self._partitions)
         return consumer
 
+    def first(self) -> None:
+        self._run(asyncio.wait_for(self._consumer.getone(), TIMEOUT_S))
+
     def read(self, passes: int) -> None:
         self._run(self._read(passes))
 
@@ -185,6 +193,9 @@ class ConfluentConsumer:
         else:
             self._consumer.assign(self._begin)
         self._consumer.consume(1, TIMEOUT_S)  # seek() works only where fetching has begun
+
+    def first(self) -> None:
+        """The constructor has waited for it."""
 
     def read(self, passes: int) -> None:
         reader = {"poll": self._consume, "iterate": self._poll}[self._plan.mode]

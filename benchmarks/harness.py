@@ -24,7 +24,19 @@ from benchmarks.venvs import LIBRARIES, Library, Venv, VenvError, ensure
 from benchmarks.workload import OURS
 
 HERE = Path(__file__).resolve().parent
-SUB_TARGETS = ("protocol", "records", "produce", "consume", "groups", "share", "latency", "idle", "aio", "spark")
+SUB_TARGETS = (
+    *("protocol", "records", "produce", "consume", "groups", "share"),
+    *("latency", "idle", "aio", "scale", "spark"),
+)
+# What `--main` measures: the rows that say how services live, in a quarter of an hour.
+MAIN = {
+    "latency": ("lone-*",),
+    "idle": ("*",),
+    "produce": ("send-mix-p1", "send-json-p6", "flush20-mix-p1"),
+    "consume": ("poll-json-p6", "poll-json-p6-*", "iterate-json-p6"),
+    "aio": ("wait100-mix",),
+    "scale": ("send-*-p1", "send-*-p1000", "poll-p1", "poll-p?000", "first-*-p1", "first-*-p1000", "*-5MB"),
+}
 LEAST_ROUNDS = 5  # fewer say too little about the spread to be kept
 
 
@@ -36,7 +48,8 @@ def available() -> list[str]:
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("sub_targets", nargs="+", metavar="SUB_TARGET", choices=available(), help=" ".join(available()))
+    parser.add_argument("sub_targets", nargs="*", metavar="SUB_TARGET", help=" ".join(available()))
+    parser.add_argument("--main", action="store_true", help="only the main rows, in a section of their own")
     parser.add_argument("--runs", type=int, default=LEAST_ROUNDS, help="rounds per case (default: %(default)s)")
     parser.add_argument("--case", default="*", metavar="GLOB", help="only the cases that match")
     parser.add_argument("--peers", default="", metavar="A,B", help="only these peers beside ours")
@@ -46,6 +59,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--no-write", action="store_true", help="leave RESULTS.md alone")
     parser.add_argument("--bootstrap", metavar="HOST:PORT", help="a broker to use in place of one started for the run")
     args = parser.parse_args(argv)
+    args.sub_targets = args.sub_targets or (list(MAIN) if args.main else [])
+    strange = set(args.sub_targets) - set(MAIN if args.main else available())
+    if strange or not args.sub_targets:
+        parser.error(f"name one or more of {', '.join(MAIN if args.main else available())}; not {', '.join(strange)}")
     if args.runs < 1:
         parser.error("--runs must be at least 1")
     unknown = set(filter(None, args.peers.split(","))) - set(LIBRARIES)
@@ -90,7 +107,7 @@ def run_sub_target(name: str, args: argparse.Namespace, argv: Sequence[str]) -> 
     failures = [result.failure for result in outcome.values() if result.failure]
     judged = targets.check(told.targets, samples, told.impls if told.together_impl else list(libraries))
     section = report.Section(
-        name=name,
+        name=f"main-{name}" if args.main else name,
         title=told.title,
         date=datetime.now(timezone.utc).strftime("%Y-%m-%d"),
         command=shlex.join(["python", "-m", "benchmarks", *argv]),
@@ -153,7 +170,12 @@ def measure(
     options: Sequence[str] = (),
 ) -> dict[str, CaseResult]:
     """Every case that the command line lets through; a line on stderr when each is done."""
-    cases = [case for case in told.cases if fnmatchcase(case.name, args.case)]
+    patterns = MAIN[script.stem] if args.main else ("*",)
+    cases = [
+        case
+        for case in told.cases
+        if fnmatchcase(case.name, args.case) and any(fnmatchcase(case.name, pattern) for pattern in patterns)
+    ]
     if not cases:
         raise ChildError(f"no case matches {args.case!r}; there are {', '.join(case.name for case in told.cases)}")
     pace = Pace(_rounds(args), 0.05, 0.25) if args.quick else Pace(_rounds(args), told.run_s, 3 * told.run_s)

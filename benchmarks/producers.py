@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine, Iterable
-from itertools import islice
+from itertools import cycle, islice
 from typing import Any, NamedTuple
 
-from traffic import TIMEOUT_S, Content, Record
+from traffic import LARGEST, TIMEOUT_S, Content, Record, is_large
 from workload import Unsupported
 
 BULK = 1000  # records per call where there is a call for many
@@ -26,7 +26,8 @@ class Plan(NamedTuple):
     """What to send and how.
 
     ``mode``: "send" (futures ignored), "callback" (one per record), "many" (one call per thousand values),
-    "flush20" and "flush500" (a flush after as many records), or "paced" (one record per millisecond).
+    "flush20" and "flush500" (a flush after as many records), "paced" (one record per millisecond), or "robin" (to the
+    next of ``partitions`` each).
     """
 
     topic: str
@@ -35,6 +36,7 @@ class Plan(NamedTuple):
     acks: str = "all"
     mode: str = "send"
     linger_ms: int | None = None  # None: the library's default
+    partitions: int = 1
 
 
 class Tally:
@@ -83,6 +85,8 @@ class ClassicProducer:
             options["compression_type"] = plan.codec
         if plan.linger_ms is not None:
             options["linger_ms"] = plan.linger_ms
+        if is_large(plan.shape):
+            options["max_request_size"] = LARGEST
         self._plan, self._content = plan, content
         self._producer = KafkaProducer(bootstrap_servers=bootstrap, **options)
         if plan.mode == "many" and not hasattr(self._producer, "send_many"):
@@ -104,6 +108,12 @@ class ClassicProducer:
         self._producer.flush(TIMEOUT_S)
         if future is not None:
             future.get(TIMEOUT_S)
+
+    def _robin(self, records: Iterable[Record], _count: int) -> None:
+        send, topic = self._producer.send, self._plan.topic
+        for (key, value, _), partition in zip(records, cycle(range(self._plan.partitions)), strict=False):
+            send(topic, value, key, partition=partition)
+        self._producer.flush(TIMEOUT_S)
 
     def _callback(self, records: Iterable[Record], count: int) -> None:
         send, topic, tally = self._producer.send, self._plan.topic, Tally()
@@ -158,6 +168,8 @@ class AiokafkaProducer:
             options["compression_type"] = plan.codec
         if plan.linger_ms is not None:
             options["linger_ms"] = plan.linger_ms
+        if is_large(plan.shape):
+            options["max_request_size"] = LARGEST
         self._plan, self._content = plan, content
         self._loop = asyncio.new_event_loop()
 
@@ -186,6 +198,12 @@ class AiokafkaProducer:
         await self._producer.flush()
         if future is not None:
             await future
+
+    async def _robin(self, records: Iterable[Record], _count: int) -> None:
+        send, topic = self._producer.send, self._plan.topic
+        for (key, value, _), partition in zip(records, cycle(range(self._plan.partitions)), strict=False):
+            await send(topic, value, key, partition)
+        await self._producer.flush()
 
     async def _callback(self, records: Iterable[Record], count: int) -> None:
         send, topic, tally = self._producer.send, self._plan.topic, Tally()
@@ -258,6 +276,8 @@ class ConfluentProducer:
             options["compression.type"] = plan.codec
         if plan.linger_ms is not None:
             options["linger.ms"] = plan.linger_ms
+        if is_large(plan.shape):
+            options["message.max.bytes"] = LARGEST
         self._plan, self._content = plan, content
         self._producer = Producer(options)
         self._tally = Tally()
@@ -289,6 +309,15 @@ class ConfluentProducer:
                     produce(topic, value, key)
                 except BufferError:
                     self._wait_and_produce(record)
+        self._finish()
+
+    def _robin(self, records: Iterable[Record], _count: int) -> None:
+        produce, topic = self._producer.produce, self._plan.topic
+        for record, partition in zip(records, cycle(range(self._plan.partitions)), strict=False):
+            try:
+                produce(topic, record.value, record.key, partition)
+            except BufferError:  # noqa: PERF203 - as above
+                self._wait_and_produce(record, partition=partition)
         self._finish()
 
     def _callback(self, records: Iterable[Record], count: int) -> None:

@@ -11,9 +11,8 @@ Values of one size (``100``, ``1000``) are rows among these. Content is random a
 ``pack`` and ``unpack`` are the codecs alone, on the bytes of the same records: what no record layer can be faster than.
 
 Below these each special path of the package is held against its plain twin: ``extend`` against calls of ``append``
-(``bulk``, ``one-by-one``), runs of one size against the loop (``read``, ``loop``), columns by numpy against columns by
-way of rows (``columns``, ``plaincolumns``), and batches out of Arrow against ``append`` of its cells (``arrow``,
-``plainarrow``).
+(``bulk``, ``one-by-one``), columns by numpy against columns by way of rows (``columns``, ``plaincolumns``), and batches
+out of Arrow against ``append`` of its cells (``arrow``, ``plainarrow``).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import hashlib
 from itertools import repeat
 
 from records_content import content
-from records_impls import bulk, codec, read_ours, reader, writer
+from records_impls import bulk, codec, reader, writer
 from workload import OURS, Case, Job, Target, Workload, main
 
 _NO_NUMPY = f"{OURS}-no-numpy"
@@ -72,7 +71,6 @@ def _cases() -> list[Case]:
     about = {
         "bulk": "values with one timestamp a batch, by extend",
         "one-by-one": "the same by append",
-        "loop": "read, without runs of one size",
         "columns": "a fetch of 8,000 records to Arrow",
         "plaincolumns": "the same without numpy and pyarrow",
         "arrow": "Arrow arrays of 8,000 records to batches",
@@ -112,11 +110,6 @@ def _twin_job(verb: str, kind: str, seed: int) -> Job:
         if bulk(made, extend=True)() != bulk(made, extend=False)():
             raise AssertionError("extend and append make different bytes")
         return Job(_loop(bulk(made, extend=verb == "bulk")), records=made.count, bytes=made.size)
-    if verb == "loop":
-        made = content(kind, seed)
-        fetched = made.fetched(writer(OURS, made)())
-        read = read_ours(runs=False)
-        return Job(_loop(lambda: read(fetched)), records=made.count, bytes=made.size)
     import records_columns
 
     work, records, size = records_columns.prepare(verb, kind, seed)
@@ -160,7 +153,6 @@ WORKLOAD = Workload(
         *(Target(f"read-{kind}", peer=_NO_NUMPY, at_least=0.85) for kind in ("mix", "json", "100")),
         Target("append-mix", at_most=0.6),
         *_gains("bulk", "one-by-one", ("mix", "json", "100")),
-        *_gains("read", "loop", ("100-nokeys-x500",)),
         *_gains("columns", "plaincolumns", ("mix", "json", "mix-x20", "100", "1000")),
         *_gains("arrow", "plainarrow", ("mix", "json", "100")),
     ],

@@ -91,17 +91,13 @@ def bulk(content: Batches, *, extend: bool) -> Build:
     return build
 
 
-def read_ours(*, runs: bool = True) -> Read:
-    """Through the reader; without ``runs`` records of one size go through the loop like others."""
-    from kafka.record import batch_reader
-
-    if not runs:
-        batch_reader.SHORTEST_RUN = 1 << 62  # type: ignore[misc] # the process is for this case alone
-    reader_type = batch_reader.RecordReader
+def read_ours() -> Read:
+    """Through the reader."""
+    from kafka.record.batch_reader import RecordReader
 
     def read(data: bytes) -> list[Any]:
         records: list[Any] = []
-        one = reader_type(data, _TOPIC, 0, 0)
+        one = RecordReader(data, _TOPIC, 0, 0)
         while some := one.take(500):
             records += some
         return records

@@ -1,7 +1,7 @@
 """Shows how far a run of tests is: a line for each twentieth of it, and one for each failure at once.
 
 ``make test`` runs three tiers beside each other and shows what each has printed when it has ended. Until then these
-lines go to the file descriptor that PUREKAFKA_PROGRESS_FD names and the caller has opened.
+lines go to the file descriptor that TEST_PROGRESS_FD names and the caller has opened.
 """
 
 from __future__ import annotations
@@ -52,6 +52,6 @@ class Progress:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    descriptor = os.environ.get("PUREKAFKA_PROGRESS_FD")
+    descriptor = os.environ.get("TEST_PROGRESS_FD")
     if descriptor is not None and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Progress(os.environ.get("PUREKAFKA_PROGRESS_NAME", "tests"), int(descriptor)))
+        config.pluginmanager.register(Progress(os.environ.get("TEST_PROGRESS_NAME", "tests"), int(descriptor)))

@@ -263,7 +263,12 @@ class Metadata:
         return max(0.0, due - now, self.backs_off_for())
 
     def backs_off_for(self) -> float:
-        """Seconds that the backoff after the last answer still lasts, or less than 0."""
+        """Seconds that the backoff after the last answer still lasts, or less than 0.
+
+        Topics that were added since then do not wait, or the first record of each would take retry_backoff_ms more.
+        """
+        if not self._failures and self._answered_version < self._wanted_version:
+            return 0.0
         return 0.0 if self._tried_at is None else self._tried_at + self._wait - self._clock.monotonic()
 
     @property

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from kafka._runtime.loop import Loop
 from kafka._runtime.signals import SignalsDeferred
 from kafka._runtime.tasks import Task
+from kafka._runtime.workers import daemon_thread
 from kafka.errors import ClientClosedError, IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
 
@@ -54,7 +55,7 @@ class ThreadDriver:
         self._start_lock = threading.Lock()
         # The thread holds the loop and its life, never the driver: a driver without other references
         # can be collected, which ends the thread.
-        self._thread = threading.Thread(target=_network_thread, args=(loop, self._life), name=name, daemon=True)
+        self._thread = daemon_thread(_network_thread, name, (loop, self._life))
         self._finalizer = weakref.finalize(self, self._life.stop, _CLOSE_GRACE)
         self._finalizer.atexit = False  # there is a hook of our own for that
         loop.allow_claims()

@@ -16,12 +16,24 @@ from typing import Final, Generic, Protocol, TypeVar, cast
 
 from kafka.future import Future
 
-__all__ = ["InlineWorkers", "SharedCall", "ThreadWorkers", "Workers"]
+__all__ = ["InlineWorkers", "SharedCall", "ThreadWorkers", "Workers", "daemon_thread"]
 
 T = TypeVar("T")
 
 # Lookups of different names in parallel; more would only queue at the resolver.
 _MOST: Final = 4
+
+
+def daemon_thread(target: Callable[..., object], name: str, args: tuple[object, ...] = ()) -> Thread:
+    """Return a daemon thread; in a sub-interpreter that allows none, a thread that its end waits for.
+
+    >>> daemon_thread(print, "example").daemon
+    True
+    """
+    try:
+        return Thread(target=target, args=args, name=name, daemon=True)
+    except RuntimeError:
+        return Thread(target=target, args=args, name=name, daemon=False)
 
 
 class Workers(Protocol):
@@ -61,7 +73,7 @@ class ThreadWorkers:
                 return future
             self._running += 1
         try:
-            Thread(target=self._work, name=self._name, daemon=True).start()
+            daemon_thread(self._work, self._name).start()
         except RuntimeError as error:
             if not main_thread().is_alive():  # the interpreter exits
                 self._work()

@@ -214,7 +214,7 @@ class GroupLags(ShareGroups, GroupDescriptions, GroupOffsets, Offsets, Groups):
         described = await self._existing_share_groups(deadline, others)
         if not described:
             return {}
-        offsets: Mapping[str, Any] = await self.list_share_group_offsets(described, deadline, raise_errors=False)
+        offsets: Mapping[str, Any] = await self.list_share_group_offsets(list(described), deadline, raise_errors=False)
         return {group: _ShareGroup(one, offsets[group]) for group, one in described.items()}
 
 

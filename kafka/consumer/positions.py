@@ -71,6 +71,8 @@ class Positions:
         by_source: dict[_Source, Places] = {}
         for partition, (state, cursor) in self._unpositioned():
             by_source.setdefault(self._source(partition, cursor), {})[partition] = state, cursor
+        if self._client.cluster.need_update:
+            by_source.pop(_NO_LEADER, None)  # the response leads here again
         for source, places in by_source.items():
             if source not in self._tasks:
                 self._tasks[source] = self._client.loop.spawn_logged(self._run(source, places), "find positions")

@@ -26,7 +26,7 @@ from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.deserialization import Deserialize, deserialize
 from kafka.record.header import CONTROL, LOG_OVERHEAD, BatchHeader, Buffer, corrupt, is_cut_off, read_header
 from kafka.record.message_v0_v1 import Nested, read_messages, to_rows
-from kafka.record.record_decoder import SHORTEST_RUN, decode_rows, decode_runs, record_ends, skip_rows
+from kafka.record.record_decoder import decode_rows, record_ends, skip_rows
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -219,8 +219,6 @@ class RecordReader:
             record_ends(data, at, end, left, header.base_offset)
             self._framed = True
         try:
-            if last - before >= SHORTEST_RUN:
-                at = decode_runs(data, at, end, last, header, self.topic, self.partition, rows, kind)
             at = decode_rows(data, at, end, last - len(rows), header, self.topic, self.partition, rows, kind)
             if last - before == left and at != end:
                 raise corrupt(f"{end - at} bytes after the last record", header.base_offset)

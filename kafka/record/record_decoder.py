@@ -15,7 +15,7 @@ from typing import Any, Final
 from kafka.errors import CorruptRecordError
 from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
 from kafka.record.header import LAST_OFFSET, LOG_APPEND_TIME, BatchHeader, corrupt
-from kafka.record.varint import VARINT, VARINT_END, decode_varint
+from kafka.record.varint import decode_varint
 
 #: Length, attributes, timestamp delta, offset delta, key length, value length, number of headers: a byte each.
 SMALLEST_RECORD: Final = 7
@@ -201,96 +201,6 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
     if base_offset > LAST_OFFSET - LAST_DELTA and any(row.offset > LAST_OFFSET for row in rows[before:]):
         raise corrupt("an offset beyond 64 bits", base_offset)
     return pos
-
-
-# Records of one size.
-
-#: From how many records on a run is worth its set-up, which takes as long as decoding ten records.
-SHORTEST_RUN: Final = 24
-_MOST_IN_RUN: Final = 1024
-
-
-def decode_runs(
-    buf: bytes,
-    pos: int,
-    limit: int,
-    last: int,
-    header: BatchHeader,
-    topic: str,
-    partition: int,
-    rows: list[ConsumerRecord],
-    record_type: type[ConsumerRecord] = ConsumerRecord,
-) -> int:
-    """Append the records that are of one size from ``pos`` on, until there are ``last`` rows; return where they end.
-
-    They have no headers, and keys and values of one size. Nothing is raised: other records, and damaged ones, are left
-    to :func:`decode_rows`. ``limit`` is the end of the batch.
-    """
-    # All records have their fields at the same distances, so a slice of bytes with a step is a column: one byte of
-    # each record. It takes half of the loop's time where all records of a batch have one size.
-    base_offset, leader_epoch, kind = header.base_offset, header.leader_epoch, header.timestamp_type
-    while base_offset <= LAST_OFFSET - LAST_DELTA:
-        try:
-            length, body = decode_varint(buf, pos)
-            step = body + length - pos
-            count = min(last - len(rows), (limit - pos) // step, _MOST_IN_RUN) if length > 0 else 0
-            # Sizes that differ mostly do so at once.
-            if count < SHORTEST_RUN or not buf[pos] == buf[pos + step] == buf[pos + 2 * step] == buf[pos + 3 * step]:
-                break
-            _, offset_at = decode_varint(buf, body + 1)
-            first, key_at = decode_varint(buf, offset_at)
-            key_size, key_from = decode_varint(buf, key_at)
-            value_at = key_from + max(key_size, 0)
-            value_size, value_from = decode_varint(buf, value_at)
-            end = value_from + value_size
-            if key_size < -1 or value_size < 0 or end + 1 != pos + step or buf[end]:
-                break
-            # What all have in common: lengths and the missing headers.
-            for at in (*range(pos, body), *range(key_at, key_from), *range(value_at, value_from), end):
-                column = buf[at : at + (count - 1) * step + 1 : step]
-                count -= len(column.lstrip(column[:1]))
-            behind = pos + count * step
-            offsets = range(base_offset + first, base_offset + first + count)
-            for at, ascending in zip(range(offset_at, key_at), _ASCENDING[key_at - offset_at], strict=True):
-                if first < 0 or buf[at:behind:step] != ascending[first : first + count]:
-                    return pos  # compaction has removed some
-            stamps_at = range(body + 1, offset_at)
-            stamps = _timestamp_column(buf, stamps_at, behind, step, header.base_timestamp)
-        except (CorruptRecordError, KeyError):
-            break
-        if count < SHORTEST_RUN or len(stamps) != count:
-            break
-        common = (
-            repeat(topic),
-            repeat(partition),
-            offsets,
-            repeat(header.max_timestamp) if kind else stamps,
-            repeat(kind),
-        )
-        keys = [buf[at : at + key_size] for at in range(key_from, behind, step)] if key_size >= 0 else repeat(None)
-        values = [buf[at : at + value_size] for at in range(value_from, behind, step)]
-        rest = repeat(key_size), repeat(value_size), repeat(NO_HEADERS), repeat(leader_epoch), repeat(-1)
-        rows += map(_new, repeat(record_type), zip(*common, keys, values, repeat(None), *rest, strict=False))
-        pos = behind
-    return pos
-
-
-_ENCODED: Final = b"".join(VARINT[64:VARINT_END])
-#: Offset deltas in ascending order, by how many bytes they take: their first bytes, their second bytes.
-_ASCENDING: Final = {1: [bytes(range(0, 128, 2))], 2: [bytes(64) + _ENCODED[0::2], bytes(64) + _ENCODED[1::2]]}
-
-
-def _timestamp_column(buf: bytes, places: range, stop: int, step: int, base: int) -> list[int]:
-    """Return the timestamps of records in a row; an empty list if not all deltas take as many bytes, or two."""
-    low = buf[places.start : stop : step]
-    if len(places) == 1 and low.isascii():
-        if not low.strip(low[:1]):
-            return [base + _SIGNED_1[low[0]]] * len(low)
-        return [base + _SIGNED_1[first] for first in low]
-    high = buf[places.start + 1 : stop + 1 : step]
-    if len(places) != 2 or min(low) < 128 or not high.isascii():
-        return []
-    return [base + _SIGNED_2[first][second] for first, second in zip(low, high, strict=False)]
 
 
 # The names of headers repeat: str objects by the bytes that they were made of.

@@ -318,6 +318,19 @@ def test_it_wants_an_update_at_first_by_age_and_on_request(cluster, clock):
     assert future.value is cluster
 
 
+def test_a_new_topic_does_not_wait_for_the_backoff_after_an_update(cluster, clock):
+    cluster.update_metadata(response())
+    cluster.request_update()
+    assert cluster.due_in() > 0
+    cluster.add_topic("events")
+    assert cluster.due_in() == 0
+    version = cluster.wanted_version
+    cluster.update_metadata(response(topic("events", error=5)), version=version)  # its leader is being elected
+    assert cluster.due_in() > 0
+    cluster.add_topic("more")
+    assert cluster.due_in() > 0
+
+
 def test_failures_are_waited_out_longer_and_longer(cluster, clock):
     waits = []
     for _ in range(6):

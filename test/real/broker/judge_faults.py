@@ -2,8 +2,8 @@
 
 ``consume TOPIC`` reads three records from the start of partition 0, ``produce TOPIC`` writes one record, ``transact
 TOPIC ID`` does so in a transaction, ``join TOPIC GROUP`` reads as a member of a group, ``list TOPIC`` asks for
-metadata, ``end TOPIC`` asks where the partition ends, ``commit TOPIC GROUP`` commits an offset, ``committed TOPIC
-GROUP`` reads it. The line is ``ok``, or the name of the first error that the application was told.
+metadata, ``begin TOPIC`` reads from where the partition begins, ``commit TOPIC GROUP`` commits an offset, ``committed
+TOPIC GROUP`` reads it. The line is ``ok``, or the name of the first error that the application was told.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import time
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 TIMEOUT = 20.0
@@ -70,13 +70,11 @@ def consume(servers: str, what: str, topic: str, group: str) -> None:
             (found,) = consumer.committed([partition], timeout=TIMEOUT)
             if found.error is not None:
                 raise KafkaException(found.error)
-        elif what == "end":
-            consumer.get_watermark_offsets(partition, timeout=TIMEOUT)
         elif what == "join":
             consumer.subscribe([topic])
             read(consumer, 0.5)
         else:
-            consumer.assign([TopicPartition(topic, 0, 0)])
+            consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING if what == "begin" else 0)])
             read(consumer, 0.3)
     finally:
         consumer.close()

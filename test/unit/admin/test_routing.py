@@ -22,7 +22,7 @@ from kafka.testing import HANG_UP, SILENCE
 from .conftest import Admin, AdminCluster
 
 FIRST, SECOND, MISSING = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("missing", 0)
-GROUPS = [f"g{number}" for number in range(600)]
+GROUPS = [f"g{number}" for number in range(2400)]
 
 
 def coordinate(cluster: AdminCluster, node_of: Callable[[str], int]) -> None:
@@ -62,7 +62,7 @@ def test_groups_are_asked_about_in_batches_by_coordinator(admin: Admin, cluster:
     cluster.on("OffsetFetch", fetched({}))
     found = admin.run(admin.calls.list_group_offsets(GROUPS))
     assert list(found) == GROUPS
-    assert sorted(cluster.asked("OffsetFetch")) == [1, 2, 2, 2]  # 60 groups there, 540 here
+    assert sorted(cluster.asked("OffsetFetch")) == [1, 2, 2, 2]  # 240 groups there, 2,160 here
     assert len(cluster.asked("FindCoordinator")) == 3
 
 

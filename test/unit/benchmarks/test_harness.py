@@ -1,4 +1,5 @@
 import argparse
+import fnmatch
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,14 @@ def test_libraries_that_share_an_environment_build_it_once(monkeypatch):
 def test_a_pattern_without_a_case_is_an_error():
     told = harness.describe(harness.HERE / "protocol.py")
     with pytest.raises(harness.ChildError, match="no case matches 'nothing'"):
-        harness.measure(harness.HERE / "protocol.py", told, {}, argparse.Namespace(case="nothing"))
+        harness.measure(harness.HERE / "protocol.py", told, {}, argparse.Namespace(case="nothing", main=False))
+
+
+def test_every_main_row_exists():
+    for name, patterns in harness.MAIN.items():
+        cases = [case.name for case in harness.describe(harness.HERE / f"{name}.py").cases]
+        for pattern in patterns:
+            assert fnmatch.filter(cases, pattern), pattern
 
 
 def test_peers_never_see_the_working_tree(monkeypatch):

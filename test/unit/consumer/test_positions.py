@@ -83,6 +83,17 @@ def test_with_the_policy_none_poll_raises_until_the_application_seeks(cluster: C
     assert [record.offset for record in read(consumer, 2)] == [8, 9]
 
 
+def test_positions_wait_for_the_first_metadata_without_an_error(
+    cluster: Cluster, make: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "kafka.consumer.positions")
+    cluster.fill(1)
+    consumer = make()
+    consumer.assign([T0, T1])
+    assert read(consumer, 1)
+    assert "is not known yet" not in caplog.text
+
+
 def test_a_retriable_error_is_retried_with_backoff(cluster: Cluster, make: MakeConsumer) -> None:
     cluster.script["ListOffsets"] = deque([6, 6, 6])
     consumer = make(retry_backoff_ms=100, retry_backoff_max_ms=100)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kafka.errors import CorruptRecordError
 from kafka.record.batch_reader import RecordReader
 from kafka.record.consumer_record import ConsumerRecord
-from kafka.record.header import BatchHeader, read_header
-from kafka.record.record_decoder import decode_rows, decode_runs, record_ends, skip_rows
+from kafka.record.header import BatchHeader
+from kafka.record.record_decoder import decode_rows, record_ends, skip_rows
 from test.unit.record import reference
 from test.unit.record.strategies import given
 
@@ -136,38 +136,6 @@ def test_damage_to_the_reference_decoder_is_damage_here(
     for buffer in (whole, whole + b"\0\2" * 40):
         found = decoded(buffer, 0, len(whole), count)
         assert (found if found is None else as_rows(found)) == wanted
-
-
-@pytest.mark.slow
-@given(KINDS, COUNTS, st.integers(0, 99), st.integers(0, 3), st.data(), examples=300)
-def test_runs_of_one_size_are_what_the_loop_decodes(
-    kind: tuple[str, str, str, str], count: int, seed: int, changes: int, data: st.DataObject
-) -> None:
-    count = min(count, 40) if kind[3] == "many" else count
-    body = bytearray(body_of(rows_of(kind, count, seed)))
-    for _ in range(changes):
-        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(BYTES)
-    whole = b"\xff" + bytes(body)
-    run: list[ConsumerRecord] = []
-    loop: list[ConsumerRecord] = []
-    at = decode_runs(whole, 1, len(whole), count, HEADER, "events", 3, run)
-    assert decode_rows(whole, 1, len(whole), len(run), HEADER, "events", 3, loop) == at
-    assert run == loop
-    assert all(type(row) is ConsumerRecord for row in run)
-
-
-@pytest.mark.parametrize("times", ["same", "steps", "rising"])
-@pytest.mark.parametrize("keys", ["none", "fixed", "empty"])
-def test_records_of_one_size_are_decoded_in_runs(times: str, keys: str) -> None:
-    rows = [
-        (at, TIMES[times](random.Random(0), at), KEYS[keys](random.Random(0), at), b"v" * 100, []) for at in range(500)
-    ]
-    data = reference.batch(rows)
-    run: list[ConsumerRecord] = []
-    header = read_header(data)
-    assert header is not None
-    assert decode_runs(data, 61, len(data), 500, header, "events", 3, run) == len(data)
-    assert as_rows(run) == rows
 
 
 @given(KINDS, st.integers(1, 140), st.integers(0, 99), st.integers(0, 150))

@@ -23,7 +23,7 @@ def test_a_run_shows_its_beginning_each_twentieth_and_failures(processes: int, t
     command = [sys.executable, "-m", "pytest", "-p", "test.progress", "-p", "no:cacheprovider", "-n", str(processes)]
     done = subprocess.run(
         [*command, str(tmp_path)],
-        env={**os.environ, "PUREKAFKA_PROGRESS_FD": str(write), "PUREKAFKA_PROGRESS_NAME": "tier"},
+        env={**os.environ, "TEST_PROGRESS_FD": str(write), "TEST_PROGRESS_NAME": "tier"},
         pass_fds=[write],
         cwd=ROOT,
         capture_output=True,

@@ -72,12 +72,14 @@ public class Judge {
             switch (what) {
                 case "commit" -> consumer.commitSync(Map.of(partition, new OffsetAndMetadata(1)));
                 case "committed" -> consumer.committed(Set.of(partition));
-                case "end" -> consumer.endOffsets(List.of(partition));
                 case "list" -> {
                     if (consumer.partitionsFor(topic).isEmpty()) throw new IllegalStateException("nothing");
                 }
                 default -> {
-                    if (what.equals("consume")) {
+                    if (what.equals("begin")) {
+                        consumer.assign(List.of(partition));
+                        consumer.seekToBeginning(List.of(partition));
+                    } else if (what.equals("consume")) {
                         consumer.assign(List.of(partition));
                         consumer.seek(partition, 0);
                     } else {

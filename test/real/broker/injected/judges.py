@@ -112,8 +112,6 @@ class Ours:
                 consumer.commit({partition: OffsetAndMetadata(1)})
             elif what == "committed":
                 consumer.committed(partition)
-            elif what == "end":
-                consumer.end_offsets([partition])
             elif what == "list":
                 return "ok" if consumer.partitions_for_topic(topic) else "returns None"
             elif what == "join":
@@ -121,7 +119,10 @@ class Ours:
                 _read(consumer, 0.5)
             else:
                 consumer.assign([partition])
-                consumer.seek(partition, 0)
+                if what == "begin":
+                    consumer.seek_to_beginning(partition)
+                else:
+                    consumer.seek(partition, 0)
                 _read(consumer, 0.3)
             return "ok"
         finally:
