@@ -289,7 +289,7 @@ def test_a_renewal_keeps_the_record_and_costs_no_other_acknowledgement(broker: B
     assert broker.share_records(GROUP, "jobs") == {}
 
 
-def test_a_poll_sends_renewals_in_a_request_of_their_own(broker: Broker, member: MakeMember) -> None:
+def test_a_poll_sends_renewals_in_a_separate_request(broker: Broker, member: MakeMember) -> None:
     broker.append("jobs", "a")
     one = member()
     heard: list[Any] = []
