@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Iterable, Mapping
 from itertools import cycle, islice
 from typing import Any, NamedTuple
@@ -109,7 +110,18 @@ def make_topics(bootstrap: str, topics: Mapping[str, int], config: Mapping[str, 
         except KafkaException as error:  # noqa: PERF203 - a handful of topics
             if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
                 raise
+    deadline = time.monotonic() + TIMEOUT_S
+    for name in created:  # a broker makes thousands of partitions in seconds, and refuses records until then
+        while not _has_leaders(admin.list_topics(name, TIMEOUT_S).topics[name], topics[name]):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{name} has no leaders after {TIMEOUT_S:g} seconds")
+            time.sleep(0.1)
     return created
+
+
+def _has_leaders(topic: Any, partitions: int) -> bool:
+    found = topic.partitions.values()
+    return topic.error is None and len(found) == partitions and all(part.leader >= 0 for part in found)
 
 
 def fill(bootstrap: str, topic: str, records: Iterable[Record], codec: str) -> None:

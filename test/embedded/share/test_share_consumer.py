@@ -289,6 +289,19 @@ def test_a_renewal_keeps_the_record_and_costs_no_other_acknowledgement(broker: B
     assert broker.share_records(GROUP, "jobs") == {}
 
 
+def test_a_poll_sends_renewals_in_a_separate_request(broker: Broker, member: MakeMember) -> None:
+    broker.append("jobs", "a")
+    one = member()
+    heard: list[Any] = []
+    one.set_acknowledgement_commit_callback(lambda offsets, error: heard.append((offsets, error)))
+    (record,) = records(one)
+    one.acknowledge(record, RENEW)
+    assert taken(one, 300) == []
+    assert heard == [({JOBS: {0}}, None)]
+    one.acknowledge(record)
+    assert one.commit() == {JOBS: None}
+
+
 @pytest.mark.short_locks
 def test_a_renewal_that_comes_too_late_is_refused(broker: Broker, member: MakeMember) -> None:
     broker.append("jobs", "a")

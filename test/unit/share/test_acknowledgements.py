@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka.share.acknowledgements import GAP, AcknowledgeType, acknowledged_ranges
+from kafka.share.acknowledgements import GAP, AcknowledgedRange, Acknowledgements, AcknowledgeType, acknowledged_ranges
+from kafka.share.fetcher import _merged
+from kafka.structs import TopicPartition
 
 TYPES = st.sampled_from([GAP, *AcknowledgeType])
 
@@ -24,3 +28,11 @@ def test_ranges_ascend_and_state_the_answer_of_each_offset(types: dict[int, int]
 
 def test_one_type_for_a_range_is_written_once() -> None:
     assert acknowledged_ranges(dict.fromkeys(range(500), AcknowledgeType.ACCEPT)) == [(0, 499, [1])]
+
+
+def test_of_two_acknowledgements_on_the_way_the_later_one_counts() -> None:
+    entries = [
+        Acknowledgements(TopicPartition("jobs", 0), UUID(int=1), 1, [AcknowledgedRange(first, last, [kind])])
+        for first, last, kind in ((0, 3, 2), (2, 5, 1))
+    ]
+    assert _merged(entries) == {(UUID(int=1), 0): [(0, 5, [2, 2, 1, 1, 1, 1])]}
