@@ -496,10 +496,10 @@ def others_have_their_turn_after_so_many_reads(subject: Subject) -> None:
     broker = subject.broker(topics={TOPIC: 300})
     few = _Reads(subject, broker)
     subject.use(broker, sock_chunk_buffer_count=1, sock_chunk_bytes=64, selector=few.selector)
-    assert max(few.in_a_row) == 1
+    assert max(few.in_a_row) <= 2  # the end of a connection's set-up reads once more in the same pass
     many = _Reads(subject, broker)
     subject.use(broker, sock_chunk_bytes=64, selector=many.selector)
-    assert max(many.in_a_row) > 1
+    assert max(many.in_a_row) > 2
 
 
 @proves("selector")

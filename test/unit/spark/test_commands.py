@@ -143,7 +143,7 @@ def test_the_help_says_where_a_job_starts(job: str, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         main(["spark", job, "--help"])
     shown = " ".join(capsys.readouterr().out.split())
-    assert "--from earliest|latest where a query without a checkpoint starts (earliest;" in shown
+    assert "--from earliest|latest where a query without a checkpoint starts (earliest)" in shown
 
 
 def test_a_warning_states_that_each_output_reads_the_topic(
