@@ -369,7 +369,7 @@ VERBS: Final = [
         [
             "purekafka groups copy billing billing-2 --yes --sandbox",
             "purekafka groups copy billing billing-2 --dry-run --format json --sandbox",
-            "purekafka groups copy billing --to-context dr --dry-run -b localhost:9092",
+            "purekafka groups copy billing --rename orders=events --dry-run --sandbox",
         ],
         lists=True,
         asks=True,
