@@ -38,6 +38,11 @@ class Calls:
     _core: AdminCore
     _application: Application
 
+    def _check_usable(self) -> None:
+        """Raise if the client is closed; the asyncio face looks whether it is started, and at the event loop, too."""
+        if self._core.loop.closed:
+            raise ClientClosedError("This admin client is closed.")
+
 
 def call(
     method: Callable[Concatenate[C, P], Coroutine[Any, Any, T]],
@@ -54,9 +59,8 @@ def call(
         timeout_ms: Any = args[place] if len(args) > place else kwargs.get("timeout_ms")
         if isinstance(timeout_ms, Deadline):
             return await method(self, *args, **kwargs)
+        self._check_usable()
         core = self._core
-        if core.loop.closed:
-            raise ClientClosedError("This admin client is closed.")
         if timeout_ms is not None:
             check_time("timeout_ms", timeout_ms)
         given: Any = [list(one) if isinstance(one, Iterator) else one for one in args]

@@ -12,7 +12,7 @@ import pytest
 
 from test.network import Proxy
 from test.real import ports
-from test.real.groups.conftest import QUICK_SESSIONS
+from test.real.conftest import QUICK_SESSIONS
 from test.real.kafka_process import KafkaCluster
 
 NODES = (1, 2, 3)

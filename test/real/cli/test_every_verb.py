@@ -189,18 +189,18 @@ def test_a_group_is_copied_to_another_cluster_with_the_records_that_it_has_not_r
     """Kafka to Kafka: the copy has other offsets, by older records and by markers of transactions."""
     assert run(f"purekafka contexts add other -b {kafka.bootstrap_servers}").code == 0
     for context in ("", "--context other"):
-        assert run(f"purekafka topics create moved -p 1 {context}").code == 0
+        assert run(f"purekafka topics create relocated -p 1 {context}").code == 0
     with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
         for number in range(7):
-            producer.send("moved", b"older %d" % number)
+            producer.send("relocated", b"older %d" % number)
     with KafkaProducer(bootstrap_servers=servers.bootstrap_servers) as producer:
         for number in range(40):
-            producer.send("moved", b"%d" % (number // 4), timestamp_ms=1_790_000_000_000 + number // 8)
-    assert run("purekafka consume moved -g billing -n 21").code == 0
-    assert "40 records copied" in run("purekafka topics copy moved moved --resume all --to-context other").out
+            producer.send("relocated", b"%d" % (number // 4), timestamp_ms=1_790_000_000_000 + number // 8)
+    assert run("purekafka consume relocated -g billing -n 21").code == 0
+    assert "40 records copied" in run("purekafka topics copy relocated relocated --resume all --to-context other").out
     copied = run("purekafka groups copy billing --to-context other --yes -f json")
     assert (copied.code, copied.json[0]["offset"], copied.json[0]["new_lag"]) == (0, None, 40 - 21 + 1), copied
     options = {"auto_offset_reset": "none", "isolation_level": "read_committed", "consumer_timeout_ms": 10_000}
-    with KafkaConsumer(options, "moved", bootstrap_servers=kafka.bootstrap_servers, group_id="billing") as consumer:
+    with KafkaConsumer(options, "relocated", bootstrap_servers=kafka.bootstrap_servers, group_id="billing") as consumer:
         left = [next(consumer).value for _ in range(19)]
     assert left == [b"%d" % (number // 4) for number in range(21, 40)]

@@ -28,7 +28,6 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, NewTopic
 from kafka.broker import Broker
 from kafka.protocol.share import ShareFetchRequest
-from test.embedded.share.test_share_history import seeds
 from test.real.broker.histories.lockstep import Conversation
 from test.real.kafka_process import KafkaCluster
 
@@ -293,6 +292,6 @@ def test_members_that_are_killed_see_the_same_on_kafka_and_on_the_embedded_broke
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.seeds("100-129")
 def test_more_histories(brokers: tuple[str, str], seed: int) -> None:
     play_on_both(*brokers, seed)
