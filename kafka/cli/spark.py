@@ -447,7 +447,7 @@ COMMAND = Noun(
             [_CHECKPOINT, *LIMITS, *LISTING],
             [
                 "purekafka spark lag -b b1:9092 --checkpoint /data/copy",
-                "purekafka spark lag --context prod --checkpoint /data/copy --fail-above 10000 --format json",
+                "purekafka spark lag -b localhost:9092 --checkpoint /data/copy --fail-above 10000 --format json",
             ],
         ),
         _verb(
