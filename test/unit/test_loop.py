@@ -663,7 +663,8 @@ def test_the_driver_sleeps_on_while_another_thread_has_claimed_the_loop(driver):
             while len(got) < number:
                 driver.loop.turn(10)
             driver.loop.release()
-        assert driver.loop.turns - turns == 20
+        # One for each claim, and perhaps one for a wake-up of before. With two sleepers they were 40 and more.
+        assert 20 <= driver.loop.turns - turns <= 21
         driver.run(_unwatch(driver.loop, near))
 
 

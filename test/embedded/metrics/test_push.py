@@ -238,7 +238,12 @@ def test_a_change_of_the_subscription_is_taken_at_once(broker: Broker, make: Mak
     wait_for(lambda: pushed(broker), "push")
     instance = producer.client_instance_id()
     subscribe(broker, "org.apache.kafka.producer.batch.")
-    wait_for(lambda: pushed(broker) and all("batch" in name for name in values(pushed(broker))), "push of others")
+
+    def others() -> bool:
+        found = pushed(broker)
+        return found is not None and all("batch" in name for name in values(found))
+
+    wait_for(others, "push of others")
     assert producer.client_instance_id() == instance
     assert len(requests(broker, "GetTelemetrySubscriptions")) == 2
 

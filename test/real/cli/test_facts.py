@@ -97,10 +97,11 @@ def test_c15_members_of_groups_have_the_facts_of_kafka_consumer_groups(
     coordinator = re.search(r"\((\d+)\)", state["COORDINATOR (ID)"])
     assert coordinator is not None
     assert int(coordinator[1]) == group["coordinator"]
+    # Groups of other tests come and go on the shared cluster meanwhile.
     listed = rows(script(kafka_cluster, GROUPS, "--list", "--state"), "GROUP")
-    assert {(row["GROUP"], row["STATE"]) for row in listed} == {
-        (row["group_id"], row["state"]) for row in run("purekafka groups list -f json").json
-    }
+    theirs_states = [row["STATE"] for row in listed if row["GROUP"] == "readers"]
+    found = run("purekafka groups list -f json").json
+    assert [row["state"] for row in found if row["group_id"] == "readers"] == theirs_states == ["Stable"]
 
 
 @pytest.mark.parametrize("place", ["earliest", "latest", "max-timestamp", "1000000003000"])
