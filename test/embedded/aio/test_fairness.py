@@ -79,9 +79,12 @@ async def punctual(make_work):
         f"{len(passes)} passes: p99 {passes[len(passes) * 99 // 100] * 1e3:.1f} ms, most {passes[-1] * 1e3:.1f}"
     )
     assert len(late) >= ENOUGH
-    # 5 ms are promised. The same work takes up to twice the CPU while other processes use the caches of the core.
-    assert max(late[-1], passes[-1]) < 0.010
-    assert late[len(late) * 95 // 100] < 0.005
+    # 5 ms are promised for a pass. The same work takes up to twice the CPU while other processes use the caches of the
+    # core. A timer waits for several passes and for the test's own work: on one machine, at different hours, 95 % of
+    # them were late by less than 5 ms and by up to 7.5 ms, with the same commit.
+    assert passes[-1] < 0.010
+    assert late[-1] < 0.015
+    assert late[len(late) * 95 // 100] < 0.010
     assert passes[len(passes) * 99 // 100] < 0.005
 
 
