@@ -7,10 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from socket import SHUT_RDWR
-from threading import Event, Thread
+from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from kafka._runtime.workers import daemon_thread
 from kafka._text import without_passwords
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError
 
@@ -70,7 +71,7 @@ def http_request(
     attempt = _Attempt(request, timeout, ssl_context, proxies)
     # The system's limits are for each packet, and a name lookup has none at all: a server that sends a byte now and
     # then would hold the caller for as long as it likes.
-    thread = Thread(target=attempt.run, name="kafka-http", daemon=True)
+    thread = daemon_thread(attempt.run, "kafka-http")
     try:
         thread.start()
     except RuntimeError:  # no more threads, or the interpreter exits: better without that limit than not at all

@@ -451,7 +451,7 @@ class Log:
         if limit < 0:
             return
         excess = self.size - limit
-        # As in Kafka whole segments go, while the rest is no less than the limit: with a limit of 0 the last one too.
+        # As in Kafka whole segments go while the rest reaches the limit: with a limit of 0 the last one too.
         while self.segments and excess - self.segments[0].size >= 0 and self._first_may_go():
             excess -= self.segments[0].size
             self._drop_first()
