@@ -13,7 +13,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError
-from kafka.sasl import http
 from kafka.sasl.http import http_request
 from kafka.sasl.oauth import OidcTokenProvider
 
@@ -136,7 +135,7 @@ def test_where_no_thread_can_be_started_the_request_is_made_all_the_same(
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     server.answers.append((200, {}, b"text"))
-    monkeypatch.setattr(http.Thread, "start", refuse)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
     assert http_request("GET", url(server), proxies=False).body == b"text"
 
 
