@@ -366,7 +366,7 @@ class ShareFetcher:
         self._submit(node, request, sent, self._client.settings.request_timeout + max_wait)
 
     def _check_record_limit(self, node: _Node) -> None:
-        """Connect, and go on if the broker knows record limits: an older one would acquire more."""
+        """Connect, and continue if the broker knows record limits: an older one would acquire more."""
         node.fetching = True
         node.request = self._loop.spawn(self._connected(node), f"connect to broker {node.node_id}")
         node.request.add_both(partial(self._checked, node))

@@ -692,7 +692,7 @@ def test_the_driver_sleeps_on_while_another_thread_has_claimed_the_loop(driver):
         driver.run(_unwatch(driver.loop, near))
 
 
-def test_what_a_wait_begins_with_wakes_no_other_thread(driver):
+def test_the_beginning_of_a_wait_wakes_no_other_thread(driver):
     """The thread that waits turns the loop: one that is woken meanwhile would only wait for the GIL."""
     loop, threads, signals = driver.loop, [], []
     driver.start()
