@@ -45,15 +45,15 @@ def check_group_id(client: str, config: Config) -> None:
         raise KafkaConfigurationError(f"{client} needs a group_id: the name of the share group", option="group_id")
 
 
-#: Plain numbers, as an enum's are slow.
-_TYPES: Final = {kind: kind.value for kind in AcknowledgeType}
+_ACCEPT: Final = AcknowledgeType.ACCEPT
 
 
 def _checked_type(kind: object) -> int:
+    """Return the type as a plain number, as an enum's are slow."""
     if isinstance(kind, bool) or not isinstance(kind, int):
         raise TypeError(f"type must be an AcknowledgeType, not {kind!r}")
     try:
-        return _TYPES[AcknowledgeType(kind)]
+        return AcknowledgeType(kind).value
     except ValueError:
         raise IllegalArgumentError(f"type must be an AcknowledgeType, not {kind!r}") from None
 
@@ -98,12 +98,13 @@ class ImmediateShareCalls(ClientStatus, Generic[RecordT]):
         this consumer has not returned, or whose acknowledgement was sent.
         """
         # Hot: once for each record.
-        core, one = self._acknowledging(), cast("Any", record)
-        if not core.is_explicit:
-            raise IllegalStateError(_IMPLICIT)
-        core.held.acknowledge(
-            one[:2], one[2], _TYPES[type] if type.__class__ is AcknowledgeType else _checked_type(type)
-        )
+        one: Any = record
+        core = self._core
+        if core is None or core.closed or core.is_in_callback or core.loop.forked or not core.is_explicit:
+            core = self._acknowledging()
+            if not core.is_explicit:
+                raise IllegalStateError(_IMPLICIT)
+        core.held.acknowledge(one[:2], one[2], 1 if type is _ACCEPT else _checked_type(type))
 
     def acknowledge_offset(
         self,
@@ -169,7 +170,7 @@ class ImmediateShareCalls(ClientStatus, Generic[RecordT]):
         one = cast("Any", record)
         core = self._core
         if core is not None:
-            core.held.acknowledge_if_open(one[:2], one[2], _TYPES[kind])
+            core.held.acknowledge_if_open(one[:2], one[2], kind.value)
 
     def commit_async(self) -> None:
         """Send the acknowledgements without waiting; the acknowledgement callback gets the outcome.
