@@ -461,7 +461,7 @@ class ShareConsumerCore:
             if self.callback is None:
                 if error is not None:
                     log.warning(
-                        "Group %s: acknowledgements of %d records of %s-%d failed: %s",
+                        "Group %s: acknowledgements of %d records of %s-%d failed, so they may be delivered again: %s",
                         self.config["group_id"],
                         entry.count,
                         *partition,
