@@ -18,7 +18,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka._core.attempts import pause_after
 from kafka._core.client import FETCH
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from kafka.share.metrics import ShareFetchMetrics
     from kafka.share.session import Place
 
-__all__ = ["AcknowledgementResult", "ShareFetcher"]
+__all__ = ["ShareFetcher"]
 
 log = logging.getLogger(__name__)
 
@@ -67,13 +67,6 @@ _LATE: Final = 0.1
 _STALE: Final = 5
 # Codes of a partition after which its leader is looked up; 6 and 74 name the new one.
 _LEADER_MOVED: Final = frozenset({Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH})
-
-
-class AcknowledgementResult(NamedTuple):
-    """What became of acknowledgements of one partition."""
-
-    entry: Acknowledgements
-    error: KafkaError | None
 
 
 class _Node:
@@ -110,7 +103,7 @@ class ShareFetcher:
         """Records that were acquired and not taken; the application empties it."""
         self.errors: deque[KafkaError] = deque(maxlen=16)
         """For the application to raise."""
-        self.results: deque[AcknowledgementResult] = deque()
+        self.results: deque[tuple[Acknowledgements, KafkaError | None]] = deque()
         """What became of acknowledgements, for the application's callback."""
         self.lock_timeout: float | None = None
         """Seconds that a member has a record, as of the last response."""
@@ -324,13 +317,24 @@ class ShareFetcher:
         else:
             node.session.answered()
             node.failures = 0
-            endpoints = [BrokerMetadata(one.node_id, one.host, one.port, one.rack) for one in result.node_endpoints]
-            if isinstance(result, ShareFetchResponse):
-                if self.metrics is not None:
-                    self.metrics.answered(self._loop.time() - sent_at, result.throttle_time_ms)
-                self._take_fetched(node, result, endpoints, sent)
-            else:
-                self._take_acknowledged(result, endpoints, sent)
+            is_fetch = isinstance(result, ShareFetchResponse)
+            if is_fetch and self.metrics is not None:
+                self.metrics.answered(self._loop.time() - sent_at, result.throttle_time_ms)
+            if result.acquisition_lock_timeout_ms > 0:
+                self.lock_timeout = result.acquisition_lock_timeout_ms / 1000
+            codes: dict[Place, tuple[int, str | None]] = {}
+            data: Any
+            for topic in result.responses:
+                for data in topic.partitions:
+                    place = (topic.topic_id, data.partition_index)
+                    if is_fetch:
+                        codes[place] = data.acknowledge_error_code, data.acknowledge_error_message
+                        self._take_partition(node, place, data, result.API_VERSION)
+                    else:
+                        codes[place] = data.error_code, data.error_message
+                    if data.error_code in _LEADER_MOVED:
+                        self._adopt_leader(place, data.current_leader, result.node_endpoints)
+            self._settle(sent, codes)
             self._on_event()
             self._pump()
 
@@ -385,28 +389,14 @@ class ShareFetcher:
             self._failed(node, _as_kafka_error(error))
         self._pump()
 
-    def _take_fetched(
-        self,
-        node: _Node,
-        response: ShareFetchResponse,
-        endpoints: Iterable[BrokerMetadata],
-        sent: Iterable[Acknowledgements],
-    ) -> None:
-        if response.acquisition_lock_timeout_ms > 0:
-            self.lock_timeout = response.acquisition_lock_timeout_ms / 1000
-        codes: dict[Place, tuple[int, str | None]] = {}
-        for topic in response.responses:
-            for data in topic.partitions:
-                place = (topic.topic_id, data.partition_index)
-                codes[place] = data.acknowledge_error_code, data.acknowledge_error_message
-                if data.error_code:
-                    self._partition_failed(place, data, endpoints)
-                    continue
-                self._not_before.pop(place, None)
-                self._failures.pop(place, None)
-                if data.acquired_records:
-                    self._acquired(node, place, data, response.API_VERSION)
-        self._settle(sent, codes)
+    def _take_partition(self, node: _Node, place: Place, data: ShareFetchResponse.PartitionData, version: int) -> None:
+        if data.error_code:
+            self._partition_failed(place, data)
+            return
+        self._not_before.pop(place, None)
+        self._failures.pop(place, None)
+        if data.acquired_records:
+            self._acquired(node, place, data, version)
 
     def _acquired(self, node: _Node, place: Place, data: ShareFetchResponse.PartitionData, version: int) -> None:
         partition = self._names.get(place)
@@ -423,22 +413,18 @@ class ShareFetcher:
             self._loop.time() + (self.lock_timeout or math.inf),
         )
         if self.metrics is not None:
-            self.metrics.acquired(partition.topic, found.count, found.size)
+            self.metrics.consumed(partition.topic, found.count, found.size)
         if partition.topic not in self._topics:  # the subscription has changed
             node.waiting.append(Acknowledgements(found.partition, place[0], node.node_id, found.released()))
         else:
             self.arrivals.append(found)
 
-    def _partition_failed(
-        self, place: Place, data: ShareFetchResponse.PartitionData, endpoints: Iterable[BrokerMetadata]
-    ) -> None:
+    def _partition_failed(self, place: Place, data: ShareFetchResponse.PartitionData) -> None:
         """React to the error of one partition."""
         partition = self._names.get(place)
         failures = self._failures[place] = self._failures.get(place, 0) + 1
         kind = for_code(data.error_code)
         self._not_before[place] = self._loop.time() + self._backoff.delay(failures)
-        if data.error_code in _LEADER_MOVED:
-            self._adopt_leader(partition, data.current_leader, endpoints)
         if kind.invalid_metadata or data.error_code == Code.UNKNOWN_TOPIC_ID:
             self._refresh()
             return
@@ -451,35 +437,14 @@ class ShareFetcher:
         elif failures == 1:
             log.warning("Group %s: %s: %s", self._group_id, printable(name), kind(data.error_message))
 
-    def _adopt_leader(
-        self,
-        partition: TopicPartition | None,
-        leader: ShareFetchResponse.LeaderIdAndEpoch | ShareAcknowledgeResponse.LeaderIdAndEpoch,
-        endpoints: Iterable[BrokerMetadata],
-    ) -> None:
-        if (
-            partition is not None
-            and leader.leader_id >= 0
-            and self._cluster.update_partition_leader(partition, leader.leader_id, leader.leader_epoch, endpoints)
-        ):
-            self._loop.call_soon(self.look)
+    def _adopt_leader(self, place: Place, leader: Any, endpoints: Iterable[Any]) -> None:
+        partition = self._names.get(place)
+        if partition is not None and leader.leader_id >= 0:
+            brokers = [BrokerMetadata(one.node_id, one.host, one.port, one.rack) for one in endpoints]
+            if self._cluster.update_partition_leader(partition, leader.leader_id, leader.leader_epoch, brokers):
+                self._loop.call_soon(self.look)
 
     # Acknowledging…
-
-    def _take_acknowledged(
-        self,
-        response: ShareAcknowledgeResponse,
-        endpoints: Iterable[BrokerMetadata],
-        sent: Iterable[Acknowledgements],
-    ) -> None:
-        codes: dict[Place, tuple[int, str | None]] = {}
-        for topic in response.responses:
-            for data in topic.partitions:
-                place = (topic.topic_id, data.partition_index)
-                codes[place] = data.error_code, data.error_message
-                if data.error_code in _LEADER_MOVED:
-                    self._adopt_leader(self._names.get(place), data.current_leader, endpoints)
-        self._settle(sent, codes)
 
     def _settle(self, sent: Iterable[Acknowledgements], codes: Mapping[Place, tuple[int, str | None]]) -> None:
         for entry in sent:
@@ -514,7 +479,7 @@ class ShareFetcher:
 
     def _resolve(self, entry: Acknowledgements, error: KafkaError | None) -> None:
         if entry.done.try_success(error):
-            self.results.append(AcknowledgementResult(entry, error))
+            self.results.append((entry, error))
             if self.metrics is not None:
                 self.metrics.acknowledged(entry.partition.topic, entry.count, error)
 
