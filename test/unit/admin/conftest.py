@@ -73,7 +73,9 @@ class OnLoop:
         with self._loop.timeout_at(deadline, what):
             return await self._loop.spawn(coro)
 
-    async def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+    async def wait(
+        self, future: Future[Any], deadline: float | None = None, begin: Callable[[], object] | None = None
+    ) -> bool:
         raise NotImplementedError
 
     async def call(self, function: Callable[..., Any], *args: Any) -> Any:
