@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -64,6 +65,12 @@ def pytest_collection() -> None:
 
     settings.register_profile("purekafka", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("purekafka")
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules and thousands of tests out of what a full collection looks through: most of its time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_teardown() -> None:

@@ -90,6 +90,7 @@ def eventually(what: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while not what():
         assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def hand_over(process: subprocess.Popen[bytes], data: bytes) -> None:
