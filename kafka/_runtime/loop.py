@@ -174,8 +174,12 @@ class Loop:
     def wakeup(self) -> None:
         """Wake the thread that sleeps in the selector, or the next one before it sleeps. Safe from every thread."""
         if not self._woken:
-            self._woken = True
-            self.notify()
+            try:
+                self._woken = True
+                self.notify()
+            except BaseException:  # Ctrl-C, maybe before it was written: no later call would wake that thread
+                self._woken = False
+                raise
 
     def check_usable(self) -> None:
         """Raise ClientClosedError, or ForkedClientError in the child of the process that made the loop."""

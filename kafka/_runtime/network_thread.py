@@ -199,15 +199,16 @@ class ThreadDriver:
         Idempotent. From a callback of the loop, whichever thread runs it, it returns at once; the network
         thread ends after the pass. (A finalizer may run as one: the last who held a client can be a batch.)
         """
+        if self.loop.forked:
+            pass
+        elif self._thread.ident is None:
+            self.loop.close(0.0)
+        else:
+            self._life.stop(timeout)
+        # Not before: Ctrl-C in between leaves the rest to the finalizer.
         self._finalizer.detach()
         _DRIVERS.discard(self)
-        if self.loop.forked:
-            return
-        if self._thread.ident is None:
-            self.loop.close(0.0)
-            return
-        self._life.stop(timeout)
-        if not self._turns_the_loop:
+        if self._thread.ident is not None and not self.loop.forked and not self._turns_the_loop:
             self._thread.join(timeout + _CLOSE_GRACE)
 
 

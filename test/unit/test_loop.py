@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import multiprocessing
 import os
 import selectors
@@ -14,6 +15,7 @@ import sys
 import textwrap
 import threading
 import time
+import traceback
 import weakref
 from pathlib import Path
 
@@ -1046,9 +1048,96 @@ def test_a_waker_that_is_closed_while_another_thread_signals_writes_into_no_othe
     assert path.read_bytes() == b"another file's content"
     with pytest.raises(OSError, match="Bad file"):  # it was freed in the end
         os.fstat(number)
+    monkeypatch.undo()
     waker.signal()
     waker.drain()
     waker.close()
+
+
+def open_files():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def interrupted_at(at, act, *args):
+    """Call `act` with KeyboardInterrupt before a bytecode of the loop's code, by its number; None if it has fewer."""
+    left = at
+
+    def trace(frame, event, _arg):
+        nonlocal left
+        if "/kafka/_runtime/" not in frame.f_code.co_filename:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act(*args)
+    except KeyboardInterrupt as error:
+        return error
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc here")
+def test_an_interrupt_at_any_bytecode_while_a_loop_is_made_leaves_no_descriptor():
+    made = []
+
+    def make():
+        made.append(ThreadDriver(Loop()))
+
+    gc.collect()
+    gc.freeze()  # a collection is to look at no more than was made here
+    try:
+        before = open_files()
+        for at in itertools.count():
+            if interrupted_at(at, make) is None:
+                break
+            if open_files() != before:
+                gc.collect()
+                assert open_files() == before, at
+    finally:
+        gc.unfreeze()
+    made[0].close()
+    assert at > 100
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc here")
+def test_an_interrupt_at_any_bytecode_of_closing_leaves_nothing_when_it_is_closed_again():
+    before = open_files()
+    error = KeyboardInterrupt()
+    for at in itertools.count():
+        driver = ThreadDriver(Loop())
+        driver.start()
+        error = interrupted_at(at, driver.close)
+        driver.close()
+        driver._thread.join(10)
+        assert open_files() == before, traceback.format_tb(error.__traceback__)[-2:]
+        if error is None:
+            break
+    assert at > 50
+
+
+@pytest.mark.skipif(not hasattr(os, "eventfd") or not os.path.isdir("/proc/self/fd"), reason="no eventfd here")
+def test_the_traceback_of_an_interrupt_holds_no_descriptor_of_a_waker_that_is_closed():
+    def use(waker):
+        waker.signal()
+        waker.drain()
+
+    before = open_files()
+    for at in itertools.count():
+        waker = Waker()
+        error = interrupted_at(at, use, waker)
+        waker.close()
+        if error is None:
+            break
+        assert open_files() == before, traceback.format_tb(error.__traceback__)[-1]
+    assert at > 10
 
 
 @pytest.mark.internal_errors
