@@ -629,6 +629,29 @@ def wait_for_one_after_another(driver, times):
         assert driver.wait(future, driver.loop.time() + 10)
 
 
+def test_the_driver_dozes_while_a_thread_waits_for_one_thing_after_another(driver, monkeypatch):
+    """It was woken for each: two threads that wanted the GIL, at each record that was sent and waited for."""
+    monkeypatch.setattr("kafka._runtime.loop._DOZE", 0.3)  # on a busy machine too, they come in short succession
+    loop, wakes = driver.loop, []
+    notify = loop.notify
+    loop.notify = lambda: wakes.append(loop.time()) or notify()
+    driver.start()
+    for _ in range(200):
+        wait_for_one_after_another(driver, 1)
+        time.sleep(0.001)  # as for a broker, in which the driver goes to sleep again
+    assert len(wakes) < 10, "twice before it dozes"
+    soon = threading.Event()
+    loop.call_soon(soon.set)
+    assert soon.wait(10), "a doze ends by itself"
+    monkeypatch.setattr("kafka._runtime.loop._DOZE", 30.0)
+    wait_for_one_after_another(driver, 20)
+    timed = threading.Event()
+    assert loop.claim()
+    loop.call_later(0.01, timed.set)
+    loop.release()
+    assert timed.wait(20), "a deadline before the end of the doze wakes the driver"
+
+
 def test_a_deadline_that_a_claim_leaves_behind_ends_the_sleep_of_the_driver(driver):
     """The driver fell asleep before there was any deadline; the thread with the claim slept towards an earlier one."""
     loop = driver.loop
