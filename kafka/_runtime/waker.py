@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from functools import partial
 from typing import Any, Final
 
 __all__ = ["Waker"]
@@ -21,8 +22,8 @@ class _Event(int):
 
     __slots__ = ()
 
-    def __del__(self) -> None:
-        os.close(self)
+    # `os.close(self)` without a frame: an interrupt in one would be ignored, and the descriptor stay open.
+    __del__: Any = property(partial(partial, os.close))
 
 
 class _Pair:  # pragma: no cover - Linux has eventfd
