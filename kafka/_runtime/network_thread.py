@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import threading
 import weakref
 from collections.abc import Callable
@@ -131,7 +132,9 @@ class ThreadDriver:
         """Turn the loop, or wait for the thread that does, until the future, or that of `begin`, is done."""
         loop = self.loop
         while True:
-            with SignalsDeferred(loop) as pending:
+            with (deferred := SignalsDeferred(loop)) as pending:
+                # A signal that comes right before the selector's system call does not end it, see _wait_for_others.
+                longest = _GLANCE if deferred.handlers else math.inf
                 # Claimed before a task is queued: then no thread must be woken for it.
                 claimed = loop.claim()
                 try:
@@ -140,10 +143,10 @@ class ThreadDriver:
                         future = begin()
                     if claimed:
                         while not (future.is_done or pending or loop.closed or loop.retiring):
-                            remaining = None if deadline is None else deadline - loop.time()
-                            if remaining is not None and remaining <= 0:
+                            remaining = longest if deadline is None else deadline - loop.time()
+                            if remaining <= 0:
                                 break
-                            loop.turn(remaining)
+                            loop.turn(min(longest, remaining))
                 finally:
                     if claimed:
                         loop.release()
@@ -257,12 +260,13 @@ def run_here(loop: Loop, task: Task[T], deadline: float | None = None) -> T:
     """
     try:
         while not task.is_done:
-            with SignalsDeferred(loop) as pending:
+            with (deferred := SignalsDeferred(loop)) as pending:
+                longest = _GLANCE if deferred.handlers else math.inf
                 while not task.is_done and not pending:
-                    remaining = None if deadline is None else deadline - loop.time()
-                    if remaining is not None and remaining <= 0:
+                    remaining = longest if deadline is None else deadline - loop.time()
+                    if remaining <= 0:
                         raise KafkaTimeoutError(f"{task.name} took too long")
-                    loop.turn(remaining)
+                    loop.turn(min(remaining, longest))
     finally:
         if not task.is_done:
             task.cancel()

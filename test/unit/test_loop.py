@@ -910,6 +910,75 @@ def test_ctrl_c_ends_a_blocking_call_at_once(inline):
         driver.close()
 
 
+@pytest.mark.parametrize("how", ["wait", "here"])
+def test_a_signal_right_before_the_system_call_that_sleeps_is_heard_soon(how):
+    class EpollSelector(selectors.DefaultSelector):  # the name of one that may be claimed
+        missed = 1
+
+        def select(self, timeout=None):
+            if threading.current_thread() is not threading.main_thread() or timeout == 0 or not self.missed:
+                return super().select(timeout)
+            self.missed = 0
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            os.kill(os.getpid(), signal.SIGINT)
+            try:
+                return super().select(timeout)  # as if it had come in between: nothing ends this
+            finally:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+    loop = Loop(selector=EpollSelector)
+    driver = ThreadDriver(loop)
+    began = time.monotonic()
+    if how == "wait":
+        driver.start()
+        while not loop._sleepers:  # it begins with a pass
+            time.sleep(0.001)
+        with pytest.raises(KeyboardInterrupt):
+            driver.wait(Future(), loop.time() + 100)
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            run_here(loop, loop.spawn(loop.sleep(100)))
+    assert time.monotonic() - began < 50
+    assert loop._selector.missed == 0
+    driver.close()
+
+
+def test_the_network_thread_steps_aside_while_another_thread_is_about_to_shut_the_gate(driver, monkeypatch):
+    """With events for that thread it would take the interpreter from it, turn by turn."""
+    loop = driver.loop
+    driver.start()
+    ours, theirs = socket.socketpair()
+    gate = loop._gate
+    shut, turns = gate.set_open, []
+
+    def hesitates(is_open):
+        if not is_open:
+            theirs.send(b"x")
+            begun = time.monotonic()
+            before = loop.turns
+            while time.monotonic() < begun + 0.1:
+                time.sleep(0.001)
+            turns.append(loop.turns - before)
+        shut(is_open)
+
+    with ours, theirs:
+        driver.run(watched(loop, ours))
+        monkeypatch.setattr(gate, "set_open", hesitates)
+        assert loop.claim()
+        loop.release()
+        monkeypatch.undo()
+        driver.run(unwatched(loop, ours))
+    assert 0 < turns[0] < 1000  # the least that a turn takes then is 0.2 ms; without that it is some 3 us
+
+
+async def watched(loop, sock):
+    loop.watch(sock, READ, lambda _: sock.recv(1))
+
+
+async def unwatched(loop, sock):
+    loop.unwatch(sock)
+
+
 @pytest.mark.parametrize("how", ["run", "wait", "here"])
 @pytest.mark.parametrize("inline", [True, False])
 def test_a_signal_that_is_only_taken_note_of_ends_no_call(inline, how):
