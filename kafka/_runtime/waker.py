@@ -58,7 +58,7 @@ class Waker:
         self.pid = os.getpid()
         self._end: Any
         if _HAS_EVENTFD:
-            # In one call from Python: Ctrl-C between two would leave a number that nobody closes.
+            # In one call from Python: Ctrl-C between two would leave a number that no code closes.
             self._end = next(map(_Event, map(os.eventfd, (0,), (os.EFD_NONBLOCK | os.EFD_CLOEXEC,))))
             self._fd = int(self._end)
         else:  # pragma: no cover - Linux has eventfd

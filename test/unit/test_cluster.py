@@ -426,7 +426,7 @@ def test_one_topic_can_be_asked_for_again_and_waits_for_the_backoff(cluster, clo
     assert not cluster.need_update
 
 
-def test_who_waits_for_a_topic_that_is_no_longer_wanted_gets_the_next_answer(cluster):
+def test_a_future_of_a_topic_that_is_no_longer_wanted_gets_the_next_answer(cluster):
     cluster.update_metadata(response())
     future = cluster.add_topic("a")
     cluster.set_topics([])
