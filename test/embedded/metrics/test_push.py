@@ -138,7 +138,7 @@ def test_required_metrics_come_with_java_s_names_and_labels(broker: Broker, make
 
 
 def test_o10_a_payload_makes_few_calls_for_each_metric(broker: Broker, make: Make) -> None:
-    """O10: 0.3 ms of CPU for a consumer with three connections: what does not change between pushes is not made again."""
+    """O10: 0.3 ms of CPU for a consumer: what does not change between pushes is not made again."""
     payloads: list[int] = []
     is_inside = False
 
