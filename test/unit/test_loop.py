@@ -15,6 +15,7 @@ import textwrap
 import threading
 import time
 import weakref
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -627,6 +628,29 @@ def wait_for_one_after_another(driver, times):
         assert driver.wait(future, driver.loop.time() + 10)
 
 
+def test_the_driver_dozes_while_a_thread_waits_for_one_thing_after_another(driver, monkeypatch):
+    """It was woken for each: two threads that wanted the GIL, at each record that was sent and waited for."""
+    monkeypatch.setattr("kafka._runtime.loop._DOZE", 0.3)  # on a busy machine too, they come in short succession
+    loop, wakes = driver.loop, []
+    notify = loop.notify
+    loop.notify = lambda: wakes.append(loop.time()) or notify()
+    driver.start()
+    for _ in range(200):
+        wait_for_one_after_another(driver, 1)
+        time.sleep(0.001)  # as for a broker, in which the driver goes to sleep again
+    assert len(wakes) < 10, "twice before it dozes"
+    soon = threading.Event()
+    loop.call_soon(soon.set)
+    assert soon.wait(10), "a doze ends by itself"
+    monkeypatch.setattr("kafka._runtime.loop._DOZE", 30.0)
+    wait_for_one_after_another(driver, 20)
+    timed = threading.Event()
+    assert loop.claim()
+    loop.call_later(0.01, timed.set)
+    loop.release()
+    assert timed.wait(20), "a deadline before the end of the doze wakes the driver"
+
+
 def test_a_deadline_that_a_claim_leaves_behind_ends_the_sleep_of_the_driver(driver):
     """The driver fell asleep before there was any deadline; the thread with the claim slept towards an earlier one."""
     loop = driver.loop
@@ -666,6 +690,35 @@ def test_the_driver_sleeps_on_while_another_thread_has_claimed_the_loop(driver):
         # One for each claim, and perhaps one for a wake-up of before. With two sleepers they were 40 and more.
         assert 20 <= driver.loop.turns - turns <= 21
         driver.run(_unwatch(driver.loop, near))
+
+
+def test_the_beginning_of_a_wait_wakes_no_other_thread(driver):
+    """The thread that waits turns the loop: one that is woken meanwhile would only wait for the GIL."""
+    loop, threads, signals = driver.loop, [], []
+    driver.start()
+    wait_for_sleep(loop)
+    notify, loop.notify = loop.notify, lambda: (signals.append(threading.get_ident()), notify())
+    turns = loop.turns
+    for _ in range(20):
+        future = Future()
+        future.add_both(lambda _: threads.append(threading.get_ident()))
+        assert driver.wait(future, loop.time() + 10, partial(future.success, 1))
+    assert threads == [threading.get_ident()] * 20
+    assert signals == []
+    assert loop.turns - turns <= 21
+    # What is done already needs no wait, and what is to begin does begin.
+    begun = threading.Event()
+    assert driver.wait(Future().success(1), None, begun.set)
+    assert begun.wait(10)
+    # Another thread has the loop, and runs it.
+    assert loop.claim()
+    future = Future()
+    other = threading.Thread(target=driver.wait, args=(future, loop.time() + 10, partial(future.success, 1)))
+    other.start()
+    while not future.is_done:
+        loop.turn(0.01)
+    loop.release()
+    other.join()
 
 
 def test_a_call_that_queues_work_does_it_in_its_own_thread_while_the_loop_rests(driver):
