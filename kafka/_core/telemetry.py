@@ -307,7 +307,7 @@ class Telemetry:
         return points, sums
 
     def _named(self) -> dict[KafkaMetric, tuple[_Key, dict[str, str], bool]]:
-        """Return the metrics; the names of those that were there at the last push are not made again."""
+        """Return the metrics with their names, which are kept from one push to the next."""
         before = self._names
         found = (*self._metrics.metrics.values(), *tuple(self._own.values()))
         self._names = {metric: before.get(metric) or _java_name(metric) for metric in found}

@@ -24,7 +24,7 @@ _DOUBLE: Final = struct.Struct("<d")
 _GAUGE: Final = struct.Struct("<BQBd")
 _SUM: Final = struct.Struct("<BQBQBd")
 _START_KEY, _TIME_KEY, _VALUE_KEY = (field << 3 | _FIXED64 for field in (2, 3, 4))
-# Metrics whose bytes before the end are kept: those of clients in a cluster of 100 brokers.
+# Metrics whose bytes before the end are kept: a client in a cluster of 100 brokers has a thousand.
 _MOST_METRICS: Final = 2000
 
 
