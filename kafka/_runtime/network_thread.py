@@ -13,6 +13,7 @@ import math
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._runtime.loop import Loop
@@ -96,8 +97,7 @@ class ThreadDriver:
         begun: list[Task[T]] = []
 
         def begin() -> Task[T]:
-            if not begun:
-                begun.append(self.loop.spawn(coro))
+            begun.append(self.loop.spawn(coro))
             return begun[0]
 
         try:
@@ -120,16 +120,20 @@ class ThreadDriver:
         if not task.succeeded():
             raise KafkaTimeoutError(f"{what} took too long")
 
-    def wait(self, future: Future[T], deadline: float | None = None) -> bool:
-        """Wait for a future in the calling thread; whether it is done by the deadline."""
-        if not future.is_done:
+    def wait(self, future: Future[T], deadline: float | None = None, begin: Callable[[], object] | None = None) -> bool:
+        """Wait for a future in the calling thread; whether it is done by the deadline. `begin()` runs on the loop."""
+        if begin is not None or not future.is_done:
             if self._thread.ident is None:
                 self.start()
-            self._attend(future, None, deadline)
+            self._attend(future, begin and partial(self._queue, begin, future), deadline)
         return future.is_done
 
+    def _queue(self, begin: Callable[[], object], future: Future[T]) -> Future[T]:
+        self.loop.call_soon(begin)
+        return future
+
     def _attend(self, future: Future[T] | None, begin: Callable[[], Future[T]] | None, deadline: float | None) -> None:
-        """Turn the loop, or wait for the thread that does, until the future, or that of `begin`, is done."""
+        """Turn the loop, or wait for the thread that does, until the future, or that of `begin()`, is done."""
         loop = self.loop
         while True:
             with (deferred := SignalsDeferred(loop)) as pending:
@@ -138,9 +142,9 @@ class ThreadDriver:
                 # Claimed before a task is queued: then no thread must be woken for it.
                 claimed = loop.claim()
                 try:
-                    if future is None:
-                        assert begin is not None
-                        future = begin()
+                    if begin is not None:
+                        future, begin = begin(), None
+                    assert future is not None
                     if claimed:
                         while not (future.is_done or pending or loop.closed or loop.retiring):
                             remaining = longest if deadline is None else deadline - loop.time()

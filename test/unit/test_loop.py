@@ -17,6 +17,7 @@ import threading
 import time
 import traceback
 import weakref
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -691,6 +692,35 @@ def test_the_driver_sleeps_on_while_another_thread_has_claimed_the_loop(driver):
         # One for each claim, and perhaps one for a wake-up of before. With two sleepers they were 40 and more.
         assert 20 <= driver.loop.turns - turns <= 21
         driver.run(_unwatch(driver.loop, near))
+
+
+def test_the_beginning_of_a_wait_wakes_no_other_thread(driver):
+    """The thread that waits turns the loop: one that is woken meanwhile would only wait for the GIL."""
+    loop, threads, signals = driver.loop, [], []
+    driver.start()
+    wait_for_sleep(loop)
+    notify, loop.notify = loop.notify, lambda: (signals.append(threading.get_ident()), notify())
+    turns = loop.turns
+    for _ in range(20):
+        future = Future()
+        future.add_both(lambda _: threads.append(threading.get_ident()))
+        assert driver.wait(future, loop.time() + 10, partial(future.success, 1))
+    assert threads == [threading.get_ident()] * 20
+    assert signals == []
+    assert loop.turns - turns <= 21
+    # What is done already needs no wait, and what is to begin does begin.
+    begun = threading.Event()
+    assert driver.wait(Future().success(1), None, begun.set)
+    assert begun.wait(10)
+    # Another thread has the loop, and runs it.
+    assert loop.claim()
+    future = Future()
+    other = threading.Thread(target=driver.wait, args=(future, loop.time() + 10, partial(future.success, 1)))
+    other.start()
+    while not future.is_done:
+        loop.turn(0.01)
+    loop.release()
+    other.join()
 
 
 def test_a_call_that_queues_work_does_it_in_its_own_thread_while_the_loop_rests(driver):
