@@ -292,6 +292,7 @@ class GroupOffsets:
                     "read again: %s",
                     self._group_id,
                     error,
+                    extra={"kafka_group": self._group_id},
                 )
 
     # Reading…
