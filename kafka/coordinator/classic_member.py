@@ -292,7 +292,7 @@ class ClassicMember:
         await self._coordinator.leave(leaving.member_id, deadline, send)
 
     async def _assigned_id(self, deadline: float | None) -> Generation:
-        """Return the identity in the response to the first join that this member did not come to take: the group waits."""
+        """Return the identity in the answer to the first join that this member did not take: the group waits for it."""
         asking, self._asking = self._asking, None
         if asking is None:
             return NO_GENERATION
