@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 from uuid import uuid4
 
-from kafka._runtime.tasks import Event, Task
+from kafka._runtime.tasks import Event, Task, wait_any
 from kafka._text import printable
 from kafka.coordinator.group_coordinator import GroupCoordinator
 from kafka.coordinator.heartbeat import Heartbeat, PollTimer
@@ -113,6 +113,7 @@ class Membership:
         """Why its last membership has ended, in words."""
         self.error: KafkaError | None = None
         """For the application to raise, once."""
+        self._leaving: Task[object] | None = None
         self.rejoin = Event()
         """Set when it must join, or with KIP-848 send a heartbeat."""
         self.rejoin_reason = ""
@@ -300,7 +301,7 @@ class Membership:
         self.lose_generation(keep_id=self.group_instance_id is not None, why=why)
         self.move(MemberEvent.POLL_TIMEOUT)
         self.coordinator.waiting_for = f"the application: {why}"
-        self.loop.spawn_logged(self.member.leave(leaving, why, None), "leave the group")
+        self._leaving = self.loop.spawn_logged(self.member.leave(leaving, why, None), "leave the group")
         self.notify_application()  # a call that waits was late, as on a machine that was suspended: it joins again
 
     # On the loop: leaving…
@@ -324,6 +325,8 @@ class Membership:
         if self.state is not MemberState.CLOSED:
             self.move(MemberEvent.LEAVE)
         await self.member.leave(leaving, reason, deadline)
+        if self._leaving is not None:  # begun when poll() was not called; a client that ends would end it
+            await wait_any(self.loop, self._leaving, deadline=deadline)
 
     async def close(self, reason: str, deadline: float | None) -> None:
         """Leave the group for good."""
