@@ -15,14 +15,9 @@ if TYPE_CHECKING:
 
     from kafka.admin import ACL, ACLFilter
 
-__all__ = ["COMMAND"]
-
-_ACL_COLUMNS: Final = [
-    *Column.of("principal", "permission", "operation"),
-    Column("resource_type", "TYPE"),
-    Column("resource_name", "RESOURCE"),
-    *Column.of("pattern", "host"),
-]
+_ACL_COLUMNS: Final = Column.of(
+    "principal", "permission", "operation", "resource_type=TYPE", "resource_name=RESOURCE", "pattern", "host"
+)
 
 
 def _acl_row(acl: ACL) -> dict[str, object]:
@@ -91,11 +86,7 @@ def _bindings(arguments: Namespace, permission: str) -> list[ACL]:
         for host in hosts:
             if arguments.producer:
                 found += producer_acls(
-                    user,
-                    arguments.topic,
-                    transactional_ids=arguments.transactional_id,
-                    host=host,
-                    pattern_type=pattern,
+                    user, arguments.topic, transactional_ids=arguments.transactional_id, host=host, pattern_type=pattern
                 )
             if arguments.consumer:
                 found += consumer_acls(user, arguments.topic, arguments.group, host=host, pattern_type=pattern)
@@ -177,10 +168,7 @@ COMMAND = Noun(
             "list the ACLs, or the ones that match",
             _list_acls,
             [_PRINCIPAL, *_PLACES],
-            [
-                "purekafka acls list --sandbox",
-                "purekafka acls list --topic events --pattern match --sandbox -f json",
-            ],
+            ["--sandbox", "--topic events --pattern match --sandbox -f json"],
             lists=True,
         ),
         Verb(
@@ -189,8 +177,8 @@ COMMAND = Noun(
             _add_acls("allow"),
             [*_NEW, *_SETS, *TABLE],
             [
-                "purekafka acls allow --principal ada --consumer --topic events --group billing --yes --sandbox",
-                "purekafka acls allow --principal ada --operation write --topic log --pattern prefixed --yes --sandbox",
+                "--principal ada --consumer --topic events --group billing --yes --sandbox",
+                "--principal ada --operation write --topic log --pattern prefixed --yes --sandbox",
             ],
             asks=True,
         ),
@@ -200,8 +188,8 @@ COMMAND = Noun(
             _add_acls("deny"),
             [*_NEW, *_SETS, *TABLE],
             [
-                "purekafka acls deny --principal eve --operation all --topic '*' --yes --sandbox",
-                "purekafka acls deny --principal eve --operation read --topic orders --dry-run --sandbox",
+                "--principal eve --operation all --topic '*' --yes --sandbox",
+                "--principal eve --operation read --topic orders --dry-run --sandbox",
             ],
             asks=True,
         ),
@@ -210,10 +198,7 @@ COMMAND = Noun(
             "delete the ACLs that match, after showing them",
             _delete_acls,
             [_PRINCIPAL, *_PLACES, *TABLE],
-            [
-                "purekafka acls delete --principal ada --topic events --yes -b localhost:9092",
-                "purekafka acls delete --principal ada --dry-run -b localhost:9092",
-            ],
+            ["--principal ada --topic events --yes -b localhost:9092", "--principal ada --dry-run -b localhost:9092"],
             asks=True,
         ),
     ],

@@ -16,24 +16,6 @@ if TYPE_CHECKING:
 
     from kafka.protocol.registry import Api
 
-__all__ = [
-    "SECRETS",
-    "VALUES",
-    "CommandError",
-    "UsageError",
-    "find_api",
-    "count",
-    "expand",
-    "kafka_uuid",
-    "no_value",
-    "pair",
-    "pairs",
-    "parse_json",
-    "principal",
-    "reason",
-    "writable_directory",
-]
-
 #: For the help of a command whose options take values that may be secret.
 SECRETS = "A VALUE or PASSWORD may be @env:NAME, @FILE or @- (standard input): purekafka help values"
 #: The same at length.

@@ -206,11 +206,7 @@ COMMAND = Verb(
         ),
         arg("--verbose", "log what happens on connections"),
     ],
-    [
-        "purekafka broker --topic events:3",
-        "purekafka broker --topic orders --registry 8081",
-        "purekafka broker --port 0 -- purekafka topics list",
-    ],
+    ["--topic events:3", "--topic orders --registry 8081", "purekafka broker --port 0 -- purekafka topics list"],
     connects=False,
     runs_command=True,
     epilog="With a COMMAND, run it with the address in KAFKA_BOOTSTRAP_SERVERS, and that of a schema registry in "

@@ -17,14 +17,7 @@ if TYPE_CHECKING:
 
     from kafka.admin import ClusterDescription, KafkaAdminClient, UpdateFeatureType
 
-__all__ = ["COMMAND"]
-
-_BROKER_COLUMNS: Final = [
-    Column("broker_id", "BROKER"),
-    *Column.of("host", "port", "rack", "controller"),
-    Column("leaders", "LEADERS"),
-    Column("replicas", "REPLICAS"),
-]
+_BROKER_COLUMNS: Final = Column.of("broker_id=BROKER", "host", "port", "rack", "controller", "leaders", "replicas")
 
 
 def _brokers(admin: KafkaAdminClient) -> tuple[ClusterDescription, list[dict[str, Any]]]:
@@ -162,7 +155,7 @@ def _log_dirs(arguments: Namespace) -> int:
                 }
             )
     rows = [{name: value for name, value in item.items() if name != "partitions"} for item in items]
-    columns = [*Column.of("broker", "directory", "replicas", "bytes"), Column("usable_bytes", "FREE")]
+    columns = Column.of("broker", "directory", "replicas", "bytes", "usable_bytes=FREE")
     return emit(arguments, rows, columns, items=items) or code
 
 
@@ -228,10 +221,7 @@ COMMAND = {
                 "list",
                 "list the brokers with their leaders and replicas",
                 _list,
-                examples=[
-                    "purekafka brokers list --sandbox",
-                    "purekafka brokers list --sandbox --format '{host}:{port}'",
-                ],
+                examples=["--sandbox", "--sandbox --format '{host}:{port}'"],
                 lists=True,
             ),
             Verb(
@@ -239,14 +229,14 @@ COMMAND = {
                 "show brokers with the settings that differ from the defaults",
                 _describe_brokers,
                 [arg("ids [ID...]", "the ids of brokers; all if none", int)],
-                ["purekafka brokers describe 1 --sandbox", "purekafka brokers describe --sandbox --format json"],
+                ["1 --sandbox", "--sandbox --format json"],
                 lists=True,
             ),
             Verb(
                 "versions",
                 "show the requests that a broker supports, and the versions that this client uses",
                 _versions,
-                examples=["purekafka brokers versions --sandbox", "purekafka brokers versions --sandbox --format csv"],
+                examples=["--sandbox", "--sandbox --format csv"],
                 lists=True,
             ),
             Verb(
@@ -261,10 +251,7 @@ COMMAND = {
                         complete="topic",
                     ),
                 ],
-                [
-                    "purekafka brokers log-dirs --sandbox",
-                    "purekafka brokers log-dirs --broker 1 --topic events --sandbox --format json",
-                ],
+                ["--sandbox", "--broker 1 --topic events --sandbox --format json"],
                 lists=True,
             ),
             Verb(
@@ -272,10 +259,7 @@ COMMAND = {
                 "remove a broker that was taken away for good from the cluster's metadata",
                 _unregister,
                 [arg("ID", "the id of the broker", int)],
-                [
-                    "purekafka brokers unregister 7 --yes -b localhost:9092",
-                    "purekafka brokers unregister 7 --dry-run -b localhost:9092",
-                ],
+                ["7 --yes -b localhost:9092", "7 --dry-run -b localhost:9092"],
                 asks=True,
             ),
         ],
@@ -288,7 +272,7 @@ COMMAND = {
                 "describe",
                 "show the id of the cluster, its controller and its brokers",
                 _describe,
-                examples=["purekafka cluster describe --sandbox", "purekafka cluster describe --sandbox --format json"],
+                examples=["--sandbox", "--sandbox --format json"],
                 lists=True,
             ),
             *VERBS,
@@ -296,7 +280,7 @@ COMMAND = {
                 "features",
                 "show the features of the cluster and their levels",
                 _features,
-                examples=["purekafka cluster features --sandbox", "purekafka cluster features --sandbox --format csv"],
+                examples=["--sandbox", "--sandbox --format csv"],
                 lists=True,
             ),
             Verb(
@@ -310,7 +294,7 @@ COMMAND = {
                     *TABLE,
                 ],
                 [
-                    "purekafka cluster features-upgrade share.version=1 --yes --sandbox",
+                    "share.version=1 --yes --sandbox",
                     "purekafka cluster features upgrade share.version=0 --downgrade --dry-run --sandbox",
                 ],
                 asks=True,

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["COMMAND", "candidates", "manual"]
-
 _REMEMBERED_S: Final = 30.0
 _PATIENCE_MS = 300
 
@@ -261,14 +259,14 @@ COMMAND = Noun(
             "man",
             "print the manual page, for man -l",
             _manual,
-            examples=["purekafka completion man", "purekafka completion man > purekafka.1"],
+            examples=["", "purekafka completion man > purekafka.1"],
             connects=False,
         ),
         Verb(
             "words",
             "print the words that may stand in place of the last one; shells call this",
             _words,
-            examples=["purekafka completion words -- top", "purekafka completion words -- topics de"],
+            examples=["-- top", "-- topics de"],
             connects=False,
             runs_command=True,
         ),

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from kafka.admin import ConfigResource
 
-__all__ = ["COMMAND"]
-
 _KINDS: Final = ("topic", "broker", "broker-logger", "client-metrics", "group")
 _DEFAULT: Final = "default"
 
@@ -98,7 +96,7 @@ def _change(arguments: Namespace, changes: dict[str, object]) -> int:
             }
             for name, change in sorted(changes.items())
         ]
-        print_table(arguments, rows, [*Column.of("setting", "value"), Column("new_value", "NEW VALUE")])
+        print_table(arguments, rows, Column.of("setting", "value", "new_value"))
         what = f"{arguments.kind} {arguments.name}"
         if not agreed(arguments, connection.cluster(), f"Change {counted(len(changes), 'setting')} of {what}?"):
             return 0
@@ -172,7 +170,7 @@ COMMAND = Noun(
             "list the resources that have settings",
             _list,
             [arg("[KIND...]", f"only these kinds: {', '.join(_KINDS)}")],
-            ["purekafka configs list --sandbox", "purekafka configs list topic --sandbox -q"],
+            ["--sandbox", "topic --sandbox -q"],
             lists=True,
         ),
         Verb(
@@ -186,10 +184,7 @@ COMMAND = Noun(
                 arg("-a, --all", "show the settings at their defaults too"),
                 arg("--documentation", "show what the broker documents about each"),
             ],
-            [
-                "purekafka configs describe topic events --all --sandbox",
-                "purekafka configs describe broker 1 log.retention.hours --sandbox --format json",
-            ],
+            ["topic events --all --sandbox", "broker 1 log.retention.hours --sandbox --format json"],
             lists=True,
         ),
         Verb(
@@ -198,8 +193,8 @@ COMMAND = Noun(
             _set,
             [_KIND, _NAME, _PAIRS, *TABLE],
             [
-                "purekafka configs set topic events retention.ms=86400000 cleanup.policy=compact --yes --sandbox",
-                "purekafka configs set broker default log.retention.ms=1000000 --dry-run --sandbox",
+                "topic events retention.ms=86400000 cleanup.policy=compact --yes --sandbox",
+                "broker default log.retention.ms=1000000 --dry-run --sandbox",
             ],
             asks=True,
         ),
@@ -209,8 +204,8 @@ COMMAND = Noun(
             _append,
             [_KIND, _NAME, _PAIRS, *TABLE],
             [
-                "purekafka configs append topic events cleanup.policy=compact --yes --sandbox",
-                "purekafka configs append topic orders cleanup.policy=compact --dry-run --sandbox",
+                "topic events cleanup.policy=compact --yes --sandbox",
+                "topic orders cleanup.policy=compact --dry-run --sandbox",
             ],
             asks=True,
         ),
@@ -220,8 +215,8 @@ COMMAND = Noun(
             _subtract,
             [_KIND, _NAME, _PAIRS, *TABLE],
             [
-                "purekafka configs subtract topic events cleanup.policy=compact --yes --sandbox",
-                "purekafka configs subtract topic orders cleanup.policy=compact --dry-run --sandbox",
+                "topic events cleanup.policy=compact --yes --sandbox",
+                "topic orders cleanup.policy=compact --dry-run --sandbox",
             ],
             asks=True,
         ),
@@ -229,16 +224,8 @@ COMMAND = Noun(
             "unset",
             "take settings back to their defaults",
             _unset,
-            [
-                _KIND,
-                _NAME,
-                arg("settings SETTING...", "names of settings", complete="setting"),
-                *TABLE,
-            ],
-            [
-                "purekafka configs unset topic events retention.ms --yes --sandbox",
-                "purekafka configs unset broker default log.retention.ms --dry-run --sandbox",
-            ],
+            [_KIND, _NAME, arg("settings SETTING...", "names of settings", complete="setting"), *TABLE],
+            ["topic events retention.ms --yes --sandbox", "broker default log.retention.ms --dry-run --sandbox"],
             asks=True,
         ),
     ],

@@ -28,13 +28,6 @@ if TYPE_CHECKING:
     from kafka.schema_registry import SchemaRegistry
     from kafka.share import KafkaShareConsumer
 
-__all__ = [
-    "DEFAULT_SERVERS",
-    "HASTE",
-    "Connection",
-    "Watchdog",
-]
-
 DEFAULT_SERVERS: Final = "localhost:9092"
 _BOOTSTRAP_MS: Final = 10_000
 _REQUEST_MS: Final = 30_000

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord
 
-__all__ = ["COMMAND", "Printer", "record_printer"]
-
 _LAYOUTS: Final = ("value", "json", "jsonl", "console")
 
 
@@ -250,9 +248,7 @@ _SHARED: Final = (
     arg("--pattern REGEX", "read the topics whose whole names match, as of now"),
     arg("-p, --partition N[,N-M]...", "only these partitions; may be repeated"),
     arg(
-        "-f, --format FORMAT",
-        "value, jsonl, console, or tokens of kcat and rpk: '%%k %%s\\n' (value)",
-        default="value",
+        "-f, --format FORMAT", "value, jsonl, console, or tokens of kcat and rpk: '%%k %%s\\n' (value)", default="value"
     ),
     arg("-K, --key-delimiter TEXT", "print the key too, with this text behind it", default=""),
     arg("--null TEXT", "the text for a null key or value (nothing)", default=""),
@@ -289,16 +285,8 @@ COMMAND = {
             arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
             arg("--follow", "do not end: wait for new records"),
             arg("-n, --max-records N", "end after this number of records", count),
-            arg(
-                "-g, --group GROUP",
-                "read in a group, and commit what was printed",
-                complete="group",
-            ),
-            arg(
-                "--share GROUP",
-                "read in a share group (a queue); %%D: deliveries",
-                complete="group",
-            ),
+            arg("-g, --group GROUP", "read in a group, and commit what was printed", complete="group"),
+            arg("--share GROUP", "read in a share group (a queue); %%D: deliveries", complete="group"),
             arg(
                 "--ack accept|release|reject",
                 "with --share: how records are acknowledged (%(default)s)",
@@ -306,12 +294,12 @@ COMMAND = {
             ),
         ],
         [
-            "purekafka consume events --sandbox --from -2 --format '%t %p %o %k %s\\n'",
-            "purekafka consume orders --sandbox --format jsonl --from 2026-01-01T02:00Z",
-            "purekafka consume events --sandbox --group billing",
-            "purekafka consume orders --sandbox --share workers -n 10 --format '%D %s\\n'",
-            "purekafka consume __consumer_offsets --key-type offsets --value-type offsets -b localhost:9092",
-            "purekafka consume orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
+            "events --sandbox --from -2 --format '%t %p %o %k %s\\n'",
+            "orders --sandbox --format jsonl --from 2026-01-01T02:00Z",
+            "events --sandbox --group billing",
+            "orders --sandbox --share workers -n 10 --format '%D %s\\n'",
+            "__consumer_offsets --key-type offsets --value-type offsets -b localhost:9092",
+            "orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
         ],
         epilog=PLACES,
     ),
@@ -326,6 +314,6 @@ COMMAND = {
             ),
             arg("--no-follow", "end after these records"),
         ],
-        ["purekafka tail events -n 3 --no-follow --sandbox", "purekafka tail orders --sandbox --timeout 1 -K ' = '"],
+        ["events -n 3 --no-follow --sandbox", "orders --sandbox --timeout 1 -K ' = '"],
     ),
 }

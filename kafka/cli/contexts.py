@@ -13,8 +13,6 @@ from kafka.cli.output import Column, complain, emit
 if TYPE_CHECKING:
     from argparse import Namespace
 
-__all__ = ["COMMAND"]
-
 _NAME = arg("NAME", "the name of the context", complete="context")
 
 
@@ -137,14 +135,7 @@ COMMAND = Noun(
     "contexts",
     "keep the addresses and options of clusters under names",
     [
-        Verb(
-            "list",
-            "list the contexts",
-            _list,
-            examples=["purekafka contexts list", "purekafka contexts list --format json"],
-            connects=False,
-            lists=True,
-        ),
+        Verb("list", "list the contexts", _list, examples=["", "--format json"], connects=False, lists=True),
         Verb(
             "add",
             "add a context; the first one is in use at once",
@@ -165,21 +156,15 @@ COMMAND = Noun(
                 ),
                 _REPLACE,
             ],
-            [
-                "purekafka contexts add local -b localhost:9092",
-                "purekafka contexts add prod -b b1:9093 -X sasl.username=ada -X sasl.password=@env:ADA_PASSWORD",
-            ],
+            ["local -b localhost:9092", "prod -b b1:9093 -X sasl.username=ada -X sasl.password=@env:ADA_PASSWORD"],
             connects=False,
         ),
         Verb(
             "use",
             "choose the context of the commands to come",
             _use,
-            [
-                arg("[NAME]", "the name of the context", complete="context"),
-                arg("--none", "use no context"),
-            ],
-            ["purekafka contexts use local", "purekafka contexts use --none"],
+            [arg("[NAME]", "the name of the context", complete="context"), arg("--none", "use no context")],
+            ["local", "--none"],
             connects=False,
         ),
         Verb(
@@ -187,24 +172,19 @@ COMMAND = Noun(
             "show the options of a context, without secrets",
             _show,
             [arg("[NAME]", "the name of a context (the one in use)", complete="context")],
-            ["purekafka contexts show", "purekafka contexts show local --format json"],
+            ["", "local --format json"],
             connects=False,
             lists=True,
         ),
         Verb(
-            "remove",
-            "remove a context",
-            _remove,
-            [_NAME],
-            ["purekafka contexts remove local", "purekafka context remove prod"],
-            connects=False,
+            "remove", "remove a context", _remove, [_NAME], ["local", "purekafka context remove prod"], connects=False
         ),
         Verb(
             "import",
             "add a context from client.properties, kcat.conf or TOML",
             _import,
             [_NAME, arg("FILE", "the file to read", complete="file"), _REPLACE],
-            ["purekafka contexts import prod client.properties", "purekafka contexts import prod kcat.conf --replace"],
+            ["prod client.properties", "prod kcat.conf --replace"],
             connects=False,
         ),
     ],

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from kafka.producer import FutureRecordMetadata
     from kafka.record import ConsumerRecord
 
-__all__ = ["VERBS"]
-
-
 #: Records in one transaction of a copy that can be resumed.
 _IN_TRANSACTION: Final = 5000
 
@@ -268,9 +265,9 @@ VERBS: Final = [
             *_RANGE,
         ],
         [
-            "purekafka topics copy events events-2 --create --sandbox",
-            "purekafka topics copy orders events --repartition --from 2026-01-01T02:00Z --sandbox",
-            "purekafka topics copy events copy --create --resume nightly --sandbox",
+            "events events-2 --create --sandbox",
+            "orders events --repartition --from 2026-01-01T02:00Z --sandbox",
+            "events copy --create --resume nightly --sandbox",
         ],
         epilog=PLACES,
     ),
@@ -278,15 +275,8 @@ VERBS: Final = [
         "dump",
         "write the records of a topic to a file of JSON lines, compressed if its name ends in .gz",
         _dump,
-        [
-            _TOPIC,
-            arg("FILE", "the file to write; - is standard output", complete="file"),
-            *_RANGE,
-        ],
-        [
-            "purekafka topics dump events events.jsonl.gz --sandbox",
-            "purekafka topics dump orders - --from -2 --sandbox",
-        ],
+        [_TOPIC, arg("FILE", "the file to write; - is standard output", complete="file"), *_RANGE],
+        ["events events.jsonl.gz --sandbox", "orders - --from -2 --sandbox"],
         epilog=PLACES,
     ),
     Verb(
@@ -301,7 +291,7 @@ VERBS: Final = [
         ],
         [
             "purekafka topics dump events - --sandbox | purekafka topics load - events --sandbox",
-            "purekafka topics load records.jsonl orders --repartition --sandbox",
+            "records.jsonl orders --repartition --sandbox",
         ],
     ),
 ]

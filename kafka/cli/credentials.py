@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from kafka.admin import DelegationToken, UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 
-__all__ = ["COMMAND"]
-
 # Users…
 
 
@@ -95,12 +93,7 @@ def _apply_users(
 
 # Tokens…
 
-_TOKEN_COLUMNS: Final = [
-    Column("token_id", "TOKEN"),
-    *Column.of("owner", "renewers"),
-    Column("expires", "EXPIRES"),
-    Column("hmac", "HMAC"),
-]
+_TOKEN_COLUMNS: Final = Column.of("token_id=TOKEN", "owner", "renewers", "expires", "hmac")
 
 
 def _token_row(token: DelegationToken, *, secret: bool) -> dict[str, object]:
@@ -185,7 +178,7 @@ COMMAND = {
                 "list the users that have a password for SCRAM",
                 _list_users,
                 [arg("users [USER...]", "only these users")],
-                ["purekafka users list --sandbox", "purekafka users list --sandbox --format json"],
+                ["--sandbox", "--sandbox --format json"],
                 lists=True,
             ),
             Verb(
@@ -209,10 +202,7 @@ COMMAND = {
                 "delete the passwords of a user",
                 _delete_user,
                 [arg("USER", "the name of the user")],
-                [
-                    "purekafka users delete ada --yes -b localhost:9092",
-                    "purekafka users delete ada --dry-run -b localhost:9092",
-                ],
+                ["ada --yes -b localhost:9092", "ada --dry-run -b localhost:9092"],
                 asks=True,
             ),
         ],
@@ -229,7 +219,7 @@ COMMAND = {
                     arg("--owner USER...", "only tokens of this user"),
                     arg("--show-secrets", "print the HMACs, which are passwords"),
                 ],
-                ["purekafka tokens list -b b1:9093", "purekafka tokens list --owner ada --format json -b b1:9093"],
+                ["-b b1:9093", "--owner ada --format json -b b1:9093"],
                 lists=True,
                 epilog=_SECURED,
             ),
@@ -242,7 +232,7 @@ COMMAND = {
                     arg("--renewer USER...", "a user that may renew it"),
                     arg("--lifetime DURATION", "how long it can be renewed, such as 7d"),
                 ],
-                ["purekafka tokens create -b b1:9093", "purekafka tokens create --lifetime 7d -f json -b b1:9093"],
+                ["-b b1:9093", "--lifetime 7d -f json -b b1:9093"],
                 lists=True,
                 epilog=_SECURED,
             ),
@@ -251,7 +241,7 @@ COMMAND = {
                 "renew a token",
                 _renew_token,
                 [_HMAC],
-                ["purekafka tokens renew @hmac.txt -b b1:9093", "purekafka token renew @env:HMAC -b b1:9093"],
+                ["@hmac.txt -b b1:9093", "purekafka token renew @env:HMAC -b b1:9093"],
                 epilog=_SECURED,
                 changes=True,
             ),
@@ -260,10 +250,7 @@ COMMAND = {
                 "expire a token now",
                 _expire_token,
                 [_HMAC],
-                [
-                    "purekafka tokens expire @hmac.txt --yes -b b1:9093",
-                    "purekafka token expire @env:HMAC -y -b b1:9093",
-                ],
+                ["@hmac.txt --yes -b b1:9093", "purekafka token expire @env:HMAC -y -b b1:9093"],
                 asks=True,
                 epilog=_SECURED,
             ),

@@ -12,8 +12,6 @@ from kafka.cli.arguments import CommandError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["objects_of"]
-
 #: Characters of a cell; a quote that nothing closes must not take memory without end.
 _LARGEST_CELL: Final = 1 << 27
 

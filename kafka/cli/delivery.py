@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from kafka.producer import FutureRecordMetadata, KafkaProducer
 
-__all__ = ["Delivery", "Record", "in_transaction"]
-
 _PENDING: Final = 64
 #: Failures that are shown each; the rest are counted.
 _SHOWN_FAILURES: Final = 20

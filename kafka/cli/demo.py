@@ -191,6 +191,6 @@ COMMAND = Verb(
         arg("--no-spark", "leave the pipeline on Spark out"),
         arg("--directory DIRECTORY", "where Parquet and checkpoint go (default: a new one)", Path),
     ],
-    ["purekafka demo", "purekafka demo --events 20000 --no-spark"],
+    ["", "--events 20000 --no-spark"],
     connects=False,
 )

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from kafka.admin import KafkaAdminClient, TopicDescription
     from kafka.structs import TopicPartition
 
-__all__ = ["Edges", "edges", "edges_of", "failures"]
-
 
 class Edges(NamedTuple):
     """Where a partition starts and ends, or the error of asking its leader."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["Output", "standard_output", "whole_file", "whole_output"]
-
 
 class Output(io.BufferedIOBase):
     """A file whose `write` writes everything or raises; `written` counts the bytes that are out.

@@ -11,26 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-__all__ = [
-    "COMMANDS",
-    "CONNECTION",
-    "CONSENT",
-    "EXIT_CODES",
-    "LISTING",
-    "OUTCOME",
-    "SINGULAR",
-    "TABLE",
-    "Argument",
-    "Command",
-    "Noun",
-    "Verb",
-    "arg",
-    "connection_words",
-    "load",
-    "nearest",
-    "plural",
-]
-
 
 class Command(NamedTuple):
     """A command as ``purekafka --help`` lists it."""
@@ -175,13 +155,14 @@ def arg(
 class Verb:
     """One thing that the program does: its arguments, examples that run as they are printed, and its function."""
 
-    __slots__ = ("arguments", "changes", "epilog", "examples", "name", "own", "reads", "run", "runs_command", "summary")
+    __slots__ = ("_tails", "arguments", "changes", "connects", "epilog", "name", "noun", "own", "reads", "run",
+                 "runs_command", "summary")  # fmt: skip
 
     def __init__(
         self,
         name: str,
         summary: str,
-        run: Callable[[argparse.Namespace], int],
+        run: Callable[..., int],
         arguments: Sequence[Argument] = (),
         examples: Sequence[str] = (),
         *,
@@ -194,8 +175,11 @@ class Verb:
         epilog: str = "",
     ) -> None:
         self.name = name
+        self.noun = ""
         self.summary = summary
         self.run = run
+        """Its function, which takes the arguments and, if it connects, the `kafka.cli.connection.Connection`."""
+        self.connects = connects
         self.own = tuple(arguments)
         self.changes = (asks or changes) and not lists
         """Whether it changes something, and prints an outcome for each item that it was to change."""
@@ -203,12 +187,22 @@ class Verb:
         shared += CONNECTION if connects else ()
         taken = {name for argument in self.own for name in argument.names}
         self.arguments = self.own + tuple(one for one in shared if not taken.intersection(one.names))
-        self.examples = tuple(examples)
+        self._tails = tuple(examples)
         self.reads = reads or (lists and not asks)
         """Whether it only shows something: it then does not wait long for a broker."""
         self.runs_command = runs_command
         """Whether words behind ``--`` are a command to run."""
         self.epilog = epilog
+
+    @property
+    def words(self) -> str:
+        """What a user writes for it: its noun, if it has one, and its name."""
+        return f"{self.noun} {self.name}".lstrip()
+
+    @property
+    def examples(self) -> list[str]:
+        """Lines for a shell; one that does not name the program is what stands behind the words of the verb."""
+        return [tail if "purekafka" in tail else f"purekafka {self.words} {tail}".rstrip() for tail in self._tails]
 
 
 class Noun:
@@ -220,6 +214,8 @@ class Noun:
         self.name = name
         self.summary = summary
         self.verbs = {verb.name: verb for verb in verbs}
+        for verb in self.verbs.values():
+            verb.noun = name
         self.epilog = epilog
 
 
@@ -287,10 +283,7 @@ OUTCOME: Final = (
     arg("-f, --format FORMAT", "print what was done as text, json or jsonl (text)", default="text", section="Output"),
 )
 #: How a command that destroys or moves something gets consent.
-CONSENT: Final = (
-    arg("-y, --yes", "do it without asking"),
-    arg("--dry-run", "show what would be done, and do nothing"),
-)
+CONSENT: Final = (arg("-y, --yes", "do it without asking"), arg("--dry-run", "show what would be done, and do nothing"))
 
 SINGULAR: Final = {
     name.removesuffix("s"): name for name in COMMANDS if name.endswith("s") and name.removesuffix("s") not in COMMANDS

@@ -17,18 +17,13 @@ if TYPE_CHECKING:
     from kafka.admin import KafkaAdminClient
     from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["LAG", "LIMITS", "NOT_FOUND", "TOPIC", "chosen_groups", "is_marker_group", "lag_rows", "limited"]
-
 #: The states of a group that does not exist.
 NOT_FOUND: Final = {"", "Dead"}
 #: The names of Spark's tasks: prefix, query and number.
 _TASK: Final = r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+$"
-_LAG_COLUMNS: Final = [
-    Column("group_id", "GROUP"),
-    *Column.of("topic", "partition", "offset", "end", "lag"),
-    Column("client_id", "CLIENT"),
-    Column("host", "HOST"),
-]
+_LAG_COLUMNS: Final = Column.of(
+    "group_id=GROUP", "topic", "partition", "offset", "end", "lag", "client_id=CLIENT", "host"
+)
 TOPIC: Final = arg(
     "--topic TOPIC[:N,N-M]...", "only these topics, or partitions of them; may be repeated", complete="topic"
 )
@@ -204,6 +199,6 @@ LAG: Final = Verb(
         arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
         arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
     ],
-    ["purekafka groups lag --sandbox", "purekafka groups lag billing --by topic --sandbox --format json"],
+    ["--sandbox", "billing --by topic --sandbox --format json"],
     lists=True,
 )

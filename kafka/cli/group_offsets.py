@@ -29,17 +29,10 @@ if TYPE_CHECKING:
 
     from kafka.admin import GroupDescription, KafkaAdminClient, ShareGroupDescription, StreamsGroupDescription
 
-__all__ = ["GROUP", "VERBS", "known_groups"]
-
 Offsets = dict[TopicPartition, int]
 Commits = dict[TopicPartition, OffsetAndMetadata]
 
-_PLAN_COLUMNS: Final = [
-    *Column.of("topic", "partition", "offset"),
-    Column("new_offset", "NEW OFFSET"),
-    *Column.of("lag"),
-    Column("new_lag", "NEW LAG"),
-]
+_PLAN_COLUMNS: Final = Column.of("topic", "partition", "offset", "new_offset", "lag", "new_lag")
 
 
 Described: TypeAlias = "GroupDescription | ShareGroupDescription | StreamsGroupDescription"
@@ -304,10 +297,7 @@ VERBS: Final = [
                 complete="file",
             ),
         ],
-        [
-            "purekafka groups offsets billing --sandbox",
-            "purekafka groups offsets billing --export - --sandbox",
-        ],
+        ["billing --sandbox", "billing --export - --sandbox"],
         lists=True,
         asks=True,
     ),
@@ -328,10 +318,7 @@ VERBS: Final = [
                 complete="file",
             ),
         ],
-        [
-            "purekafka groups reset-offsets billing --to beginning --dry-run --sandbox",
-            "purekafka groups reset-offsets billing --topic orders --shift-by -1 --yes --sandbox",
-        ],
+        ["billing --to beginning --dry-run --sandbox", "billing --topic orders --shift-by -1 --yes --sandbox"],
         lists=True,
         asks=True,
         epilog=PLACES,
@@ -350,10 +337,7 @@ VERBS: Final = [
             ),
             *TABLE,
         ],
-        [
-            "purekafka groups delete-offsets billing --topic orders --yes --sandbox",
-            "purekafka groups delete-offsets billing --topic events:0 --dry-run --sandbox",
-        ],
+        ["billing --topic orders --yes --sandbox", "billing --topic events:0 --dry-run --sandbox"],
         asks=True,
     ),
     Verb(
@@ -367,9 +351,9 @@ VERBS: Final = [
             arg("--rename TOPIC=NAME...", "the group reads the copy of this name; may be repeated"),
         ],
         [
-            "purekafka groups copy billing billing-2 --yes --sandbox",
-            "purekafka groups copy billing billing-2 --dry-run --format json --sandbox",
-            "purekafka groups copy billing --rename orders=events --dry-run --sandbox",
+            "billing billing-2 --yes --sandbox",
+            "billing billing-2 --dry-run --format json --sandbox",
+            "billing --rename orders=events --dry-run --sandbox",
         ],
         lists=True,
         asks=True,

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
     from kafka.admin import MemberDescription, ShareMember, StreamsMember
     from kafka.cli.group_offsets import Described
 
-__all__ = ["COMMAND"]
-
-_LIST_COLUMNS: Final = [
-    Column("group_id", "GROUP"),
-    *Column.of("state", "type"),
-    Column("protocol_type", "PROTOCOL"),
-]
+_LIST_COLUMNS: Final = Column.of("group_id=GROUP", "state", "type", "protocol_type=PROTOCOL")
 
 
 def _list(arguments: Namespace) -> int:
@@ -79,18 +73,12 @@ def _item(group: Described) -> dict[str, Any]:
     return item
 
 
-_MEMBER_COLUMNS: Final = [
-    Column("client_id", "CLIENT"),
-    Column("host", "HOST"),
-    Column("assignment", "PARTITIONS"),
-    Column("member_id", "MEMBER"),
-]
+_MEMBER_COLUMNS: Final = Column.of("client_id=CLIENT", "host", "assignment=PARTITIONS", "member_id=MEMBER")
 
 
-_SUBTOPOLOGY_COLUMNS: Final = [
-    Column("subtopology_id", "SUBTOPOLOGY"),
-    *Column.of("source_topics", "repartition_topics", "changelog_topics"),
-]
+_SUBTOPOLOGY_COLUMNS: Final = Column.of(
+    "subtopology_id=SUBTOPOLOGY", "source_topics", "repartition_topics", "changelog_topics"
+)
 
 
 def _member(member: MemberDescription | ShareMember | StreamsMember) -> dict[str, Any]:
@@ -129,13 +117,7 @@ def _print_groups(arguments: Namespace, items: list[dict[str, Any]]) -> None:
         if item.get("subtopologies"):
             print_table(arguments, item["subtopologies"], _SUBTOPOLOGY_COLUMNS)
         if members:
-            rows = [
-                {
-                    **member,
-                    "assignment": _assigned(member),
-                }
-                for member in members
-            ]
+            rows = [{**member, "assignment": _assigned(member)} for member in members]
             print_table(arguments, rows, _MEMBER_COLUMNS)
 
 
@@ -156,7 +138,7 @@ def _delete(arguments: Namespace) -> int:
             {"group_id": name, "state": group.group_state, "members": len(group.members)}
             for name, group in known.items()
         ]
-        print_table(arguments, rows, [Column("group_id", "GROUP"), *Column.of("state", "members")])
+        print_table(arguments, rows, Column.of("group_id=GROUP", "state", "members"))
         if not agreed(arguments, connection.cluster(), f"Delete {counted(len(known), 'group')} with all offsets?"):
             return code
         outcomes = admin.delete_groups(list(known), raise_errors=False).items()
@@ -196,11 +178,8 @@ COMMAND = Noun(
             "list",
             "list the groups of all brokers",
             _list,
-            [
-                arg("--state STATE...", "only groups in this state"),
-                arg("--type TYPE...", "only groups of this type"),
-            ],
-            ["purekafka groups list --sandbox", "purekafka groups list --sandbox --state Empty --format '{group_id}'"],
+            [arg("--state STATE...", "only groups in this state"), arg("--type TYPE...", "only groups of this type")],
+            ["--sandbox", "--sandbox --state Empty --format '{group_id}'"],
             lists=True,
         ),
         Verb(
@@ -208,7 +187,7 @@ COMMAND = Noun(
             "show the state of groups and their members with their partitions",
             _describe,
             [_GROUPS],
-            ["purekafka groups describe billing --sandbox", "purekafka group describe billing --sandbox --format json"],
+            ["billing --sandbox", "purekafka group describe billing --sandbox --format json"],
             lists=True,
         ),
         LAG,
@@ -218,22 +197,15 @@ COMMAND = Noun(
             "delete groups without members",
             _delete,
             [_GROUPS, *TABLE],
-            ["purekafka groups delete billing --yes --sandbox", "purekafka groups delete billing --dry-run --sandbox"],
+            ["billing --yes --sandbox", "billing --dry-run --sandbox"],
             asks=True,
         ),
         Verb(
             "remove-members",
             "remove members from a group; they may join again",
             _remove_members,
-            [
-                GROUP,
-                arg("--member ID...", "only these members; may be repeated"),
-                *TABLE,
-            ],
-            [
-                "purekafka groups remove-members readers --yes -b localhost:9092",
-                "purekafka groups remove-members readers --member consumer-1 --dry-run -b localhost:9092",
-            ],
+            [GROUP, arg("--member ID...", "only these members; may be repeated"), *TABLE],
+            ["readers --yes -b localhost:9092", "readers --member consumer-1 --dry-run -b localhost:9092"],
             asks=True,
         ),
     ],

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from kafka.admin import KafkaAdminClient, TopicDescription
 
-__all__ = ["COMMAND", "FAULTS", "UNHEALTHY", "faults", "least_in_sync"]
-
 #: The exit code of a cluster that is not healthy.
 UNHEALTHY: Final = 4
 #: The faults of partitions, the worst first, and what they mean.
@@ -133,7 +131,7 @@ COMMAND = Verb(
         arg("-w, --wait", "wait until it is healthy, or until the time of --timeout is over"),
         arg("--allow CHECK...", f"healthy all the same: {', '.join(FAULTS)}; may be repeated", choices=tuple(FAULTS)),
     ],
-    ["purekafka health --sandbox", "purekafka health --wait --timeout 60 --allow under-replicated --sandbox"],
+    ["--sandbox", "--wait --timeout 60 --allow under-replicated --sandbox"],
     lists=True,
     epilog=f"The exit code is 0 if it is healthy, {UNHEALTHY} if it is not, and 1 if that cannot be known.",
 )

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord
 
-__all__ = ["main"]
-
 _OPTIONS: Final = "PCG:LQt:p:b:z:o:eED:K:k:H:Od:qvF:X:c:Tuf:ZlVhs:Jm:r:M:U"
 _MODES: Final = "PCGLQ"
 _TIME: Final = ("s@", "e@")

@@ -12,8 +12,6 @@ from kafka.partitioner import murmur2
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["PARTITIONERS", "partitioner"]
-
 
 def _fnv1a(key: bytes) -> int:
     """Return the hash that Sarama and librdkafka use: FNV-1a, as the absolute value of 32 bits with a sign.

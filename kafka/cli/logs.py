@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator
 
-__all__ = ["COMMAND", "internal_record"]
-
 _INDEX: Final = struct.Struct(">ii")
 _TIME_INDEX: Final = struct.Struct(">qi")
 _CODECS: Final = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
@@ -180,10 +178,10 @@ COMMAND = Noun(
                 arg("--skip-zeros", "ignore zeros at the end, of a file allocated in advance"),
             ],
             [
-                "purekafka logs dump /data/events-0/00000000000000000000.log --records",
-                "purekafka logs dump /data/__consumer_offsets-7/00000000000000000000.log --decode offsets",
+                "/data/events-0/00000000000000000000.log --records",
+                "/data/__consumer_offsets-7/00000000000000000000.log --decode offsets",
             ],
             connects=False,
-        ),
+        )
     ],
 )

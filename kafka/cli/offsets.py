@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kafka.admin import KafkaAdminClient
     from kafka.record import ConsumerRecord
 
-__all__ = ["COMMAND", "find_partitions", "partitions"]
-
 
 def find_partitions(
     admin: KafkaAdminClient, words: Sequence[str]
@@ -126,7 +124,7 @@ def _delete_before(arguments: Namespace) -> int:
             {**_row(tp), "start": logs[tp].start, "new_start": offset, "records": offset - (logs[tp].start or 0)}
             for tp, offset in new.items()
         ]
-        columns = [*Column.of("topic", "partition", "start"), Column("new_start", "NEW START"), *Column.of("records")]
+        columns = Column.of("topic", "partition", "start", "new_start", "records")
         print_table(arguments, rows, columns)
         if not agreed(
             arguments, connection.cluster(), f"Delete {counted(sum(row['records'] for row in rows), 'record')}?"
@@ -179,13 +177,10 @@ COMMAND = {
                         "a place to look up, such as a time; also max-timestamp, earliest-local, latest-tiered",
                     ),
                 ],
-                [
-                    "purekafka offsets list --sandbox",
-                    "purekafka offsets list events:0,2 --at 2026-01-01T00:10Z --sandbox --format csv",
-                ],
+                ["--sandbox", "events:0,2 --at 2026-01-01T00:10Z --sandbox --format csv"],
                 lists=True,
                 epilog=PLACES,
-            ),
+            )
         ],
     ),
     "records": Noun(
@@ -201,10 +196,7 @@ COMMAND = {
                     arg("--from PLACE", "where to begin (beginning)", dest="begin"),
                     arg("--to PLACE", "where to end (the present end)", dest="end"),
                 ],
-                [
-                    "purekafka records decode __consumer_offsets -b localhost:9092",
-                    "purekafka records decode __transaction_state --from -10 -b localhost:9092",
-                ],
+                ["__consumer_offsets -b localhost:9092", "__transaction_state --from -10 -b localhost:9092"],
                 epilog=PLACES,
             ),
             Verb(
@@ -216,10 +208,7 @@ COMMAND = {
                     arg("--place PLACE", "the first record to keep", required=True),
                     *TABLE,
                 ],
-                [
-                    "purekafka records delete-before events --place -3 --yes --sandbox",
-                    "purekafka records delete-before orders:0 --place 2026-01-01T02:00Z --dry-run --sandbox",
-                ],
+                ["events --place -3 --yes --sandbox", "orders:0 --place 2026-01-01T02:00Z --dry-run --sandbox"],
                 asks=True,
                 epilog=PLACES,
             ),

@@ -20,23 +20,11 @@ if TYPE_CHECKING:
 
     from kafka.config import ForeignOption, Option
 
-__all__ = [
-    "Contexts",
-    "merge_flags",
-    "option_named",
-    "read_options",
-    "settings",
-    "write_private",
-]
-
 _PREFIX: Final = "PUREKAFKA_"
 #: Variables that choose where options come from, and are not options themselves.
 _NOT_OPTIONS: Final = {"PUREKAFKA_CONTEXT", "PUREKAFKA_CONFIG", "PUREKAFKA_TRACEBACK", "PUREKAFKA_SECONDS"}
 #: Options that exclude each other: the one that is given last names the cluster.
-_OTHER_ADDRESS: Final = {
-    "bootstrap_servers": "bootstrap_controllers",
-    "bootstrap_controllers": "bootstrap_servers",
-}
+_OTHER_ADDRESS: Final = {"bootstrap_servers": "bootstrap_controllers", "bootstrap_controllers": "bootstrap_servers"}
 
 
 def option_named(name: str) -> Option | ForeignOption | None:

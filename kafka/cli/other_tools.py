@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["advice", "command_advice", "understood"]
-
 #: Word of another tool -> the words here, of which the first that a command has is shown. A word in capital letters is
 #: an argument that stands without an option.
 _WORDS: Final = {

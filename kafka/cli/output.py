@@ -19,25 +19,6 @@ from kafka.cli.arguments import UsageError, reason
 if TYPE_CHECKING:
     from argparse import Namespace
 
-__all__ = [
-    "Column",
-    "Progress",
-    "agreed",
-    "check_outcomes",
-    "colored",
-    "complain",
-    "counted",
-    "emit",
-    "json_text",
-    "print_outcomes",
-    "print_table",
-    "report",
-    "report_brokers",
-    "table_lines",
-    "terminal_width",
-    "unescape",
-]
-
 FORMATS: Final = ("table", "json", "jsonl", "csv")
 _NARROWEST: Final = 10
 _BOLD: Final = "\x1b[1m"
@@ -51,13 +32,14 @@ class Column(NamedTuple):
     heading: str
 
     @classmethod
-    def of(cls, *keys: str) -> list[Column]:
-        """Return columns whose headings are their keys.
+    def of(cls, *words: str) -> list[Column]:
+        """Return columns; the heading is the key, unless it stands behind it.
 
-        >>> Column.of("topic", "group_id")
-        [Column(key='topic', heading='TOPIC'), Column(key='group_id', heading='GROUP ID')]
+        >>> Column.of("group_id", "lag=BEHIND")
+        [Column(key='group_id', heading='GROUP ID'), Column(key='lag', heading='BEHIND')]
         """
-        return [cls(key, key.upper().replace("_", " ")) for key in keys]
+        pairs = (word.partition("=") for word in words)
+        return [cls(key, heading or key.upper().replace("_", " ")) for key, _, heading in pairs]
 
 
 def emit(

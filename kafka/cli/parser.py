@@ -11,8 +11,6 @@ from typing import Any, Final, NoReturn
 from kafka.cli.grammar import COMMANDS, CONNECTION, LISTING, SINGULAR, Argument, Noun, Verb, load, nearest, plural
 from kafka.cli.other_tools import advice, command_advice, understood
 
-__all__ = ["PAGES", "parse", "shown_example"]
-
 #: What many verbs share: ``purekafka help NAME`` prints it, and their help only its names.
 PAGES: Final = {
     "connection": "how a command finds its cluster",

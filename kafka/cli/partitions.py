@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
     from kafka.admin import KafkaAdminClient
 
-__all__ = ["COMMAND", "spread"]
-
 Replicas = dict[TopicPartition, list[int]]
 
-_PLAN_COLUMNS: Final = [*Column.of("topic", "partition", "replicas"), Column("new_replicas", "NEW REPLICAS")]
+_PLAN_COLUMNS: Final = Column.of("topic", "partition", "replicas", "new_replicas")
 
 
 def spread(
@@ -177,9 +175,7 @@ def _apply(arguments: Namespace) -> int:
 
 
 def _move(
-    arguments: Namespace,
-    admin: KafkaAdminClient,
-    moves: Mapping[TopicPartition, tuple[Sequence[int], Sequence[int]]],
+    arguments: Namespace, admin: KafkaAdminClient, moves: Mapping[TopicPartition, tuple[Sequence[int], Sequence[int]]]
 ) -> int:
     """Move partitions, given their present and new replicas; with a limit before anything moves, if one is wanted."""
     if arguments.throttle is not None and report(arguments, throttle(admin, arguments.throttle, moves)):
@@ -339,10 +335,7 @@ COMMAND = Noun(
                 arg("-r, --replication-factor N", "how many replicas (as many as now)", count),
                 arg("--output FILE", "write the plan as JSON, which Kafka's own script reads too"),
             ],
-            [
-                "purekafka partitions reassign-plan events --sandbox",
-                "purekafka partitions reassign-plan events --brokers 1 --output plan.json --sandbox",
-            ],
+            ["events --sandbox", "events --brokers 1 --output plan.json --sandbox"],
             lists=True,
         ),
         Verb(
@@ -357,10 +350,7 @@ COMMAND = Noun(
                 arg("--wait", "wait until the partitions have moved, and remove the limit of --throttle"),
                 *TABLE,
             ],
-            [
-                "purekafka partitions reassign-apply plan.json --yes --sandbox",
-                "purekafka partitions reassign-apply plan.json --rollback old.json --dry-run --sandbox",
-            ],
+            ["plan.json --yes --sandbox", "plan.json --rollback old.json --dry-run --sandbox"],
             asks=True,
         ),
         Verb(
@@ -368,10 +358,7 @@ COMMAND = Noun(
             "show the partitions that are moving, and compare with a plan",
             _status,
             [arg("plan [FILE]", "a plan to compare the replicas with", complete="file")],
-            [
-                "purekafka partitions reassign-status --sandbox",
-                "purekafka partitions reassign-status plan.json --sandbox --format json",
-            ],
+            ["--sandbox", "plan.json --sandbox --format json"],
             lists=True,
         ),
         Verb(
@@ -379,10 +366,7 @@ COMMAND = Noun(
             "limit the bandwidth of moving partitions, or remove the limit",
             _throttle,
             [arg("RATE", "bytes per second of each broker, such as 50MB; none removes the limit", rate_of), *TABLE],
-            [
-                "purekafka partitions reassign-throttle none --yes --sandbox",
-                "purekafka partitions reassign-throttle none --dry-run -b localhost:9092",
-            ],
+            ["none --yes --sandbox", "none --dry-run -b localhost:9092"],
             asks=True,
         ),
         Verb(
@@ -390,21 +374,15 @@ COMMAND = Noun(
             "cancel the moves of partitions",
             _cancel,
             [_SOME, *TABLE],
-            [
-                "purekafka partitions reassign-cancel --yes -b localhost:9092",
-                "purekafka partitions reassign-cancel events --dry-run -b localhost:9092",
-            ],
+            ["--yes -b localhost:9092", "events --dry-run -b localhost:9092"],
             asks=True,
         ),
         Verb(
             "elect",
             "make the first replica of each partition its leader",
             _elect,
-            [
-                _SOME,
-                arg("--unclean", "let a replica lead that is not in sync: loses records"),
-            ],
-            ["purekafka partitions elect --yes --sandbox", "purekafka partitions elect events:0 --dry-run --sandbox"],
+            [_SOME, arg("--unclean", "let a replica lead that is not in sync: loses records")],
+            ["--yes --sandbox", "events:0 --dry-run --sandbox"],
             asks=True,
         ),
         Verb(
@@ -418,8 +396,8 @@ COMMAND = Noun(
                 *TABLE,
             ],
             [
-                "purekafka partitions move-dir events --broker 1 --directory /data/2 --dry-run --sandbox",
-                "purekafka partitions move-dir events:0 --broker 1 --directory /data/2 --yes -b localhost:9092",
+                "events --broker 1 --directory /data/2 --dry-run --sandbox",
+                "events:0 --broker 1 --directory /data/2 --yes -b localhost:9092",
             ],
             asks=True,
         ),

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord
 
-__all__ = ["COMMAND", "percentile"]
-
 _SAMPLES: Final = 200_000
 _WINDOW_S: Final = 5.0
 
@@ -177,10 +175,7 @@ COMMAND = Noun(
                 arg("--rate N", "at most this number of records per second", float),
                 arg("-z, --compression gzip|snappy|lz4|zstd", "compress the batches"),
             ],
-            [
-                "purekafka perf produce events -n 1000 --sandbox",
-                "purekafka perf produce events -n 1000 --size 500 -z lz4 --sandbox",
-            ],
+            ["events -n 1000 --sandbox", "events -n 1000 --size 500 -z lz4 --sandbox"],
         ),
         Verb(
             "consume",
@@ -191,10 +186,7 @@ COMMAND = Noun(
                 arg("-n, --records N", "how many records (all that are there)", count),
                 arg("--no-headers", "leave the heading of the line out"),
             ],
-            [
-                "purekafka perf consume events --sandbox",
-                "purekafka perf consume events -n 10 --no-headers --sandbox",
-            ],
+            ["events --sandbox", "events -n 10 --no-headers --sandbox"],
         ),
         Verb(
             "latency",
@@ -206,10 +198,7 @@ COMMAND = Noun(
                 arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
                 arg("--acks 0|1|all", "how many replicas acknowledge (all)", default="all"),
             ],
-            [
-                "purekafka perf latency events -n 20 --sandbox",
-                "purekafka perf latency orders -n 20 --acks 1 --sandbox",
-            ],
+            ["events -n 20 --sandbox", "orders -n 20 --acks 1 --sandbox"],
         ),
     ],
 )

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from kafka.schema_registry import SchemaSerializer
 
-__all__ = ["COMMAND", "pieces_of", "record_of"]
-
 _CHUNK: Final = 256 * 1024
 
 
@@ -402,10 +400,7 @@ COMMAND = Verb(
     [
         arg("[TOPIC]", "the topic to write to (jsonl: that of each record)", complete="topic"),
         arg("files [FILE...]", "files whose whole content is a value each", complete="file"),
-        arg(
-            "-V, --value TEXT...",
-            "write this value; with --repeat {i} is its number",
-        ),
+        arg("-V, --value TEXT...", "write this value; with --repeat {i} is its number"),
         arg("-l, --lines FILE", "read lines from a file, not standard input", complete="file"),
         arg(
             "-f, --format lines|jsonl|csv",
@@ -441,8 +436,8 @@ COMMAND = Verb(
     ],
     [
         "echo hello | purekafka produce events --sandbox",
-        "purekafka produce events --value 'order {i}' --key eu --header source=shop --repeat 3 --sandbox",
-        "purekafka produce events --format csv --lines users.csv --key-field id --sandbox",
-        "purekafka produce orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
+        "events --value 'order {i}' --key eu --header source=shop --repeat 3 --sandbox",
+        "events --format csv --lines users.csv --key-field id --sandbox",
+        "orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
     ],
 )

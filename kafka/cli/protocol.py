@@ -154,7 +154,7 @@ COMMAND = Noun(
             "list",
             "list all APIs with their keys, versions and listeners",
             _list,
-            examples=["purekafka protocol list", "purekafka protocol list | grep Fetch"],
+            examples=["", "| grep Fetch"],
             connects=False,
         ),
         Verb(
@@ -165,7 +165,7 @@ COMMAND = Noun(
                 arg("MESSAGE", "FetchRequest, FetchResponse, or Fetch for both; also RequestHeader and such"),
                 arg("--version N", "show this version, in wire order, instead of all versions", int),
             ],
-            ["purekafka protocol show FetchRequest --version 12", "purekafka protocol show Metadata"],
+            ["FetchRequest --version 12", "Metadata"],
             connects=False,
         ),
         Verb(
@@ -179,7 +179,7 @@ COMMAND = Noun(
                 arg("--framed", "the bytes begin with a header, as on the wire after the frame's size"),
             ],
             [
-                "purekafka protocol decode MetadataResponse --version 0 00000000 00000000",
+                "MetadataResponse --version 0 00000000 00000000",
                 "echo 00000000 00000000 | purekafka protocol decode MetadataResponse --version 0 -",
             ],
             connects=False,
@@ -188,13 +188,9 @@ COMMAND = Noun(
             "encode",
             "turn JSON into bytes, in hexadecimal",
             _encode,
+            [_MESSAGE, arg("data JSON", "the message as JSON; - reads standard input"), _VERSION],
             [
-                _MESSAGE,
-                arg("data JSON", "the message as JSON; - reads standard input"),
-                _VERSION,
-            ],
-            [
-                """purekafka protocol encode MetadataRequest --version 1 '{"topics": [{"name": "events"}]}'""",
+                """MetadataRequest --version 1 '{"topics": [{"name": "events"}]}'""",
                 """echo '{"topics": null}' | purekafka protocol encode MetadataRequest --version 1 -""",
             ],
             connects=False,

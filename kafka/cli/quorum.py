@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
     from kafka.admin import QuorumDescription, QuorumReplica, RaftVoterEndpoint
 
-__all__ = ["VERBS"]
-
-_VOTER_COLUMNS: Final = [Column("node", "NODE"), Column("directory_id", "DIRECTORY ID"), *Column.of("listeners")]
+_VOTER_COLUMNS: Final = Column.of("node", "directory_id", "listeners")
 
 
 def _quorum(arguments: Namespace) -> int:
@@ -37,7 +35,7 @@ def _quorum(arguments: Namespace) -> int:
         for role, some in (("voter", found.voters), ("observer", found.observers))
         for one in some
     ]
-    return emit(arguments, rows, [*Column.of("node", "role"), Column("log_end_offset", "LOG END"), *Column.of("lag")])
+    return emit(arguments, rows, Column.of("node", "role", "log_end_offset=LOG END", "lag"))
 
 
 # Voters…
@@ -143,14 +141,14 @@ VERBS: Final = [
         "quorum",
         "show the controllers, and how far each is behind the metadata log",
         _quorum,
-        examples=["purekafka cluster quorum --sandbox", "purekafka cluster quorum --sandbox --format json"],
+        examples=["--sandbox", "--sandbox --format json"],
         lists=True,
     ),
     Verb(
         "voters",
         "list the controllers that vote in the quorum, with their directories and listeners",
         _voters,
-        examples=["purekafka cluster voters --sandbox", "purekafka cluster voters --sandbox --format '{node}'"],
+        examples=["--sandbox", "--sandbox --format '{node}'"],
         lists=True,
     ),
     Verb(

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 
-__all__ = ["COMMAND"]
-
 _TYPES: Final = (("user", "user"), ("client-id", "client"), ("ip", "ip"))
 _DEFAULT: Final = "default"
 
@@ -36,9 +34,7 @@ def _list_quotas(arguments: Namespace) -> int:
         for entry in found
         for name, value in sorted(entry.quotas.items())
     ]
-    return emit(
-        arguments, rows, [*Column.of("user"), Column("client-id", "CLIENT"), *Column.of("ip", "quota", "value")]
-    )
+    return emit(arguments, rows, Column.of("user", "client-id=CLIENT", "ip", "quota", "value"))
 
 
 def _change_quotas(arguments: Namespace) -> int:
@@ -91,7 +87,7 @@ COMMAND = Noun(
             "list the quotas",
             _list_quotas,
             _ENTITY,
-            ["purekafka quotas list --sandbox", "purekafka quotas list --user ada --sandbox --format json"],
+            ["--sandbox", "--user ada --sandbox --format json"],
             lists=True,
         ),
         Verb(
@@ -104,8 +100,8 @@ COMMAND = Noun(
                 _DRY,
             ],
             [
-                "purekafka quotas set producer_byte_rate=1000000 --user ada --sandbox",
-                "purekafka quotas set request_percentage=50 --client default --dry-run --sandbox",
+                "producer_byte_rate=1000000 --user ada --sandbox",
+                "request_percentage=50 --client default --dry-run --sandbox",
             ],
             changes=True,
         ),
@@ -113,15 +109,8 @@ COMMAND = Noun(
             "unset",
             "remove quotas of an entity",
             _unset_quotas,
-            [
-                arg("quotas NAME...", "names of quotas to remove"),
-                *_ENTITY,
-                _DRY,
-            ],
-            [
-                "purekafka quotas unset producer_byte_rate --user ada --sandbox",
-                "purekafka quotas unset consumer_byte_rate --client app --dry-run --sandbox",
-            ],
+            [arg("quotas NAME...", "names of quotas to remove"), *_ENTITY, _DRY],
+            ["producer_byte_rate --user ada --sandbox", "consumer_byte_rate --client app --dry-run --sandbox"],
             changes=True,
         ),
     ],

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer
     from kafka.structs import OffsetAndTimestamp
 
-__all__ = [
-    "HELP",
-    "PLACES",
-    "AdminOffsets",
-    "Place",
-    "Places",
-    "parse_partitions",
-    "parse_time",
-    "parse_topic_partitions",
-    "resolve",
-]
-
 HELP: Final = (
     "A PLACE is beginning, end, stored (the group's committed offset), an offset, -N (N records before the end), +N (N "
     "records after the beginning), or the first record at or after a time: 2026-01-31, 2026-01-31T12:00Z, "

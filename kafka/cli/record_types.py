@@ -18,21 +18,6 @@ if TYPE_CHECKING:
     from kafka.record import ConsumerRecord
     from kafka.schema_registry import Schema, SchemaSerializer
 
-__all__ = [
-    "HELP",
-    "TYPES",
-    "INTERNAL",
-    "REGISTRY",
-    "Decode",
-    "Header",
-    "Undecodable",
-    "decoder",
-    "encoder",
-    "is_of_internal_type",
-    "schema_serializer",
-    "unpacker",
-]
-
 Decode = Callable[[bytes], object]
 Header = tuple[str, "bytes | None"]
 

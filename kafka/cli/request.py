@@ -144,9 +144,6 @@ COMMAND = Verb(
         arg("--node ID", "the id of the broker to ask, instead of the one that the API demands", int),
         arg("--version N", "the version of the request; by default the newest that the broker supports", int),
     ],
-    [
-        "purekafka request Metadata --sandbox",
-        """purekafka request CreateTopics '{"topics": [{"name": "a"}]}' --sandbox""",
-    ],
+    ["Metadata --sandbox", """CreateTopics '{"topics": [{"name": "a"}]}' --sandbox"""],
     epilog=SECRETS,
 )

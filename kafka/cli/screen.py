@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-__all__ = ["Rates", "lag_lines", "rate_text", "redraw", "screen", "time_left", "trouble_lines", "view"]
-
 # The alternate screen keeps the text of the shell; the cursor is hidden on it.
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
 _LEAVE: Final = "\x1b[?25h\x1b[?1049l"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from kafka.cli.consume import Printer
     from kafka.share import KafkaShareConsumer, ShareRecord
 
-__all__ = ["alter_offsets", "consume", "delete_offsets", "existing_share_groups", "start_offsets"]
-
 #: A queue is empty when no record has come for this long, in seconds. A broker waits half a second for records.
 _EMPTY_AFTER: Final = 1.5
 _POLL_MS: Final = 500

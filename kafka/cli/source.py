@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from kafka.consumer import ConsumerRebalanceListener, KafkaConsumer
     from kafka.record import ConsumerRecord
 
-__all__ = ["GroupSource", "Source", "bounds", "ends_of", "partitions_of"]
-
 _OFFSET: Final = itemgetter(2)
 _COMMIT_EVERY: Final = 1.0
 _POLL_MS: Final = 500

@@ -317,10 +317,7 @@ def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], T]) -> T:
         os.environ.setdefault("PUREKAFKA_TRACEBACK", "1")  # Spark's Python processes inherit it
     try:
         spark = local_session(
-            f"purekafka {arguments.job}",
-            master=arguments.master,
-            configs=arguments.conf,
-            quiet=not arguments.verbose,
+            f"purekafka {arguments.job}", master=arguments.master, configs=arguments.conf, quiet=not arguments.verbose
         )
         try:
             return work(spark)
@@ -357,22 +354,14 @@ _CLUSTER = (
     ),
 )
 _SOURCE = arg("--source TOPIC[,TOPIC]", "the topics to read", required=True)
-_FROM = arg(
-    "--from earliest|latest",
-    "where a query without a checkpoint starts (earliest)",
-    dest="begin",
-)
+_FROM = arg("--from earliest|latest", "where a query without a checkpoint starts (earliest)", dest="begin")
 _SESSION = (
     arg("-v, --verbose", "show Spark's log, and errors as a whole"),
     arg("--master MASTER", "the Spark master (of its configuration, or this machine)"),
     arg("-c, --conf NAME=VALUE...", "a property of Spark, such as spark.cores.max=4"),
 )
 _CHECKPOINT = arg("--checkpoint DIR", "where the query records its progress", required=True)
-_TRIGGER = arg(
-    "--trigger TRIGGER",
-    "the time between batches, or available-now (%(default)s)",
-    default="10 seconds",
-)
+_TRIGGER = arg("--trigger TRIGGER", "the time between batches, or available-now (%(default)s)", default="10 seconds")
 _EXACTLY_ONCE = arg("--exactly-once", "write to the topic in transactions, each row once")
 _PIPELINE = (
     arg("--schema DDL", 'the fields: "user string, amount double"', required=True),
@@ -425,7 +414,7 @@ COMMAND = Noun(
                 _EXACTLY_ONCE,
                 *_PIPELINE,
             ],
-            ['purekafka spark run -b b1:9092 --source events --schema "user string" --sink counts --checkpoint /c'],
+            ['-b b1:9092 --source events --schema "user string" --sink counts --checkpoint /c'],
             "--sink, --parquet and --dead-letter are a query each, with its own checkpoint, and each reads the topic "
             "itself: three outputs read it three times. --complete writes topic and Parquet from one read.",
         ),
@@ -433,32 +422,28 @@ COMMAND = Noun(
             "copy",
             "copy a topic to another one, with keys and headers",
             [_SOURCE, _FROM, *_SESSION, _CHECKPOINT, _TRIGGER, _sink(required=True), _EXACTLY_ONCE],
-            ["purekafka spark copy -b b1:9092 --source events --sink events-2 --checkpoint /data/copy"],
+            ["-b b1:9092 --source events --sink events-2 --checkpoint /data/copy"],
         ),
         _verb(
             "dump",
             "write the records that a topic has now as Parquet",
             [_SOURCE, *_SESSION, _parquet(required=True)],
-            ["purekafka spark dump -b b1:9092 --source events --parquet /data/events"],
+            ["-b b1:9092 --source events --parquet /data/events"],
         ),
         _verb(
             "lag",
             "show how far a query is behind, from its checkpoint",
             [_CHECKPOINT, *LIMITS, *LISTING],
             [
-                "purekafka spark lag -b b1:9092 --checkpoint /data/copy",
-                "purekafka spark lag -b localhost:9092 --checkpoint /data/copy --fail-above 10000 --format json",
+                "-b b1:9092 --checkpoint /data/copy",
+                "-b localhost:9092 --checkpoint /data/copy --fail-above 10000 --format json",
             ],
         ),
         _verb(
             "plan",
             "show which offsets a query's first batch would read, and in which tasks",
-            [
-                _SOURCE,
-                _FROM,
-                arg("--batch", "plan a batch query instead of a streaming one"),
-            ],
-            ["purekafka spark plan -b b1:9092 --source events -O minPartitions=8"],
+            [_SOURCE, _FROM, arg("--batch", "plan a batch query instead of a streaming one")],
+            ["-b b1:9092 --source events -O minPartitions=8"],
         ),
     ],
 )

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from kafka.admin import ConfigResource, KafkaAdminClient
     from kafka.structs import TopicPartition
 
-__all__ = ["rate_of", "remove", "throttle", "throttled_topics"]
-
 _RATES: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 _REPLICAS: Final = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}

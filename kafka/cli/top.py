@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from kafka.admin import KafkaAdminClient
 
-__all__ = ["COMMAND", "lines"]
-
 _TOPICS = 10
 
 
@@ -121,6 +119,6 @@ COMMAND = Verb(
         arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
         arg("--count N", "end after this number of redraws", count),
     ],
-    ["purekafka top --count 1 --sandbox", "purekafka top --count 2 --interval 0.2 --sandbox"],
+    ["--count 1 --sandbox", "--count 2 --interval 0.2 --sandbox"],
     reads=True,
 )

@@ -19,24 +19,12 @@ if TYPE_CHECKING:
     from kafka.cli.screen import Rates
     from kafka.structs import TopicPartition
 
-__all__ = ["COMMAND", "chosen_topics"]
-
 _TOPICS = arg("topics TOPIC...", "names of topics, or patterns with *", complete="topic")
 _SETTINGS = arg(
     "-c, --set NAME=VALUE...", "a setting of the topic, such as retention.ms=60000; may be repeated", complete="setting"
 )
-_LIST_COLUMNS = [
-    Column("name", "TOPIC"),
-    Column("partition_count", "PARTITIONS"),
-    Column("replication_factor", "REPLICAS"),
-    Column("internal", "INTERNAL"),
-]
-_DESCRIBE_COLUMNS = [
-    Column("topic", "TOPIC"),
-    *Column.of("partition", "leader", "replicas", "isr"),
-    Column("start", "START"),
-    Column("end", "END"),
-]
+_LIST_COLUMNS = Column.of("name=TOPIC", "partition_count=PARTITIONS", "replication_factor=REPLICAS", "internal")
+_DESCRIBE_COLUMNS = Column.of("topic", "partition", "leader", "replicas", "isr", "start", "end")
 
 
 def _list(arguments: Namespace) -> int:
@@ -107,10 +95,7 @@ def _describe(arguments: Namespace) -> int:
 
 
 def _detailed(
-    connection: Connection,
-    topics: list[TopicDescription],
-    found: Mapping[TopicPartition, Edges],
-    arguments: Namespace,
+    connection: Connection, topics: list[TopicDescription], found: Mapping[TopicPartition, Edges], arguments: Namespace
 ) -> list[dict[str, Any]]:
     from kafka.admin import ConfigResource, ConfigSourceType
     from kafka.cli.health import FAULTS, faults, least_in_sync
@@ -327,7 +312,7 @@ COMMAND = Noun(
                 arg("[PATTERN...]", "names, or patterns such as 'log-*'", complete="topic"),
                 arg("-a, --all", "include the internal topics of Kafka"),
             ],
-            ["purekafka topics list --sandbox", "purekafka topics list 'ev*' --sandbox --format json"],
+            ["--sandbox", "'ev*' --sandbox --format json"],
             lists=True,
         ),
         Verb(
@@ -341,7 +326,7 @@ COMMAND = Noun(
                 arg("--at-min-isr", "only partitions with exactly min.insync.replicas replicas in sync"),
                 arg("--offline", "only partitions that have no leader"),
             ],
-            ["purekafka topics describe events --sandbox", "purekafka topics describe --sandbox --format json"],
+            ["events --sandbox", "--sandbox --format json"],
             lists=True,
         ),
         Verb(
@@ -357,10 +342,7 @@ COMMAND = Noun(
                 arg("--if-not-exists", "a topic that exists is not an error"),
                 arg("--dry-run", "have the broker check it, and create nothing"),
             ],
-            [
-                "purekafka topics create logs -p 6 --set retention.ms=86400000 --sandbox",
-                "purekafka topics create events --if-not-exists --sandbox",
-            ],
+            ["logs -p 6 --set retention.ms=86400000 --sandbox", "events --if-not-exists --sandbox"],
             changes=True,
         ),
         Verb(
@@ -375,8 +357,8 @@ COMMAND = Noun(
                 *TABLE,
             ],
             [
-                "purekafka topics alter events --partitions 6 --yes --sandbox",
-                "purekafka topics alter events --set cleanup.policy=compact --unset retention.ms --dry-run --sandbox",
+                "events --partitions 6 --yes --sandbox",
+                "events --set cleanup.policy=compact --unset retention.ms --dry-run --sandbox",
             ],
             asks=True,
         ),
@@ -384,12 +366,8 @@ COMMAND = Noun(
             "delete",
             "delete topics with all their records",
             _delete,
-            [
-                _TOPICS,
-                arg("--if-exists", "a topic that does not exist is not an error"),
-                *TABLE,
-            ],
-            ["purekafka topics delete orders --yes --sandbox", "purekafka topics delete 'e*' --dry-run --sandbox"],
+            [_TOPICS, arg("--if-exists", "a topic that does not exist is not an error"), *TABLE],
+            ["orders --yes --sandbox", "'e*' --dry-run --sandbox"],
             asks=True,
         ),
         *VERBS,
@@ -402,10 +380,7 @@ COMMAND = Noun(
                 arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
                 arg("--count N", "end after this number of redraws", count),
             ],
-            [
-                "purekafka topics watch events --count 1 --sandbox",
-                "purekafka topics watch 'e*' orders --count 2 --interval 0.2 --sandbox",
-            ],
+            ["events --count 1 --sandbox", "'e*' orders --count 2 --interval 0.2 --sandbox"],
             reads=True,
         ),
     ],

@@ -15,14 +15,9 @@ if TYPE_CHECKING:
 
     from kafka.admin import HangingTransaction
 
-__all__ = ["COMMAND"]
-
-_HANGING_COLUMNS: Final = [
-    *Column.of("topic", "partition"),
-    Column("producer_id", "PRODUCER"),
-    Column("start_offset", "START"),
-    Column("duration_s", "SECONDS"),
-]
+_HANGING_COLUMNS: Final = Column.of(
+    "topic", "partition", "producer_id=PRODUCER", "start_offset=START", "duration_s=SECONDS"
+)
 
 
 def _list(arguments: Namespace) -> int:
@@ -43,7 +38,7 @@ def _list(arguments: Namespace) -> int:
         for broker, some in sorted(found.items())
         for one in some
     ]
-    columns = [Column("transactional_id", "TRANSACTIONAL ID"), *Column.of("state"), Column("producer_id", "PRODUCER")]
+    columns = Column.of("transactional_id", "state", "producer_id=PRODUCER")
     return emit(arguments, rows, [*columns, *Column.of("coordinator")]) or code
 
 
@@ -68,13 +63,7 @@ def _describe(arguments: Namespace) -> int:
                 "partitions": [f"{tp.topic}-{tp.partition}" for tp in sorted(one.topic_partitions)],
             }
         )
-    columns = [
-        Column("transactional_id", "TRANSACTIONAL ID"),
-        *Column.of("state"),
-        Column("producer_id", "PRODUCER"),
-        Column("producer_epoch", "EPOCH"),
-        *Column.of("partitions"),
-    ]
+    columns = Column.of("transactional_id", "state", "producer_id=PRODUCER", "producer_epoch=EPOCH", "partitions")
     return emit(arguments, rows, columns) or (1 if len(rows) < len(found) else 0)
 
 
@@ -99,13 +88,14 @@ def _producers(arguments: Namespace) -> int:
         for tp, state in sorted(found.items())
         for one in state.active_producers
     ]
-    columns = [
-        *Column.of("topic", "partition"),
-        Column("producer_id", "PRODUCER"),
-        Column("producer_epoch", "EPOCH"),
-        Column("last_sequence", "SEQUENCE"),
-        Column("transaction_start", "OPEN SINCE"),
-    ]
+    columns = Column.of(
+        "topic",
+        "partition",
+        "producer_id=PRODUCER",
+        "producer_epoch=EPOCH",
+        "last_sequence=SEQUENCE",
+        "transaction_start=OPEN SINCE",
+    )
     return emit(arguments, rows, columns) or code
 
 
@@ -184,7 +174,7 @@ COMMAND = Noun(
                 arg("--state STATE...", "only transactions in this state"),
                 arg("--longer-than SECONDS", "only transactions that are open for longer", int),
             ],
-            ["purekafka transactions list --sandbox", "purekafka transactions list --state Ongoing --sandbox -f json"],
+            ["--sandbox", "--state Ongoing --sandbox -f json"],
             lists=True,
         ),
         Verb(
@@ -192,7 +182,7 @@ COMMAND = Noun(
             "show the state, the producer and the partitions of transactions",
             _describe,
             [_IDS],
-            ["purekafka transactions describe shop --sandbox", "purekafka transaction describe shop --sandbox -f json"],
+            ["shop --sandbox", "purekafka transaction describe shop --sandbox -f json"],
             lists=True,
         ),
         Verb(
@@ -200,10 +190,7 @@ COMMAND = Noun(
             "show the producers that write to partitions",
             _producers,
             [_CHOSEN],
-            [
-                "purekafka transactions producers events --sandbox",
-                "purekafka transactions producers orders:0 --sandbox --format json",
-            ],
+            ["events --sandbox", "orders:0 --sandbox --format json"],
             lists=True,
         ),
         Verb(
@@ -211,7 +198,7 @@ COMMAND = Noun(
             "find open transactions that their coordinator does not know",
             _hanging,
             [_LONGER],
-            ["purekafka transactions hanging --sandbox", "purekafka transactions hanging --sandbox --format json"],
+            ["--sandbox", "--sandbox --format json"],
             lists=True,
         ),
         Verb(
@@ -219,10 +206,7 @@ COMMAND = Noun(
             "abort the hanging transactions of partitions, after showing them",
             _abort,
             [_CHOSEN, _LONGER, *TABLE],
-            [
-                "purekafka transactions abort orders --yes -b localhost:9092",
-                "purekafka transactions abort orders:0 --dry-run -b localhost:9092",
-            ],
+            ["orders --yes -b localhost:9092", "orders:0 --dry-run -b localhost:9092"],
             asks=True,
         ),
         Verb(
@@ -230,10 +214,7 @@ COMMAND = Noun(
             "fence the producers of transactional ids, which aborts their transactions",
             _fence,
             [_IDS],
-            [
-                "purekafka transactions fence shop --yes --sandbox",
-                "purekafka transactions fence shop --dry-run --sandbox",
-            ],
+            ["shop --yes --sandbox", "shop --dry-run --sandbox"],
             asks=True,
         ),
     ],

@@ -21,19 +21,12 @@ if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord
 
-__all__ = ["translated"]
-
 _LOG_APPEND_TIME: Final = 1
 
 Commits = dict[TopicPartition, OffsetAndMetadata]
 
 
-def translated(
-    arguments: Namespace,
-    connection: Connection,
-    target: Connection,
-    commits: Commits,
-) -> Commits:
+def translated(arguments: Namespace, connection: Connection, target: Connection, commits: Commits) -> Commits:
     """Return the offsets of a group in the copies of its topics; a line says where a record is not in the copy."""
     renamed = pairs(arguments.rename, "--rename")
     source, copy = (

@@ -26,8 +26,6 @@ from kafka.cli.grammar import CONNECTION, Verb, arg
 from kafka.cli.output import complain
 from kafka.errors import KafkaError
 
-__all__ = ["COMMAND", "Exporter"]
-
 #: After how many intervals without a successful collection the series of a cluster are no longer served.
 _STALE: Final = 3
 
@@ -293,11 +291,7 @@ COMMAND = Verb(
         ),
         *(one for one in CONNECTION if "--context" not in one.names),
     ],
-    [
-        "purekafka exporter --once --sandbox",
-        "purekafka exporter --once --by partition --fold 'console-.*=console' --sandbox",
-        "purekafka exporter --dashboards dashboards",
-    ],
+    ["--once --sandbox", "--once --by partition --fold 'console-.*=console' --sandbox", "--dashboards dashboards"],
     connects=False,
     reads=True,
     epilog="Committed offsets are asked for first and ends last, so a lag is never negative. A partition whose end is "

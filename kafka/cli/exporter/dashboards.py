@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["RULES", "dashboards", "rules", "write"]
-
 _SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 _WIDTH, _HEIGHT = 12, 8
 
@@ -83,12 +81,7 @@ _GROUP: Final = (
         "{{consumergroup}} {{topic}}",
         "none",
     ),
-    (
-        "Largest lag of a partition",
-        f"kafka_consumergroup_lag_max{_CHOSEN}",
-        "{{consumergroup}} {{topic}}",
-        "none",
-    ),
+    ("Largest lag of a partition", f"kafka_consumergroup_lag_max{_CHOSEN}", "{{consumergroup}} {{topic}}", "none"),
 )
 
 #: Alert -> query, how long it must hold, severity, what an operator reads.
