@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kafka.cli.arguments import CommandError, UsageError, principal
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
-from kafka.cli.output import Column, agreed, counted, emit, print_table, report
+from kafka.cli.output import Column, agreed, counted, emit, report
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -56,10 +56,9 @@ def _acl_filters(arguments: Namespace) -> list[ACLFilter]:
     ]
 
 
-def _list_acls(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        found = {acl for one in _acl_filters(arguments) for acl in admin.describe_acls(one)[0]}
+def _list_acls(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    found = {acl for one in _acl_filters(arguments) for acl in admin.describe_acls(one)[0]}
     rows = sorted((_acl_row(acl) for acl in found), key=lambda row: [str(value) for value in row.values()])
     return emit(arguments, rows, _ACL_COLUMNS)
 
@@ -100,36 +99,32 @@ def _bindings(arguments: Namespace, permission: str) -> list[ACL]:
     return list(dict.fromkeys(found))
 
 
-def _add_acls(permission: str) -> Callable[[Namespace], int]:
-    def run(arguments: Namespace) -> int:
+def _add_acls(permission: str) -> Callable[[Namespace, Connection], int]:
+    def run(arguments: Namespace, connection: Connection) -> int:
         acls = _bindings(arguments, permission)
-        print_table(arguments, [_acl_row(acl) for acl in acls], _ACL_COLUMNS)
-        with Connection(arguments) as connection:
-            if not agreed(arguments, connection.cluster(), f"Add {counted(len(acls), 'ACL')}?"):
-                return 0
-            result = connection.admin().create_acls(acls, raise_errors=False)
+        if not agreed(connection, f"Add {counted(len(acls), 'ACL')}?", [_acl_row(acl) for acl in acls], _ACL_COLUMNS):
+            return 0
+        result = connection.admin().create_acls(acls, raise_errors=False)
         return report(arguments, ((_named(acl), result.errors.get(acl), "added") for acl in acls))
 
     return run
 
 
-def _delete_acls(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        filters = _acl_filters(arguments)
-        if not (_resources(arguments) or arguments.principal or arguments.operation):
-            raise UsageError("say which ACLs: --principal, --operation, --topic and so on")
-        found = list({acl for one in filters for acl in admin.describe_acls(one)[0]})
-        if not found:
-            raise CommandError("no ACL matches")
-        print_table(arguments, [_acl_row(acl) for acl in found], _ACL_COLUMNS)
-        if not agreed(arguments, connection.cluster(), f"Delete {counted(len(found), 'ACL')}?"):
-            return 0
-        outcomes: list[tuple[str, object, str]] = []
-        for _, deleted, failure in admin.delete_acls(filters, raise_errors=False):
-            outcomes += [(_named(acl), error, "deleted") for acl, error in deleted]
-            outcomes.append(("ACL", failure, ""))
-        return report(arguments, [one for one in outcomes if one[2] or getattr(one[1], "errno", None)])
+def _delete_acls(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    filters = _acl_filters(arguments)
+    if not (_resources(arguments) or arguments.principal or arguments.operation):
+        raise UsageError("say which ACLs: --principal, --operation, --topic and so on")
+    found = list({acl for one in filters for acl in admin.describe_acls(one)[0]})
+    if not found:
+        raise CommandError("no ACL matches")
+    if not agreed(connection, f"Delete {counted(len(found), 'ACL')}?", [_acl_row(acl) for acl in found], _ACL_COLUMNS):
+        return 0
+    outcomes: list[tuple[str, object, str]] = []
+    for _, deleted, failure in admin.delete_acls(filters, raise_errors=False):
+        outcomes += [(_named(acl), error, "deleted") for acl, error in deleted]
+        outcomes.append(("ACL", failure, ""))
+    return report(arguments, [one for one in outcomes if one[2] or getattr(one[1], "errno", None)])
 
 
 _PRINCIPAL: Final = arg("--principal USER...", "a user, as ada or User:ada; may be repeated")
@@ -168,7 +163,7 @@ COMMAND = Noun(
             "list the ACLs, or the ones that match",
             _list_acls,
             [_PRINCIPAL, *_PLACES],
-            ["--sandbox", "--topic events --pattern match --sandbox -f json"],
+            examples=["--sandbox", "--topic events --pattern match --sandbox -f json"],
             lists=True,
         ),
         Verb(
@@ -176,7 +171,7 @@ COMMAND = Noun(
             "allow users to do something",
             _add_acls("allow"),
             [*_NEW, *_SETS, *TABLE],
-            [
+            examples=[
                 "--principal ada --consumer --topic events --group billing --yes --sandbox",
                 "--principal ada --operation write --topic log --pattern prefixed --yes --sandbox",
             ],
@@ -187,7 +182,7 @@ COMMAND = Noun(
             "forbid users to do something, even if another ACL allows it",
             _add_acls("deny"),
             [*_NEW, *_SETS, *TABLE],
-            [
+            examples=[
                 "--principal eve --operation all --topic '*' --yes --sandbox",
                 "--principal eve --operation read --topic orders --dry-run --sandbox",
             ],
@@ -198,7 +193,10 @@ COMMAND = Noun(
             "delete the ACLs that match, after showing them",
             _delete_acls,
             [_PRINCIPAL, *_PLACES, *TABLE],
-            ["--principal ada --topic events --yes -b localhost:9092", "--principal ada --dry-run -b localhost:9092"],
+            examples=[
+                "--principal ada --topic events --yes -b localhost:9092",
+                "--principal ada --dry-run -b localhost:9092",
+            ],
             asks=True,
         ),
     ],

@@ -43,7 +43,7 @@ class Connection:
     """The clients of one command; the end of its block closes them and the sandbox."""
 
     def __init__(self, arguments: Namespace) -> None:
-        self._arguments = arguments
+        self.arguments = arguments
         self._stack = ExitStack()
         self._log(arguments.verbose)
         self._admin: KafkaAdminClient | None = None
@@ -193,10 +193,10 @@ class Connection:
 
     def target(self) -> Connection:
         """Return the connection to the cluster of --to-context, or this one."""
-        if not self._arguments.to_context:
+        if not self.arguments.to_context:
             return self
-        words = {"context": self._arguments.to_context, "bootstrap_servers": None, "options": [], "config_file": None}
-        other = Connection(Namespace(**{**vars(self._arguments), **words, "sandbox": False}))
+        words = {"context": self.arguments.to_context, "bootstrap_servers": None, "options": [], "config_file": None}
+        other = Connection(Namespace(**{**vars(self.arguments), **words, "sandbox": False}))
         return self._stack.enter_context(other)
 
     def __enter__(self) -> Self:

@@ -157,24 +157,23 @@ def _filter(arguments: Namespace) -> Callable[[ConsumerRecord], bool] | None:
 # Reading…
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace, connection: Connection) -> int:
     if not arguments.topics and not arguments.pattern:
         raise UsageError("name a topic, or give --pattern")
-    with Connection(arguments) as connection:
-        show = record_printer(arguments, connection)
-        printer = Printer(arguments, show, _filter(arguments), arguments.max_records)
-        try:
-            if arguments.share:
-                from kafka.cli.share_groups import consume
+    show = record_printer(arguments, connection)
+    printer = Printer(arguments, show, _filter(arguments), arguments.max_records)
+    try:
+        if arguments.share:
+            from kafka.cli.share_groups import consume
 
-                repeats = consume(arguments, connection, printer)
-            else:
-                repeats = (_consume_in_group if arguments.group else _consume_alone)(arguments, connection, printer)
-        except KeyboardInterrupt:
-            printer.printed()
-            printer.progress.end(always=True)
-            raise
-        printer.progress.end()
+            repeats = consume(arguments, connection, printer)
+        else:
+            repeats = (_consume_in_group if arguments.group else _consume_alone)(arguments, connection, printer)
+    except KeyboardInterrupt:
+        printer.printed()
+        printer.progress.end(always=True)
+        raise
+    printer.progress.end()
     if printer.undecodable:
         complain(arguments, f"{printer.undecodable} records could not be decoded")
     if repeats or (printer.undecodable and arguments.strict):
@@ -266,12 +265,12 @@ _SHARED: Final = (
 )
 
 
-def _tail(arguments: Namespace) -> int:
+def _tail(arguments: Namespace, connection: Connection) -> int:
     arguments.begin = f"-{arguments.last}"
     arguments.end = arguments.group = arguments.share = None
     arguments.max_records = None
     arguments.follow = not arguments.no_follow
-    return _run(arguments)
+    return _run(arguments, connection)
 
 
 COMMAND = {
@@ -279,21 +278,17 @@ COMMAND = {
         "consume",
         "print records of topics, from any place to any place",
         _run,
-        [
-            *_SHARED,
-            arg("--from PLACE", "where to begin (beginning; in a group: stored)", dest="begin"),
-            arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
-            arg("--follow", "do not end: wait for new records"),
-            arg("-n, --max-records N", "end after this number of records", count),
-            arg("-g, --group GROUP", "read in a group, and commit what was printed", complete="group"),
-            arg("--share GROUP", "read in a share group (a queue); %%D: deliveries", complete="group"),
-            arg(
-                "--ack accept|release|reject",
-                "with --share: how records are acknowledged (%(default)s)",
-                default="accept",
-            ),
-        ],
-        [
+        _SHARED,
+        arg("--from PLACE", "where to begin (beginning; in a group: stored)", dest="begin"),
+        arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
+        arg("--follow", "do not end: wait for new records"),
+        arg("-n, --max-records N", "end after this number of records", count),
+        arg("-g, --group GROUP", "read in a group, and commit what was printed", complete="group"),
+        arg("--share GROUP", "read in a share group (a queue); %%D: deliveries", complete="group"),
+        arg(
+            "--ack accept|release|reject", "with --share: how records are acknowledged (%(default)s)", default="accept"
+        ),
+        examples=[
             "events --sandbox --from -2 --format '%t %p %o %k %s\\n'",
             "orders --sandbox --format jsonl --from 2026-01-01T02:00Z",
             "events --sandbox --group billing",
@@ -307,13 +302,9 @@ COMMAND = {
         "tail",
         "print the last records of topics, and new ones as they arrive",
         _tail,
-        [
-            *_SHARED,
-            arg(
-                "-n, --last N", "how many of the last records of all partitions together (%(default)s)", int, default=10
-            ),
-            arg("--no-follow", "end after these records"),
-        ],
-        ["events -n 3 --no-follow --sandbox", "orders --sandbox --timeout 1 -K ' = '"],
+        _SHARED,
+        arg("-n, --last N", "how many of the last records of all partitions together (%(default)s)", int, default=10),
+        arg("--no-follow", "end after these records"),
+        examples=["events -n 3 --no-follow --sandbox", "orders --sandbox --timeout 1 -K ' = '"],
     ),
 }

@@ -140,23 +140,24 @@ COMMAND = Noun(
             "add",
             "add a context; the first one is in use at once",
             _add,
-            [
-                _NAME,
-                arg(
-                    "-b, --bootstrap-server, --bootstrap-servers HOST:PORT[,...]",
-                    "brokers to connect to first",
-                    dest="bootstrap_servers",
-                ),
-                arg(
-                    "-X NAME=VALUE...",
-                    "an option of the client; a value @env:NAME, @FILE or @prompt is stored as it is and looked "
-                    "up when the context is used; may be repeated",
-                    dest="options",
-                    complete="option",
-                ),
-                _REPLACE,
+            _NAME,
+            arg(
+                "-b, --bootstrap-server, --bootstrap-servers HOST:PORT[,...]",
+                "brokers to connect to first",
+                dest="bootstrap_servers",
+            ),
+            arg(
+                "-X NAME=VALUE...",
+                "an option of the client; a value @env:NAME, @FILE or @prompt is stored as it is and looked "
+                "up when the context is used; may be repeated",
+                dest="options",
+                complete="option",
+            ),
+            _REPLACE,
+            examples=[
+                "local -b localhost:9092",
+                "prod -b b1:9093 -X sasl.username=ada -X sasl.password=@env:ADA_PASSWORD",
             ],
-            ["local -b localhost:9092", "prod -b b1:9093 -X sasl.username=ada -X sasl.password=@env:ADA_PASSWORD"],
             connects=False,
         ),
         Verb(
@@ -164,27 +165,32 @@ COMMAND = Noun(
             "choose the context of the commands to come",
             _use,
             [arg("[NAME]", "the name of the context", complete="context"), arg("--none", "use no context")],
-            ["local", "--none"],
+            examples=["local", "--none"],
             connects=False,
         ),
         Verb(
             "show",
             "show the options of a context, without secrets",
             _show,
-            [arg("[NAME]", "the name of a context (the one in use)", complete="context")],
-            ["", "local --format json"],
+            arg("[NAME]", "the name of a context (the one in use)", complete="context"),
+            examples=["", "local --format json"],
             connects=False,
             lists=True,
         ),
         Verb(
-            "remove", "remove a context", _remove, [_NAME], ["local", "purekafka context remove prod"], connects=False
+            "remove",
+            "remove a context",
+            _remove,
+            _NAME,
+            examples=["local", "purekafka context remove prod"],
+            connects=False,
         ),
         Verb(
             "import",
             "add a context from client.properties, kcat.conf or TOML",
             _import,
             [_NAME, arg("FILE", "the file to read", complete="file"), _REPLACE],
-            ["prod client.properties", "prod kcat.conf --replace"],
+            examples=["prod client.properties", "prod kcat.conf --replace"],
             connects=False,
         ),
     ],

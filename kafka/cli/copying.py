@@ -46,9 +46,8 @@ def _consumer(connection: Connection) -> KafkaConsumer:
     )
 
 
-def _copy(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        return _copy_records(arguments, connection, connection.target())
+def _copy(arguments: Namespace, connection: Connection) -> int:
+    return _copy_records(arguments, connection, connection.target())
 
 
 def _copy_records(arguments: Namespace, connection: Connection, target: Connection) -> int:
@@ -162,21 +161,20 @@ def _description(connection: Connection, topic: str) -> TopicDescription:
     return found
 
 
-def _dump(arguments: Namespace) -> int:
+def _dump(arguments: Namespace, connection: Connection) -> int:
     from kafka.cli.record_format import record_json
 
     show = record_json()
-    with Connection(arguments) as connection:
-        source = _source(arguments, connection, arguments.topic)
-        progress = Progress(arguments, "read", source.total, alone=True)
-        with _to_write(arguments.file) as file:
+    source = _source(arguments, connection, arguments.topic)
+    progress = Progress(arguments, "read", source.total, alone=True)
+    with _to_write(arguments.file) as file:
 
-            def write(found: Sequence[ConsumerRecord]) -> None:
-                text = b"".join(map(show, found))
-                file.write(text)
-                progress.add(len(found), len(text))
+        def write(found: Sequence[ConsumerRecord]) -> None:
+            text = b"".join(map(show, found))
+            file.write(text)
+            progress.add(len(found), len(text))
 
-            source.run(write)
+        source.run(write)
     progress.end()
     print(
         f"{arguments.file}: {counted(progress.records, 'record')}",
@@ -216,8 +214,8 @@ def _to_read(path: str) -> Iterator[Any]:
             yield file
 
 
-def _load(arguments: Namespace) -> int:
-    with _to_read(arguments.file) as file, Connection(arguments) as connection:
+def _load(arguments: Namespace, connection: Connection) -> int:
+    with _to_read(arguments.file) as file:
         delivery = Delivery(arguments, connection.producer())
         code = delivery.run(lambda: _send_lines(arguments, file, delivery))
     print(f"{counted(delivery.delivered, 'record')} loaded")
@@ -255,16 +253,14 @@ VERBS: Final = [
         "copy",
         "copy the records of a topic to another one, here or in another cluster",
         _copy,
-        [
-            _TOPIC,
-            arg("to_topic TO", "the topic to write to", complete="topic"),
-            arg("--create", "create the topic with as many partitions, if it is missing"),
-            arg("--repartition", "choose partitions again, by the keys"),
-            arg("--to-context NAME", "write to the cluster of this context", complete="context"),
-            arg("--resume NAME", "copy each record once, and continue where the last copy of this name ended"),
-            *_RANGE,
-        ],
-        [
+        _TOPIC,
+        arg("to_topic TO", "the topic to write to", complete="topic"),
+        arg("--create", "create the topic with as many partitions, if it is missing"),
+        arg("--repartition", "choose partitions again, by the keys"),
+        arg("--to-context NAME", "write to the cluster of this context", complete="context"),
+        arg("--resume NAME", "copy each record once, and continue where the last copy of this name ended"),
+        _RANGE,
+        examples=[
             "events events-2 --create --sandbox",
             "orders events --repartition --from 2026-01-01T02:00Z --sandbox",
             "events copy --create --resume nightly --sandbox",
@@ -276,20 +272,18 @@ VERBS: Final = [
         "write the records of a topic to a file of JSON lines, compressed if its name ends in .gz",
         _dump,
         [_TOPIC, arg("FILE", "the file to write; - is standard output", complete="file"), *_RANGE],
-        ["events events.jsonl.gz --sandbox", "orders - --from -2 --sandbox"],
+        examples=["events events.jsonl.gz --sandbox", "orders - --from -2 --sandbox"],
         epilog=PLACES,
     ),
     Verb(
         "load",
         "write the records of a file of JSON lines to a topic",
         _load,
-        [
-            arg("FILE", "the file to read; - is standard input", complete="file"),
-            arg("[TOPIC]", "the topic to write to (the one of each record)", complete="topic"),
-            arg("--repartition", "choose partitions again, by the keys"),
-            arg("--progress", "show counts on standard error even without a terminal"),
-        ],
-        [
+        arg("FILE", "the file to read; - is standard input", complete="file"),
+        arg("[TOPIC]", "the topic to write to (the one of each record)", complete="topic"),
+        arg("--repartition", "choose partitions again, by the keys"),
+        arg("--progress", "show counts on standard error even without a terminal"),
+        examples=[
             "purekafka topics dump events - --sandbox | purekafka topics load - events --sandbox",
             "records.jsonl orders --repartition --sandbox",
         ],

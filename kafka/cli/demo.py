@@ -185,12 +185,10 @@ COMMAND = Verb(
     "demo",
     "a first look: a broker, a producer and consumers in one process",
     run,
-    [
-        arg("--events EVENTS", "how many events to send (default %(default)s)", count, default=200_000),
-        arg("--members MEMBERS", "consumers in the group (default %(default)s)", count, default=2),
-        arg("--no-spark", "leave the pipeline on Spark out"),
-        arg("--directory DIRECTORY", "where Parquet and checkpoint go (default: a new one)", Path),
-    ],
-    ["", "--events 20000 --no-spark"],
+    arg("--events EVENTS", "how many events to send (default %(default)s)", count, default=200_000),
+    arg("--members MEMBERS", "consumers in the group (default %(default)s)", count, default=2),
+    arg("--no-spark", "leave the pipeline on Spark out"),
+    arg("--directory DIRECTORY", "where Parquet and checkpoint go (default: a new one)", Path),
+    examples=["", "--events 20000 --no-spark"],
     connects=False,
 )

@@ -163,9 +163,8 @@ class Verb:
         name: str,
         summary: str,
         run: Callable[..., int],
-        arguments: Sequence[Argument] = (),
+        *arguments: Argument | Sequence[Argument],
         examples: Sequence[str] = (),
-        *,
         connects: bool = True,
         lists: bool = False,
         asks: bool = False,
@@ -180,7 +179,7 @@ class Verb:
         self.run = run
         """Its function, which takes the arguments and, if it connects, the `kafka.cli.connection.Connection`."""
         self.connects = connects
-        self.own = tuple(arguments)
+        self.own = tuple(one for some in arguments for one in ((some,) if isinstance(some, Argument) else some))
         self.changes = (asks or changes) and not lists
         """Whether it changes something, and prints an outcome for each item that it was to change."""
         shared = (CONSENT if asks else ()) + (OUTCOME if self.changes else ()) + (LISTING if lists else ())

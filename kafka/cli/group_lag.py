@@ -123,12 +123,11 @@ def lag_rows(
     return rows, trouble
 
 
-def _lag(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        if arguments.watch:
-            return _watch(arguments, admin)
-        rows, trouble = _rows(arguments, admin)
+def _lag(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    if arguments.watch:
+        return _watch(arguments, admin)
+    rows, trouble = _rows(arguments, admin)
     for line in trouble:
         complain(arguments, line)
     rows, columns = _summed(rows, arguments.by)
@@ -190,15 +189,13 @@ LAG: Final = Verb(
     "lag",
     "show how far groups are behind the ends of their partitions",
     _lag,
-    [
-        arg("groups [GROUP...]", "names or patterns; all if none", complete="group"),
-        arg("-a, --all", "include the groups in which Spark marks what it wrote exactly once; they read nothing"),
-        TOPIC,
-        arg("--by partition|topic|group", "a row for each (partition)", default="partition"),
-        *LIMITS,
-        arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
-        arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
-    ],
-    ["--sandbox", "billing --by topic --sandbox --format json"],
+    arg("groups [GROUP...]", "names or patterns; all if none", complete="group"),
+    arg("-a, --all", "include the groups in which Spark marks what it wrote exactly once; they read nothing"),
+    TOPIC,
+    arg("--by partition|topic|group", "a row for each (partition)", default="partition"),
+    LIMITS,
+    arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
+    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+    examples=["--sandbox", "billing --by topic --sandbox --format json"],
     lists=True,
 )

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
-from kafka.cli.edges import Edges, edges, failures
+from kafka.cli.edges import Edges, edges
 from kafka.cli.files import whole_file
 from kafka.cli.grammar import TABLE, Verb, arg
 from kafka.cli.group_lag import NOT_FOUND, TOPIC
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
+from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_failed
 from kafka.cli.ranges import PLACES, AdminOffsets, Place, Places, parse_topic_partitions, resolve
 from kafka.cli.share_groups import alter_offsets, delete_offsets, existing_share_groups, start_offsets
 from kafka.errors import UnsupportedVersionError
@@ -66,17 +66,16 @@ def _streams_groups(admin: KafkaAdminClient, names: list[str]) -> dict[str, Stre
     return {name: group for name, group in found.items() if group.ok}
 
 
-def _offsets(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        if arguments.import_file:
-            return _apply(arguments, connection, arguments.group, _read_csv(arguments.import_file, arguments.group))
-        if not known_groups(arguments, admin, [arguments.group]):
-            return 1
-        rows = [
-            {"topic": tp.topic, "partition": tp.partition, "offset": place.offset, "metadata": place.metadata}
-            for tp, place in sorted(_stored(admin, arguments.group).items())
-        ]
+def _offsets(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    if arguments.import_file:
+        return _apply(arguments, connection, arguments.group, _read_csv(arguments.import_file, arguments.group))
+    if not known_groups(arguments, admin, [arguments.group]):
+        return 1
+    rows = [
+        {**tp._asdict(), "offset": place.offset, "metadata": place.metadata}
+        for tp, place in sorted(_stored(admin, arguments.group).items())
+    ]
     if arguments.export_file:
         _export(arguments.export_file, [(row["topic"], row["partition"], row["offset"]) for row in rows])
         return 0
@@ -116,33 +115,32 @@ def _read_csv(path: str, group: str) -> Commits:
     return found
 
 
-def _reset(arguments: Namespace) -> int:
+def _reset(arguments: Namespace, connection: Connection) -> int:
     ways = [arguments.to, arguments.shift_by, arguments.from_file]
     if sum(way is not None for way in ways) != 1:
         raise UsageError("give one of --to, --shift-by and --from-file")
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        if arguments.from_file is not None:
-            return _apply(arguments, connection, arguments.group, _read_csv(arguments.from_file, arguments.group))
-        committed = {tp: place.offset for tp, place in _stored(admin, arguments.group).items()}
-        chosen = _chosen(arguments, admin, committed)
-        if not chosen:
-            raise CommandError(f"group {arguments.group!r} has no committed offsets: name topics with --topic")
-        if report(arguments, failures(edges(admin, chosen))):  # a partition that has no leader is not waited for
-            return 1
-        places: dict[TopicPartition, Place] = {}
-        if arguments.shift_by is not None:
-            without = sorted(tp for tp in chosen if tp not in committed)
-            if without:
-                first = f"{without[0].topic}-{without[0].partition}"
-                raise CommandError(f"--shift-by needs a committed offset; {first} has none")
-            places = {tp: Place("offset", max(0, committed[tp] + arguments.shift_by)) for tp in chosen}
-        else:
-            wanted = Places(arguments.to)
-            places = {tp: place for tp in chosen if (place := wanted.of(tp.partition)) is not None}
-        new = resolve(AdminOffsets(admin), places, committed, say=partial(complain, arguments))
-        commits = {tp: OffsetAndMetadata(offset) for tp, offset in new.items()}
-        return _apply(arguments, connection, arguments.group, commits, committed)
+    admin = connection.admin()
+    if arguments.from_file is not None:
+        return _apply(arguments, connection, arguments.group, _read_csv(arguments.from_file, arguments.group))
+    committed = {tp: place.offset for tp, place in _stored(admin, arguments.group).items()}
+    chosen = _chosen(arguments, admin, committed)
+    if not chosen:
+        raise CommandError(f"group {arguments.group!r} has no committed offsets: name topics with --topic")
+    if report_failed(arguments, edges(admin, chosen)):  # a partition that has no leader is not waited for
+        return 1
+    places: dict[TopicPartition, Place] = {}
+    if arguments.shift_by is not None:
+        without = sorted(tp for tp in chosen if tp not in committed)
+        if without:
+            first = f"{without[0].topic}-{without[0].partition}"
+            raise CommandError(f"--shift-by needs a committed offset; {first} has none")
+        places = {tp: Place("offset", max(0, committed[tp] + arguments.shift_by)) for tp in chosen}
+    else:
+        wanted = Places(arguments.to)
+        places = {tp: place for tp in chosen if (place := wanted.of(tp.partition)) is not None}
+    new = resolve(AdminOffsets(admin), places, committed, say=partial(complain, arguments))
+    commits = {tp: OffsetAndMetadata(offset) for tp, offset in new.items()}
+    return _apply(arguments, connection, arguments.group, commits, committed)
 
 
 def _chosen(arguments: Namespace, admin: KafkaAdminClient, committed: Offsets) -> list[TopicPartition]:
@@ -176,14 +174,13 @@ def _apply(
     if committed is None:
         committed = {tp: place.offset for tp, place in _stored(admin, group).items()}
     logs = edges(admin, new)
-    if report(arguments, failures(logs)):
+    if report_failed(arguments, logs):
         return 1
     new = {tp: _within(arguments, tp, place, logs[tp]) for tp, place in sorted(new.items())}
     ends = {tp: one.end or 0 for tp, one in logs.items()}
     rows = [
         {
-            "topic": tp.topic,
-            "partition": tp.partition,
+            **tp._asdict(),
             "offset": committed.get(tp),
             "new_offset": place.offset,
             "lag": max(0, ends[tp] - committed[tp]) if tp in committed else None,
@@ -199,14 +196,14 @@ def _apply(
     if state.members:
         members = counted(len(state.members), "member")
         raise CommandError(f"group {group!r} has {members}, which would commit over it: stop them first")
-    if not agreed(arguments, connection.cluster(), f"Change {counted(len(rows), 'offset')} of group {group}?"):
+    if not agreed(connection, f"Change {counted(len(rows), 'offset')} of group {group}?"):
         return 0
     answers: Mapping[TopicPartition, object]
     if is_share or share_group is not None:
         answers = alter_offsets(admin, group, new)
     else:
         answers = admin.alter_group_offsets(group, new, raise_errors=False)
-    return report(arguments, _outcomes(answers))
+    return report(arguments, answers)
 
 
 def _within(arguments: Namespace, tp: TopicPartition, place: OffsetAndMetadata, log: Edges) -> OffsetAndMetadata:
@@ -222,57 +219,52 @@ def _within(arguments: Namespace, tp: TopicPartition, place: OffsetAndMetadata, 
     return place._replace(offset=nearest, leader_epoch=-1)
 
 
-def _outcomes(answers: Mapping[TopicPartition, object]) -> list[tuple[str, object, str]]:
-    """Return the errors of partitions as `report` takes them."""
-    return [(f"{tp.topic}-{tp.partition}", error, "") for tp, error in sorted(answers.items())]
+def _delete_offsets(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    known = known_groups(arguments, admin, [arguments.group])
+    if not known:
+        return 1
+    is_share = known[arguments.group].group_type == "share"
+    found = _stored(admin, arguments.group)
+    wanted = parse_topic_partitions(arguments.topic)
+    if is_share and any(numbers is not None for numbers in wanted.values()):
+        raise UsageError("the offsets of a share group are deleted by topic: give --topic without partitions")
+    rows = [
+        {**tp._asdict(), "offset": place.offset}
+        for tp, place in sorted(found.items())
+        if tp.topic in wanted and (wanted[tp.topic] is None or tp.partition in (wanted[tp.topic] or ()))
+    ]
+    if not rows:
+        raise CommandError(f"group {arguments.group!r} has no offsets of {', '.join(arguments.topic)}")
+    if not agreed(
+        connection,
+        f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?",
+        rows,
+        Column.of("topic", "partition", "offset"),
+    ):
+        return 0
+    if is_share:
+        return report(arguments, delete_offsets(admin, arguments.group, wanted))
+    partitions = [TopicPartition(str(row["topic"]), int(str(row["partition"]))) for row in rows]
+    answers = admin.delete_group_offsets(arguments.group, partitions, raise_errors=False)
+    return report(arguments, answers)
 
 
-def _delete_offsets(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        known = known_groups(arguments, admin, [arguments.group])
-        if not known:
-            return 1
-        is_share = known[arguments.group].group_type == "share"
-        found = _stored(admin, arguments.group)
-        wanted = parse_topic_partitions(arguments.topic)
-        if is_share and any(numbers is not None for numbers in wanted.values()):
-            raise UsageError("the offsets of a share group are deleted by topic: give --topic without partitions")
-        rows = [
-            {"topic": tp.topic, "partition": tp.partition, "offset": place.offset}
-            for tp, place in sorted(found.items())
-            if tp.topic in wanted and (wanted[tp.topic] is None or tp.partition in (wanted[tp.topic] or ()))
-        ]
-        if not rows:
-            raise CommandError(f"group {arguments.group!r} has no offsets of {', '.join(arguments.topic)}")
-        print_table(arguments, rows, Column.of("topic", "partition", "offset"))
-        if not agreed(
-            arguments, connection.cluster(), f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?"
-        ):
-            return 0
-        if is_share:
-            return report(arguments, delete_offsets(admin, arguments.group, wanted))
-        partitions = [TopicPartition(str(row["topic"]), int(str(row["partition"]))) for row in rows]
-        answers = admin.delete_group_offsets(arguments.group, partitions, raise_errors=False)
-        return report(arguments, _outcomes(answers))
+def _copy(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    known = known_groups(arguments, admin, [arguments.group])
+    if not known:
+        return 1
+    is_share = known[arguments.group].group_type == "share"
+    commits = _stored(admin, arguments.group)
+    if not commits:
+        raise CommandError(f"group {arguments.group!r} has no committed offsets")
+    target = connection.target()
+    if arguments.to_context or arguments.rename:
+        from kafka.cli.translation import translated
 
-
-def _copy(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        known = known_groups(arguments, admin, [arguments.group])
-        if not known:
-            return 1
-        is_share = known[arguments.group].group_type == "share"
-        commits = _stored(admin, arguments.group)
-        if not commits:
-            raise CommandError(f"group {arguments.group!r} has no committed offsets")
-        target = connection.target()
-        if arguments.to_context or arguments.rename:
-            from kafka.cli.translation import translated
-
-            commits = translated(arguments, connection, target, commits)
-        return _apply(arguments, target, arguments.to_group or arguments.group, commits, is_share=is_share)
+        commits = translated(arguments, connection, target, commits)
+    return _apply(arguments, target, arguments.to_group or arguments.group, commits, is_share=is_share)
 
 
 GROUP: Final = arg("GROUP", "the name of the group", complete="group")
@@ -282,22 +274,20 @@ VERBS: Final = [
         "offsets",
         "show the committed offsets of a group, or export and import them as CSV",
         _offsets,
-        [
-            GROUP,
-            arg(
-                "--export FILE",
-                "write topic,partition,offset lines, which Kafka's own script reads too; - is standard output",
-                dest="export_file",
-                complete="file",
-            ),
-            arg(
-                "--import FILE",
-                "commit the offsets of such a file, after showing the plan; - is standard input",
-                dest="import_file",
-                complete="file",
-            ),
-        ],
-        ["billing --sandbox", "billing --export - --sandbox"],
+        GROUP,
+        arg(
+            "--export FILE",
+            "write topic,partition,offset lines, which Kafka's own script reads too; - is standard output",
+            dest="export_file",
+            complete="file",
+        ),
+        arg(
+            "--import FILE",
+            "commit the offsets of such a file, after showing the plan; - is standard input",
+            dest="import_file",
+            complete="file",
+        ),
+        examples=["billing --sandbox", "billing --export - --sandbox"],
         lists=True,
         asks=True,
     ),
@@ -305,20 +295,18 @@ VERBS: Final = [
         "reset-offsets",
         "change the committed offsets of a group without members, after showing the plan",
         _reset,
-        [
-            GROUP,
-            TOPIC,
-            arg("--to PLACE", "where the group continues"),
-            arg("--shift-by N", "move by N records; negative: back", int),
-            arg("--from-file FILE", "take the offsets of an exported file", complete="file"),
-            arg(
-                "--export FILE",
-                "write the plan as topic,partition,offset lines instead of a table; - is standard output",
-                dest="export_file",
-                complete="file",
-            ),
-        ],
-        ["billing --to beginning --dry-run --sandbox", "billing --topic orders --shift-by -1 --yes --sandbox"],
+        GROUP,
+        TOPIC,
+        arg("--to PLACE", "where the group continues"),
+        arg("--shift-by N", "move by N records; negative: back", int),
+        arg("--from-file FILE", "take the offsets of an exported file", complete="file"),
+        arg(
+            "--export FILE",
+            "write the plan as topic,partition,offset lines instead of a table; - is standard output",
+            dest="export_file",
+            complete="file",
+        ),
+        examples=["billing --to beginning --dry-run --sandbox", "billing --topic orders --shift-by -1 --yes --sandbox"],
         lists=True,
         asks=True,
         epilog=PLACES,
@@ -327,30 +315,26 @@ VERBS: Final = [
         "delete-offsets",
         "delete committed offsets of topics that no member reads",
         _delete_offsets,
-        [
-            GROUP,
-            arg(
-                "--topic TOPIC[:N,N-M]...",
-                "the topics, or partitions of them; may be repeated",
-                required=True,
-                complete="topic",
-            ),
-            *TABLE,
-        ],
-        ["billing --topic orders --yes --sandbox", "billing --topic events:0 --dry-run --sandbox"],
+        GROUP,
+        arg(
+            "--topic TOPIC[:N,N-M]...",
+            "the topics, or partitions of them; may be repeated",
+            required=True,
+            complete="topic",
+        ),
+        TABLE,
+        examples=["billing --topic orders --yes --sandbox", "billing --topic events:0 --dry-run --sandbox"],
         asks=True,
     ),
     Verb(
         "copy",
         "copy the committed offsets of a group, also to another cluster, after showing the plan",
         _copy,
-        [
-            GROUP,
-            arg("to_group [TO]", "the group that gets the offsets (the same name)", complete="group"),
-            arg("--to-context NAME", "the group is in the cluster of this context", complete="context"),
-            arg("--rename TOPIC=NAME...", "the group reads the copy of this name; may be repeated"),
-        ],
-        [
+        GROUP,
+        arg("to_group [TO]", "the group that gets the offsets (the same name)", complete="group"),
+        arg("--to-context NAME", "the group is in the cluster of this context", complete="context"),
+        arg("--rename TOPIC=NAME...", "the group reads the copy of this name; may be repeated"),
+        examples=[
             "billing billing-2 --yes --sandbox",
             "billing billing-2 --dry-run --format json --sandbox",
             "billing --rename orders=events --dry-run --sandbox",

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 _LIST_COLUMNS: Final = Column.of("group_id=GROUP", "state", "type", "protocol_type=PROTOCOL")
 
 
-def _list(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().list_groups(
-            states_filter=arguments.state, types_filter=arguments.type, raise_errors=False
-        )
+def _list(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().list_groups(
+        states_filter=arguments.state, types_filter=arguments.type, raise_errors=False
+    )
     code = report_brokers(arguments, found.failed)
     rows = [
         {
@@ -38,10 +37,9 @@ def _list(arguments: Namespace) -> int:
     return emit(arguments, rows, _LIST_COLUMNS) or code
 
 
-def _describe(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        names = chosen_groups(connection.admin(), arguments.groups)
-        known = known_groups(arguments, connection.admin(), names)
+def _describe(arguments: Namespace, connection: Connection) -> int:
+    names = chosen_groups(connection.admin(), arguments.groups)
+    known = known_groups(arguments, connection.admin(), names)
     items = [_item(group) for group in known.values()]
     rows = [{"group_id": group.group_id, **_member(member)} for group in known.values() for member in group.members]
     columns = [Column("group_id", "GROUP"), *_MEMBER_COLUMNS]
@@ -126,46 +124,48 @@ def _assigned(member: dict[str, Any]) -> str:
     return " ".join(f"{topic}:{','.join(map(str, numbers))}" for topic, numbers in assignment.items())
 
 
-def _delete(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        names = chosen_groups(admin, arguments.groups)
-        known = known_groups(arguments, admin, names)
-        code = 1 if len(known) < len(names) else 0
-        if not known:
-            return code
-        rows = [
-            {"group_id": name, "state": group.group_state, "members": len(group.members)}
-            for name, group in known.items()
-        ]
-        print_table(arguments, rows, Column.of("group_id=GROUP", "state", "members"))
-        if not agreed(arguments, connection.cluster(), f"Delete {counted(len(known), 'group')} with all offsets?"):
-            return code
-        outcomes = admin.delete_groups(list(known), raise_errors=False).items()
-        return code | report(arguments, ((name, outcome.error, "deleted") for name, outcome in outcomes))
+def _delete(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    names = chosen_groups(admin, arguments.groups)
+    known = known_groups(arguments, admin, names)
+    code = 1 if len(known) < len(names) else 0
+    if not known:
+        return code
+    rows = [
+        {"group_id": name, "state": group.group_state, "members": len(group.members)} for name, group in known.items()
+    ]
+    if not agreed(
+        connection,
+        f"Delete {counted(len(known), 'group')} with all offsets?",
+        rows,
+        Column.of("group_id=GROUP", "state", "members"),
+    ):
+        return code
+    return code | report(arguments, admin.delete_groups(list(known), raise_errors=False), "deleted")
 
 
-def _remove_members(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        known = known_groups(arguments, admin, [arguments.group])
-        if not known:
-            return 1
-        if known[arguments.group].group_type == "share":
-            raise CommandError(f"{arguments.group!r} is a share group, whose members leave by themselves: stop them")
-        members = [_member(member) for member in known[arguments.group].members]
-        if arguments.member:
-            members = [one for one in members if {one["member_id"], one["group_instance_id"]} & set(arguments.member)]
-        if not members:
-            raise CommandError(f"group {arguments.group!r} has no {'such ' if arguments.member else ''}members")
-        print_table(arguments, members, [*_MEMBER_COLUMNS[:2], _MEMBER_COLUMNS[3]])
-        if not agreed(
-            arguments, connection.cluster(), f"Remove {counted(len(members), 'member')} of group {arguments.group}?"
-        ):
-            return 0
-        names = [one["member_id"] for one in members]
-        answers = admin.remove_group_members(arguments.group, names, raise_errors=False)
-        return report(arguments, ((f"member {member}", error, "") for member, error in answers.items()))
+def _remove_members(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    known = known_groups(arguments, admin, [arguments.group])
+    if not known:
+        return 1
+    if known[arguments.group].group_type == "share":
+        raise CommandError(f"{arguments.group!r} is a share group, whose members leave by themselves: stop them")
+    members = [_member(member) for member in known[arguments.group].members]
+    if arguments.member:
+        members = [one for one in members if {one["member_id"], one["group_instance_id"]} & set(arguments.member)]
+    if not members:
+        raise CommandError(f"group {arguments.group!r} has no {'such ' if arguments.member else ''}members")
+    if not agreed(
+        connection,
+        f"Remove {counted(len(members), 'member')} of group {arguments.group}?",
+        members,
+        [*_MEMBER_COLUMNS[:2], _MEMBER_COLUMNS[3]],
+    ):
+        return 0
+    names = [one["member_id"] for one in members]
+    answers = admin.remove_group_members(arguments.group, names, raise_errors=False)
+    return report(arguments, {f"member {member}": error for member, error in answers.items()})
 
 
 _GROUPS: Final = arg("groups GROUP...", "names of groups, or patterns with *", complete="group")
@@ -179,15 +179,15 @@ COMMAND = Noun(
             "list the groups of all brokers",
             _list,
             [arg("--state STATE...", "only groups in this state"), arg("--type TYPE...", "only groups of this type")],
-            ["--sandbox", "--sandbox --state Empty --format '{group_id}'"],
+            examples=["--sandbox", "--sandbox --state Empty --format '{group_id}'"],
             lists=True,
         ),
         Verb(
             "describe",
             "show the state of groups and their members with their partitions",
             _describe,
-            [_GROUPS],
-            ["billing --sandbox", "purekafka group describe billing --sandbox --format json"],
+            _GROUPS,
+            examples=["billing --sandbox", "purekafka group describe billing --sandbox --format json"],
             lists=True,
         ),
         LAG,
@@ -197,7 +197,7 @@ COMMAND = Noun(
             "delete groups without members",
             _delete,
             [_GROUPS, *TABLE],
-            ["billing --yes --sandbox", "billing --dry-run --sandbox"],
+            examples=["billing --yes --sandbox", "billing --dry-run --sandbox"],
             asks=True,
         ),
         Verb(
@@ -205,7 +205,7 @@ COMMAND = Noun(
             "remove members from a group; they may join again",
             _remove_members,
             [GROUP, arg("--member ID...", "only these members; may be repeated"), *TABLE],
-            ["readers --yes -b localhost:9092", "readers --member consumer-1 --dry-run -b localhost:9092"],
+            examples=["readers --yes -b localhost:9092", "readers --member consumer-1 --dry-run -b localhost:9092"],
             asks=True,
         ),
     ],

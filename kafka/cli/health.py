@@ -105,20 +105,19 @@ def _is_healthy(rows: Iterable[Mapping[str, Any]], allowed: Iterable[str]) -> bo
     return all(row["ok"] or row["check"] in allowed for row in rows)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Namespace, connection: Connection) -> int:
     allowed = {"at-min-isr", *arguments.allow}
-    with Connection(arguments) as connection:
-        while True:
-            try:
-                rows = _check(connection.admin())
-            except KafkaError as error:
-                if not arguments.wait or not getattr(error, "retriable", False):
-                    raise
-                complain(arguments, f"{reason(error)}; looking again")
-            else:
-                if _is_healthy(rows, allowed) or not arguments.wait:
-                    break
-            time.sleep(_PAUSE)
+    while True:
+        try:
+            rows = _check(connection.admin())
+        except KafkaError as error:
+            if not arguments.wait or not getattr(error, "retriable", False):
+                raise
+            complain(arguments, f"{reason(error)}; looking again")
+        else:
+            if _is_healthy(rows, allowed) or not arguments.wait:
+                break
+        time.sleep(_PAUSE)
     code = emit(arguments, rows, Column.of("check", "ok", "detail"))
     return code if _is_healthy(rows, allowed) else UNHEALTHY
 
@@ -127,11 +126,9 @@ COMMAND = Verb(
     "health",
     "tell by the exit code whether the cluster is healthy",
     _run,
-    [
-        arg("-w, --wait", "wait until it is healthy, or until the time of --timeout is over"),
-        arg("--allow CHECK...", f"healthy all the same: {', '.join(FAULTS)}; may be repeated", choices=tuple(FAULTS)),
-    ],
-    ["--sandbox", "--wait --timeout 60 --allow under-replicated --sandbox"],
+    arg("-w, --wait", "wait until it is healthy, or until the time of --timeout is over"),
+    arg("--allow CHECK...", f"healthy all the same: {', '.join(FAULTS)}; may be repeated", choices=tuple(FAULTS)),
+    examples=["--sandbox", "--wait --timeout 60 --allow under-replicated --sandbox"],
     lists=True,
     epilog=f"The exit code is 0 if it is healthy, {UNHEALTHY} if it is not, and 1 if that cannot be known.",
 )

@@ -168,16 +168,11 @@ COMMAND = Noun(
             "dump",
             "print the batches and records of segments and the entries of indexes, and check their checksums",
             _dump,
-            [
-                arg("files FILE...", "files that end in .log, .index, .timeindex", complete="file"),
-                arg("-r, --records", "print the records of each batch too"),
-                arg(
-                    "--decode offsets|transaction-log",
-                    "decode the records of __consumer_offsets or __transaction_state",
-                ),
-                arg("--skip-zeros", "ignore zeros at the end, of a file allocated in advance"),
-            ],
-            [
+            arg("files FILE...", "files that end in .log, .index, .timeindex", complete="file"),
+            arg("-r, --records", "print the records of each batch too"),
+            arg("--decode offsets|transaction-log", "decode the records of __consumer_offsets or __transaction_state"),
+            arg("--skip-zeros", "ignore zeros at the end, of a file allocated in advance"),
+            examples=[
                 "/data/events-0/00000000000000000000.log --records",
                 "/data/__consumer_offsets-7/00000000000000000000.log --decode offsets",
             ],

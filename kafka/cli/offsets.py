@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, UsageError, reason
 from kafka.cli.connection import Connection
-from kafka.cli.edges import Edges, edges, failures
+from kafka.cli.edges import Edges, edges
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
-from kafka.cli.output import Column, agreed, complain, counted, emit, json_text, print_table, report
+from kafka.cli.output import Column, agreed, complain, counted, emit, json_text, report, report_failed
 from kafka.cli.ranges import PLACES, AdminOffsets, Place, Places, parse_topic_partitions, resolve
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
@@ -55,42 +55,38 @@ def partitions(admin: KafkaAdminClient, words: Sequence[str]) -> list[TopicParti
     return found
 
 
-def _offsets(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        chosen, absent = find_partitions(admin, arguments.partitions)
-        code = report(arguments, absent)
-        looked = AdminOffsets(admin)
-        rows: list[dict[str, Any]]
-        if arguments.at is None:
-            found = edges(admin, chosen)
-            rows = [
-                {**_row(tp), "start": one.start, "end": one.end, "records": _between(one)} for tp, one in found.items()
-            ]
-            code |= report(arguments, failures(found))
-            return emit(arguments, rows, Column.of("topic", "partition", "start", "end", "records")) or code
-        if arguments.at in _SPECS:
-            answers = admin.list_partition_offsets(dict.fromkeys(chosen, arguments.at), raise_errors=False)
-            rows = [
-                {**_row(tp), "offset": one.offset, "timestamp": one.timestamp}
-                for tp, one in answers.items()
-                if not isinstance(one, KafkaError)
-            ]
-            failed = [
-                (f"{tp.topic}-{tp.partition}", one, "") for tp, one in answers.items() if isinstance(one, KafkaError)
-            ]
-            code |= report(arguments, failed)
-            return emit(arguments, rows, Column.of("topic", "partition", "offset", "timestamp")) or code
-        places = Places(arguments.at)
-        wanted = {tp: place for tp in chosen if (place := places.of(tp.partition)) is not None}
-        if any(place.kind == "stored" for place in wanted.values()):
-            raise UsageError("the place stored belongs to a group: see purekafka groups offsets")
-        logs = edges(admin, wanted)
-        known = {tp: place for tp, place in wanted.items() if logs[tp].error is None}
-        offsets = resolve(looked, known, say=partial(complain, arguments))
-        rows = [{**_row(tp), "offset": offset} for tp, offset in offsets.items()]
-        code |= report(arguments, failures(logs))
-        return emit(arguments, rows, Column.of("topic", "partition", "offset")) or code
+def _offsets(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    chosen, absent = find_partitions(admin, arguments.partitions)
+    code = report(arguments, absent)
+    looked = AdminOffsets(admin)
+    rows: list[dict[str, Any]]
+    if arguments.at is None:
+        found = edges(admin, chosen)
+        rows = [
+            {**tp._asdict(), "start": one.start, "end": one.end, "records": _between(one)} for tp, one in found.items()
+        ]
+        code |= report_failed(arguments, found)
+        return emit(arguments, rows, Column.of("topic", "partition", "start", "end", "records")) or code
+    if arguments.at in _SPECS:
+        answers = admin.list_partition_offsets(dict.fromkeys(chosen, arguments.at), raise_errors=False)
+        rows = [
+            {**tp._asdict(), "offset": one.offset, "timestamp": one.timestamp}
+            for tp, one in answers.items()
+            if not isinstance(one, KafkaError)
+        ]
+        code |= report_failed(arguments, answers)
+        return emit(arguments, rows, Column.of("topic", "partition", "offset", "timestamp")) or code
+    places = Places(arguments.at)
+    wanted = {tp: place for tp in chosen if (place := places.of(tp.partition)) is not None}
+    if any(place.kind == "stored" for place in wanted.values()):
+        raise UsageError("the place stored belongs to a group: see purekafka groups offsets")
+    logs = edges(admin, wanted)
+    known = {tp: place for tp, place in wanted.items() if logs[tp].error is None}
+    offsets = resolve(looked, known, say=partial(complain, arguments))
+    rows = [{**tp._asdict(), "offset": offset} for tp, offset in offsets.items()]
+    code |= report_failed(arguments, logs)
+    return emit(arguments, rows, Column.of("topic", "partition", "offset")) or code
 
 
 def _between(one: Edges) -> int | None:
@@ -101,60 +97,46 @@ def _between(one: Edges) -> int | None:
 _SPECS: Final = ("max-timestamp", "earliest-local", "latest-tiered")
 
 
-def _row(tp: TopicPartition) -> dict[str, Any]:
-    return {"topic": tp.topic, "partition": tp.partition}
+def _delete_before(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    chosen = partitions(admin, arguments.partitions)
+    places = Places(arguments.place)
+    wanted: dict[TopicPartition, Place] = {tp: place for tp in chosen if (place := places.of(tp.partition)) is not None}
+    logs = edges(admin, wanted)
+    if report_failed(arguments, logs):  # a partition that has no leader is not waited for
+        return 1
+    new = resolve(AdminOffsets(admin), wanted, say=partial(complain, arguments))
+    for tp, place in wanted.items():
+        if place.kind == "offset" and place.number > new[tp]:
+            raise UsageError(f"{tp.topic}-{tp.partition} ends at {new[tp]}: --place {place.number} is behind that")
+    rows = [
+        {**tp._asdict(), "start": logs[tp].start, "new_start": offset, "records": offset - (logs[tp].start or 0)}
+        for tp, offset in new.items()
+    ]
+    columns = Column.of("topic", "partition", "start", "new_start", "records")
+    if not agreed(connection, f"Delete {counted(sum(row['records'] for row in rows), 'record')}?", rows, columns):
+        return 0
+    answers = admin.delete_records(new, raise_errors=False)
+    return report(arguments, answers)
 
 
-def _delete_before(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        chosen = partitions(admin, arguments.partitions)
-        places = Places(arguments.place)
-        wanted: dict[TopicPartition, Place] = {
-            tp: place for tp in chosen if (place := places.of(tp.partition)) is not None
-        }
-        logs = edges(admin, wanted)
-        if report(arguments, failures(logs)):  # a partition that has no leader is not waited for
-            return 1
-        new = resolve(AdminOffsets(admin), wanted, say=partial(complain, arguments))
-        for tp, place in wanted.items():
-            if place.kind == "offset" and place.number > new[tp]:
-                raise UsageError(f"{tp.topic}-{tp.partition} ends at {new[tp]}: --place {place.number} is behind that")
-        rows = [
-            {**_row(tp), "start": logs[tp].start, "new_start": offset, "records": offset - (logs[tp].start or 0)}
-            for tp, offset in new.items()
-        ]
-        columns = Column.of("topic", "partition", "start", "new_start", "records")
-        print_table(arguments, rows, columns)
-        if not agreed(
-            arguments, connection.cluster(), f"Delete {counted(sum(row['records'] for row in rows), 'record')}?"
-        ):
-            return 0
-        answers = admin.delete_records(new, raise_errors=False)
-        return report(
-            arguments,
-            ((f"{tp.topic}-{tp.partition}", getattr(answer, "error", None), "") for tp, answer in answers.items()),
-        )
-
-
-def _decode(arguments: Namespace) -> int:
+def _decode(arguments: Namespace, connection: Connection) -> int:
     from kafka.cli.logs import internal_record
     from kafka.cli.source import Source, bounds, partitions_of
 
-    with Connection(arguments) as connection:
-        consumer = connection.consumer(group_id=None, enable_auto_commit=False, auto_offset_reset="earliest")
-        chosen = partitions_of(consumer, [arguments.topic], None)
+    consumer = connection.consumer(group_id=None, enable_auto_commit=False, auto_offset_reset="earliest")
+    chosen = partitions_of(consumer, [arguments.topic], None)
 
-        def write(records: Sequence[ConsumerRecord]) -> None:
-            for r in records:
-                found = internal_record(arguments.topic, r.key, r.value) or {
-                    "type": "unknown",
-                    "key": r.key,
-                    "value": r.value,
-                }
-                print(json_text({"partition": r.partition, "offset": r.offset, "timestamp": r.timestamp, **found}))
+    def write(records: Sequence[ConsumerRecord]) -> None:
+        for r in records:
+            found = internal_record(arguments.topic, r.key, r.value) or {
+                "type": "unknown",
+                "key": r.key,
+                "value": r.value,
+            }
+            print(json_text({"partition": r.partition, "offset": r.offset, "timestamp": r.timestamp, **found}))
 
-        Source(consumer, *bounds(arguments, consumer, chosen)).run(write)
+    Source(consumer, *bounds(arguments, consumer, chosen)).run(write)
     return 0
 
 
@@ -170,14 +152,12 @@ COMMAND = {
                 "list",
                 "show the first and last offsets of partitions, or the offsets at a place",
                 _offsets,
-                [
-                    arg("partitions [TOPIC[:N,N-M]...]", f"{_CHOSEN}; all if none", complete="topic"),
-                    arg(
-                        "--at PLACE",
-                        "a place to look up, such as a time; also max-timestamp, earliest-local, latest-tiered",
-                    ),
-                ],
-                ["--sandbox", "events:0,2 --at 2026-01-01T00:10Z --sandbox --format csv"],
+                arg("partitions [TOPIC[:N,N-M]...]", f"{_CHOSEN}; all if none", complete="topic"),
+                arg(
+                    "--at PLACE",
+                    "a place to look up, such as a time; also max-timestamp, earliest-local, latest-tiered",
+                ),
+                examples=["--sandbox", "events:0,2 --at 2026-01-01T00:10Z --sandbox --format csv"],
                 lists=True,
                 epilog=PLACES,
             )
@@ -191,24 +171,23 @@ COMMAND = {
                 "decode",
                 "print the records of __consumer_offsets or __transaction_state as JSON",
                 _decode,
-                [
-                    arg("TOPIC", "the internal topic to read", choices=_INTERNAL),
-                    arg("--from PLACE", "where to begin (beginning)", dest="begin"),
-                    arg("--to PLACE", "where to end (the present end)", dest="end"),
-                ],
-                ["__consumer_offsets -b localhost:9092", "__transaction_state --from -10 -b localhost:9092"],
+                arg("TOPIC", "the internal topic to read", choices=_INTERNAL),
+                arg("--from PLACE", "where to begin (beginning)", dest="begin"),
+                arg("--to PLACE", "where to end (the present end)", dest="end"),
+                examples=["__consumer_offsets -b localhost:9092", "__transaction_state --from -10 -b localhost:9092"],
                 epilog=PLACES,
             ),
             Verb(
                 "delete-before",
                 "delete the records before a place, after showing the plan",
                 _delete_before,
-                [
-                    arg("partitions TOPIC[:N,N-M]...", _CHOSEN, complete="topic"),
-                    arg("--place PLACE", "the first record to keep", required=True),
-                    *TABLE,
+                arg("partitions TOPIC[:N,N-M]...", _CHOSEN, complete="topic"),
+                arg("--place PLACE", "the first record to keep", required=True),
+                TABLE,
+                examples=[
+                    "events --place -3 --yes --sandbox",
+                    "orders:0 --place 2026-01-01T02:00Z --dry-run --sandbox",
                 ],
-                ["events --place -3 --yes --sandbox", "orders:0 --place 2026-01-01T02:00Z --dry-run --sandbox"],
                 asks=True,
                 epilog=PLACES,
             ),

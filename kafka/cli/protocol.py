@@ -161,24 +161,20 @@ COMMAND = Noun(
             "show",
             "show the fields of a message",
             _show,
-            [
-                arg("MESSAGE", "FetchRequest, FetchResponse, or Fetch for both; also RequestHeader and such"),
-                arg("--version N", "show this version, in wire order, instead of all versions", int),
-            ],
-            ["FetchRequest --version 12", "Metadata"],
+            arg("MESSAGE", "FetchRequest, FetchResponse, or Fetch for both; also RequestHeader and such"),
+            arg("--version N", "show this version, in wire order, instead of all versions", int),
+            examples=["FetchRequest --version 12", "Metadata"],
             connects=False,
         ),
         Verb(
             "decode",
             "turn bytes into JSON",
             _decode,
-            [
-                _MESSAGE,
-                arg("data HEX...", "the bytes in hexadecimal, in one or more words; - reads standard input"),
-                _VERSION,
-                arg("--framed", "the bytes begin with a header, as on the wire after the frame's size"),
-            ],
-            [
+            _MESSAGE,
+            arg("data HEX...", "the bytes in hexadecimal, in one or more words; - reads standard input"),
+            _VERSION,
+            arg("--framed", "the bytes begin with a header, as on the wire after the frame's size"),
+            examples=[
                 "MetadataResponse --version 0 00000000 00000000",
                 "echo 00000000 00000000 | purekafka protocol decode MetadataResponse --version 0 -",
             ],
@@ -189,7 +185,7 @@ COMMAND = Noun(
             "turn JSON into bytes, in hexadecimal",
             _encode,
             [_MESSAGE, arg("data JSON", "the message as JSON; - reads standard input"), _VERSION],
-            [
+            examples=[
                 """MetadataRequest --version 1 '{"topics": [{"name": "events"}]}'""",
                 """echo '{"topics": null}' | purekafka protocol encode MetadataRequest --version 1 -""",
             ],

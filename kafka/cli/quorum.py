@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kafka.cli.arguments import CommandError, UsageError, kafka_uuid
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Verb, arg
-from kafka.cli.output import Column, agreed, emit, print_table, report
+from kafka.cli.output import Column, agreed, emit, report
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 _VOTER_COLUMNS: Final = Column.of("node", "directory_id", "listeners")
 
 
-def _quorum(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_metadata_quorum()
+def _quorum(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().describe_metadata_quorum()
     end = max((one.log_end_offset for one in found.voters), default=0)
     rows = [
         {
@@ -54,44 +53,39 @@ def _voter_rows(found: QuorumDescription) -> list[dict[str, object]]:
     ]
 
 
-def _voters(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_metadata_quorum()
+def _voters(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().describe_metadata_quorum()
     return emit(arguments, _voter_rows(found), [*_VOTER_COLUMNS, Column("leader", "LEADER")])
 
 
-def _add_voter(arguments: Namespace) -> int:
+def _add_voter(arguments: Namespace, connection: Connection) -> int:
     endpoints = [_listener(word) for word in arguments.listener]
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        found = admin.describe_metadata_quorum()
-        if any(one.replica_id == arguments.id for one in found.voters):
-            raise CommandError(f"node {arguments.id} is a voter already")
-        directory = _directory(arguments, found.observers)
-        row = {"node": arguments.id, "directory_id": kafka_uuid(directory), "listeners": arguments.listener}
-        print_table(arguments, [row], _VOTER_COLUMNS)
-        if not agreed(arguments, connection.cluster(), f"Add node {arguments.id} to the voters?"):
-            return 0
-        admin.add_raft_voter(arguments.id, directory, endpoints)
-    return report(arguments, [(str(arguments.id), None, "added")])
+    admin = connection.admin()
+    found = admin.describe_metadata_quorum()
+    if any(one.replica_id == arguments.id for one in found.voters):
+        raise CommandError(f"node {arguments.id} is a voter already")
+    directory = _directory(arguments, found.observers)
+    row = {"node": arguments.id, "directory_id": kafka_uuid(directory), "listeners": arguments.listener}
+    if not agreed(connection, f"Add node {arguments.id} to the voters?", [row], _VOTER_COLUMNS):
+        return 0
+    admin.add_raft_voter(arguments.id, directory, endpoints)
+    return report(arguments, {arguments.id: None}, "added")
 
 
-def _remove_voter(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        found = admin.describe_metadata_quorum()
-        rows = [row for row in _voter_rows(found) if row["node"] == arguments.id]
-        if not rows:
-            voters = ", ".join(str(one.replica_id) for one in found.voters)
-            raise CommandError(f"node {arguments.id} is not a voter; the voters are {voters}")
-        directory = _directory(arguments, found.voters)
-        print_table(arguments, rows, _VOTER_COLUMNS)
-        if not agreed(arguments, connection.cluster(), f"Remove node {arguments.id} from the voters?"):
-            return 0
-        if not directory.int:
-            raise CommandError("the voters of this cluster cannot change: its kraft.version is 0")
-        admin.remove_raft_voter(arguments.id, directory)
-    return report(arguments, [(str(arguments.id), None, "removed")])
+def _remove_voter(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    found = admin.describe_metadata_quorum()
+    rows = [row for row in _voter_rows(found) if row["node"] == arguments.id]
+    if not rows:
+        voters = ", ".join(str(one.replica_id) for one in found.voters)
+        raise CommandError(f"node {arguments.id} is not a voter; the voters are {voters}")
+    directory = _directory(arguments, found.voters)
+    if not agreed(connection, f"Remove node {arguments.id} from the voters?", rows, _VOTER_COLUMNS):
+        return 0
+    if not directory.int:
+        raise CommandError("the voters of this cluster cannot change: its kraft.version is 0")
+    admin.remove_raft_voter(arguments.id, directory)
+    return report(arguments, {arguments.id: None}, "removed")
 
 
 def _directory(arguments: Namespace, replicas: list[QuorumReplica]) -> UUID:
@@ -155,17 +149,15 @@ VERBS: Final = [
         "voters-add",
         "let a controller vote in the quorum, after showing it (Kafka 3.9, kraft.version 1)",
         _add_voter,
-        [
-            _ID,
-            arg(
-                "--listener NAME=HOST:PORT...",
-                "where it listens, such as CONTROLLER=c1:9093; may be repeated",
-                required=True,
-            ),
-            _DIRECTORY,
-            *TABLE,
-        ],
-        [
+        _ID,
+        arg(
+            "--listener NAME=HOST:PORT...",
+            "where it listens, such as CONTROLLER=c1:9093; may be repeated",
+            required=True,
+        ),
+        _DIRECTORY,
+        TABLE,
+        examples=[
             "purekafka cluster voters add 4 --listener CONTROLLER=c4:9093 --yes -b localhost:9092",
             f"purekafka cluster voters add 4 --listener CONTROLLER=c4:93 --directory-id {_EXAMPLE} --dry-run --sandbox",
         ],
@@ -176,7 +168,7 @@ VERBS: Final = [
         "remove a controller from the voters of the quorum, after showing it (Kafka 3.9, kraft.version 1)",
         _remove_voter,
         [_ID, _DIRECTORY, *TABLE],
-        [
+        examples=[
             "purekafka cluster voters remove 4 --yes -b localhost:9092",
             "purekafka cluster voters remove 1 --dry-run --sandbox",
         ],

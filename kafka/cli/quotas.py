@@ -22,9 +22,8 @@ def _entity(arguments: Namespace) -> dict[str, str | None]:
     return {kind: None if name == _DEFAULT else name for kind, name in given.items() if name is not None}
 
 
-def _list_quotas(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_client_quotas(_entity(arguments) or None)
+def _list_quotas(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().describe_client_quotas(_entity(arguments) or None)
     rows = [
         {
             **{kind: entry.entity.get(kind, "") or (_DEFAULT if kind in entry.entity else None) for kind, _ in _TYPES},
@@ -37,7 +36,11 @@ def _list_quotas(arguments: Namespace) -> int:
     return emit(arguments, rows, Column.of("user", "client-id=CLIENT", "ip", "quota", "value"))
 
 
-def _change_quotas(arguments: Namespace) -> int:
+def _set_quotas(arguments: Namespace, connection: Connection) -> int:
+    return _change_quotas(arguments, connection, unset=False)
+
+
+def _change_quotas(arguments: Namespace, connection: Connection, *, unset: bool) -> int:
     entity = _entity(arguments)
     if not entity:
         raise UsageError("name an entity: --user, --client or --ip")
@@ -48,27 +51,20 @@ def _change_quotas(arguments: Namespace) -> int:
             changes[name] = float(value) if equals else None
         except ValueError:
             raise UsageError(f"{word!r}: the value of a quota must be a number") from None
-    if not arguments.unset and None in changes.values():
+    if not unset and None in changes.values():
         raise UsageError("write quotas as NAME=NUMBER")
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        results = admin.alter_client_quotas([(entity, changes)], validate_only=arguments.dry_run, raise_errors=False)
-    if report(arguments, (("quota", result.error, "") for result in results.failed)):
+    admin = connection.admin()
+    results = admin.alter_client_quotas([(entity, changes)], validate_only=arguments.dry_run, raise_errors=False)
+    if report(arguments, [("quota", result, "") for result in results.failed]):
         return 1
     shown = ", ".join(f"{name} unset" if value is None else f"{name}={value:g}" for name, value in changes.items())
     names = ", ".join(f"{kind} {name or _DEFAULT}" for kind, name in entity.items())
-    return report(arguments, [(names, None, f"{'would have ' if arguments.dry_run else ''}{shown}")])
+    return report(arguments, {names: None}, f"{'would have ' if arguments.dry_run else ''}{shown}")
 
 
-def _set_quotas(arguments: Namespace) -> int:
-    arguments.unset = False
-    return _change_quotas(arguments)
-
-
-def _unset_quotas(arguments: Namespace) -> int:
-    arguments.unset = True
+def _unset_quotas(arguments: Namespace, connection: Connection) -> int:
     arguments.quotas = [word.partition("=")[0] for word in arguments.quotas]
-    return _change_quotas(arguments)
+    return _change_quotas(arguments, connection, unset=True)
 
 
 _ENTITY: Final = (
@@ -87,19 +83,17 @@ COMMAND = Noun(
             "list the quotas",
             _list_quotas,
             _ENTITY,
-            ["--sandbox", "--user ada --sandbox --format json"],
+            examples=["--sandbox", "--user ada --sandbox --format json"],
             lists=True,
         ),
         Verb(
             "set",
             "set quotas of an entity",
             _set_quotas,
-            [
-                arg("quotas NAME=NUMBER...", "producer_byte_rate, consumer_byte_rate, request_percentage and so on"),
-                *_ENTITY,
-                _DRY,
-            ],
-            [
+            arg("quotas NAME=NUMBER...", "producer_byte_rate, consumer_byte_rate, request_percentage and so on"),
+            _ENTITY,
+            _DRY,
+            examples=[
                 "producer_byte_rate=1000000 --user ada --sandbox",
                 "request_percentage=50 --client default --dry-run --sandbox",
             ],
@@ -110,7 +104,7 @@ COMMAND = Noun(
             "remove quotas of an entity",
             _unset_quotas,
             [arg("quotas NAME...", "names of quotas to remove"), *_ENTITY, _DRY],
-            ["producer_byte_rate --user ada --sandbox", "consumer_byte_rate --client app --dry-run --sandbox"],
+            examples=["producer_byte_rate --user ada --sandbox", "consumer_byte_rate --client app --dry-run --sandbox"],
             changes=True,
         ),
     ],

@@ -45,7 +45,7 @@ _UNSET: dict[str, dict[str, object]] = {
 _BROKER_DEFAULTS_FROM = 4
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace, connection: Connection) -> int:
     """Send the request, print the reply."""
     cls = find_api(arguments.api).request
     timeout = arguments.timeout or _TIMEOUT_S
@@ -53,12 +53,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.version is not None:
         cls = _of_version(cls, arguments.version)
     fields = parse_json(arguments.json)
-    with Connection(arguments) as connection:
-        client = connection.client()
-        if arguments.version is None:
-            cls = cls[_newest(client, cls)]
-        request = _complete(cls, fields, round(timeout * 1000))
-        response = client.ask(request, arguments.node, max(0.0, deadline - time.monotonic()) * 1000)
+    client = connection.client()
+    if arguments.version is None:
+        cls = cls[_newest(client, cls)]
+    request = _complete(cls, fields, round(timeout * 1000))
+    response = client.ask(request, arguments.node, max(0.0, deadline - time.monotonic()) * 1000)
     if response is None:
         print("sent; brokers do not reply to a request with these fields", file=sys.stderr)
         return 0
@@ -138,12 +137,10 @@ COMMAND = Verb(
     "request",
     "send a request of the protocol, print the reply as JSON",
     run,
-    [
-        arg("API", "for example Metadata; purekafka protocol list shows all", complete="api"),
-        arg("[JSON]", "the fields of the request; - reads standard input", default="{}"),
-        arg("--node ID", "the id of the broker to ask, instead of the one that the API demands", int),
-        arg("--version N", "the version of the request; by default the newest that the broker supports", int),
-    ],
-    ["Metadata --sandbox", """CreateTopics '{"topics": [{"name": "a"}]}' --sandbox"""],
+    arg("API", "for example Metadata; purekafka protocol list shows all", complete="api"),
+    arg("[JSON]", "the fields of the request; - reads standard input", default="{}"),
+    arg("--node ID", "the id of the broker to ask, instead of the one that the API demands", int),
+    arg("--version N", "the version of the request; by default the newest that the broker supports", int),
+    examples=["Metadata --sandbox", """CreateTopics '{"topics": [{"name": "a"}]}' --sandbox"""],
     epilog=SECRETS,
 )

@@ -109,7 +109,7 @@ def _lag(arguments: argparse.Namespace) -> int:
     finally:
         offsets.close()
     rows: list[dict[str, Any]] = [
-        {"topic": tp.topic, "partition": tp.partition, "processed": at, "latest": offset, "lag": max(0, offset - at)}
+        {**tp._asdict(), "processed": at, "latest": offset, "lag": max(0, offset - at)}
         for tp, offset in sorted(latest.items())
         for at in [done.get(tp, earliest.get(tp, 0))]
     ]
@@ -389,8 +389,9 @@ def _verb(name: str, summary: str, arguments: list[Argument], examples: list[str
         name,
         summary,
         _job(name),
-        [*arguments, *_CLUSTER],
-        examples,
+        arguments,
+        _CLUSTER,
+        examples=examples,
         connects=False,
         epilog=f"{epilog}\n\n{SECRETS}" if epilog else SECRETS,
     )

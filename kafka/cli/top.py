@@ -22,16 +22,15 @@ if TYPE_CHECKING:
 _TOPICS = 10
 
 
-def _run(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin, rates = connection.admin(), Rates()
+def _run(arguments: Namespace, connection: Connection) -> int:
+    admin, rates = connection.admin(), Rates()
 
-        def look(begun: float) -> list[str]:
-            found = _look(admin)
-            rates.next(begun)
-            return lines(found, rates)
+    def look(begun: float) -> list[str]:
+        found = _look(admin)
+        rates.next(begun)
+        return lines(found, rates)
 
-        return redraw(look, arguments.interval, arguments.count)
+    return redraw(look, arguments.interval, arguments.count)
 
 
 def _look(admin: KafkaAdminClient) -> dict[str, Any]:
@@ -115,10 +114,8 @@ COMMAND = Verb(
     "top",
     "watch brokers, topics and groups with their rates and lag",
     _run,
-    [
-        arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
-        arg("--count N", "end after this number of redraws", count),
-    ],
-    ["--count 1 --sandbox", "--count 2 --interval 0.2 --sandbox"],
+    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+    arg("--count N", "end after this number of redraws", count),
+    examples=["--count 1 --sandbox", "--count 2 --interval 0.2 --sandbox"],
     reads=True,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.cli.arguments import UsageError, count, kafka_uuid, pairs, reason
 from kafka.cli.copying import VERBS
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
-from kafka.cli.output import Column, agreed, counted, emit, print_table, report
+from kafka.cli.output import Column, agreed, counted, emit, print_table, report, report_failed
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -27,11 +27,9 @@ _LIST_COLUMNS = Column.of("name=TOPIC", "partition_count=PARTITIONS", "replicati
 _DESCRIBE_COLUMNS = Column.of("topic", "partition", "leader", "replicas", "isr", "start", "end")
 
 
-def _list(arguments: Namespace) -> int:
-    from kafka.cli.connection import Connection
+def _list(arguments: Namespace, connection: Connection) -> int:
 
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_topics()
+    found = connection.admin().describe_topics()
     words = arguments.pattern or ["*"]
     rows = [_summary(topic) for topic in found if any(_chooses(topic, word, hidden=arguments.all) for word in words)]
     return emit(arguments, sorted(rows, key=lambda row: str(row["name"])), _LIST_COLUMNS)
@@ -78,18 +76,16 @@ def chosen_topics(admin: KafkaAdminClient, words: list[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _describe(arguments: Namespace) -> int:
-    from kafka.cli.connection import Connection
-    from kafka.cli.edges import edges_of, failures
+def _describe(arguments: Namespace, connection: Connection) -> int:
+    from kafka.cli.edges import edges_of
 
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        names = chosen_topics(admin, arguments.topics) if arguments.topics else None
-        described = [topic for topic in admin.describe_topics(names) if names or not topic.is_internal]
-        code = report(arguments, ((str(topic.name), topic.error, "") for topic in described))
-        found = edges_of(admin, described)
-        code |= report(arguments, failures(found))
-        items = _detailed(connection, [topic for topic in described if topic.ok], found, arguments)
+    admin = connection.admin()
+    names = chosen_topics(admin, arguments.topics) if arguments.topics else None
+    described = [topic for topic in admin.describe_topics(names) if names or not topic.is_internal]
+    code = report_failed(arguments, {topic.name: topic for topic in described})
+    found = edges_of(admin, described)
+    code |= report_failed(arguments, found)
+    items = _detailed(connection, [topic for topic in described if topic.ok], found, arguments)
     rows = [{"topic": item["name"], **row} for item in items for row in item["partitions"]]
     return emit(arguments, rows, _DESCRIBE_COLUMNS, items=items, table=lambda: _print_topics(arguments, items)) or code
 
@@ -148,9 +144,8 @@ def _print_topics(arguments: Namespace, items: list[dict[str, Any]]) -> None:
         print_table(arguments, rows, _DESCRIBE_COLUMNS[1:])
 
 
-def _create(arguments: Namespace) -> int:
+def _create(arguments: Namespace, connection: Connection) -> int:
     from kafka.admin import NewTopic
-    from kafka.cli.connection import Connection
     from kafka.errors import TopicAlreadyExistsError
 
     settings = pairs(arguments.set, "--set")
@@ -159,10 +154,9 @@ def _create(arguments: Namespace) -> int:
         NewTopic(name, arguments.partitions or -1, arguments.replication_factor or -1, placed, settings)
         for name in dict.fromkeys(arguments.topics)
     ]
-    with Connection(arguments) as connection:
-        result = connection.admin().create_topics(
-            wanted, validate_only=arguments.dry_run, raise_errors=False, wait_for_metadata=not arguments.dry_run
-        )
+    result = connection.admin().create_topics(
+        wanted, validate_only=arguments.dry_run, raise_errors=False, wait_for_metadata=not arguments.dry_run
+    )
     outcomes: list[tuple[str, object, str]] = []
     for topic in result.topics:
         if arguments.if_not_exists and isinstance(topic.error, TopicAlreadyExistsError):
@@ -186,24 +180,21 @@ def _assignments(text: str) -> dict[int, list[int]]:
         raise UsageError(f"--assignment takes brokers by partition, such as 1:2,2:3, not {text!r}") from None
 
 
-def _alter(arguments: Namespace) -> int:
-    from kafka.cli.connection import Connection
+def _alter(arguments: Namespace, connection: Connection) -> int:
 
     changes: dict[str, object] = {**pairs(arguments.set, "--set"), **dict.fromkeys(arguments.unset)}
     if not changes and not arguments.partitions:
         raise UsageError("give --partitions, --set or --unset")
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        names = chosen_topics(admin, arguments.topics)
-        # The broker checks all of it before anything is changed.
-        refused = _altered(arguments, admin, names, changes, validate_only=True)
-        if any(error is not None for _, error, _ in refused):
-            return report(arguments, [one for one in refused if one[1] is not None])
-        rows = [{"topic": name, "change": done} for name, _, done in refused]
-        print_table(arguments, rows, Column.of("topic", "change"))
-        if not agreed(arguments, connection.cluster(), f"Change {counted(len(names), 'topic')}?"):
-            return 0
-        return report(arguments, _altered(arguments, admin, names, changes, validate_only=False))
+    admin = connection.admin()
+    names = chosen_topics(admin, arguments.topics)
+    # The broker checks all of it before anything is changed.
+    refused = _altered(arguments, admin, names, changes, validate_only=True)
+    if any(error is not None for _, error, _ in refused):
+        return report(arguments, [one for one in refused if one[1] is not None])
+    rows = [{"topic": name, "change": done} for name, _, done in refused]
+    if not agreed(connection, f"Change {counted(len(names), 'topic')}?", rows, Column.of("topic", "change")):
+        return 0
+    return report(arguments, _altered(arguments, admin, names, changes, validate_only=False))
 
 
 def _altered(
@@ -225,53 +216,46 @@ def _altered(
     return found
 
 
-def _delete(arguments: Namespace) -> int:
-    from kafka.cli.connection import Connection
+def _delete(arguments: Namespace, connection: Connection) -> int:
     from kafka.errors import UnknownTopicOrPartitionError
 
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        names = chosen_topics(admin, arguments.topics)
-        found = admin.describe_topics(names)
-        there = [str(topic.name) for topic in found if topic.ok]
-        missing = [
-            topic
-            for topic in found
-            if not (arguments.if_exists and isinstance(topic.error, UnknownTopicOrPartitionError))
-        ]
-        code = report(arguments, ((str(topic.name), topic.error, "") for topic in missing))
-        if not there:
-            return code
-        rows = [_summary(topic) for topic in found if topic.ok]
-        print_table(arguments, rows, _LIST_COLUMNS)
-        if not agreed(arguments, connection.cluster(), f"Delete {counted(len(there), 'topic')} with all records?"):
-            return code
-        deleted = admin.delete_topics(there, raise_errors=False).topics
-        return code | report(arguments, ((str(topic.name), topic.error, "deleted") for topic in deleted))
+    admin = connection.admin()
+    names = chosen_topics(admin, arguments.topics)
+    found = admin.describe_topics(names)
+    there = [str(topic.name) for topic in found if topic.ok]
+    missing = [
+        topic for topic in found if not (arguments.if_exists and isinstance(topic.error, UnknownTopicOrPartitionError))
+    ]
+    code = report_failed(arguments, {topic.name: topic for topic in missing})
+    if not there:
+        return code
+    rows = [_summary(topic) for topic in found if topic.ok]
+    if not agreed(connection, f"Delete {counted(len(there), 'topic')} with all records?", rows, _LIST_COLUMNS):
+        return code
+    deleted = {topic.name: topic for topic in admin.delete_topics(there, raise_errors=False).topics}
+    return code | report(arguments, deleted, "deleted")
 
 
 # Watching…
 
 
-def _watch(arguments: Namespace) -> int:
+def _watch(arguments: Namespace, connection: Connection) -> int:
     """Redraw the offsets and rates of partitions until Ctrl-C, or --count times."""
-    from kafka.cli.connection import Connection
     from kafka.cli.edges import edges_of
     from kafka.cli.screen import Rates, redraw
 
-    with Connection(arguments) as connection:
-        admin, rates = connection.admin(), Rates()
-        names = chosen_topics(admin, arguments.topics)
+    admin, rates = connection.admin(), Rates()
+    names = chosen_topics(admin, arguments.topics)
 
-        def look(begun: float) -> list[str]:
-            topics = admin.describe_topics(names)
-            if not any(topic.ok for topic in topics):
-                topics[0].raise_for_error()
-            found = edges_of(admin, topics)
-            rates.next(begun)
-            return _watch_lines(topics, found, rates)
+    def look(begun: float) -> list[str]:
+        topics = admin.describe_topics(names)
+        if not any(topic.ok for topic in topics):
+            topics[0].raise_for_error()
+        found = edges_of(admin, topics)
+        rates.next(begun)
+        return _watch_lines(topics, found, rates)
 
-        return redraw(look, arguments.interval, arguments.count)
+    return redraw(look, arguments.interval, arguments.count)
 
 
 def _watch_lines(topics: Iterable[TopicDescription], found: Mapping[TopicPartition, Edges], rates: Rates) -> list[str]:
@@ -308,55 +292,47 @@ COMMAND = Noun(
             "list",
             "list the topics",
             _list,
-            [
-                arg("[PATTERN...]", "names, or patterns such as 'log-*'", complete="topic"),
-                arg("-a, --all", "include the internal topics of Kafka"),
-            ],
-            ["--sandbox", "'ev*' --sandbox --format json"],
+            arg("[PATTERN...]", "names, or patterns such as 'log-*'", complete="topic"),
+            arg("-a, --all", "include the internal topics of Kafka"),
+            examples=["--sandbox", "'ev*' --sandbox --format json"],
             lists=True,
         ),
         Verb(
             "describe",
             "show partitions, leaders, replicas, offsets and settings of topics",
             _describe,
-            [
-                arg("topics [TOPIC...]", "names or patterns; all if none", complete="topic"),
-                arg("--under-replicated", "only partitions with replicas that are not in sync"),
-                arg("--under-min-isr", "only partitions with fewer replicas in sync than min.insync.replicas"),
-                arg("--at-min-isr", "only partitions with exactly min.insync.replicas replicas in sync"),
-                arg("--offline", "only partitions that have no leader"),
-            ],
-            ["events --sandbox", "--sandbox --format json"],
+            arg("topics [TOPIC...]", "names or patterns; all if none", complete="topic"),
+            arg("--under-replicated", "only partitions with replicas that are not in sync"),
+            arg("--under-min-isr", "only partitions with fewer replicas in sync than min.insync.replicas"),
+            arg("--at-min-isr", "only partitions with exactly min.insync.replicas replicas in sync"),
+            arg("--offline", "only partitions that have no leader"),
+            examples=["events --sandbox", "--sandbox --format json"],
             lists=True,
         ),
         Verb(
             "create",
             "create topics, and wait until every broker serves them",
             _create,
-            [
-                arg("topics TOPIC...", "names of the topics"),
-                arg("-p, --partitions N", "how many partitions (the broker's default)", count),
-                arg("-r, --replication-factor N", "how many replicas (the broker's default)", count),
-                _SETTINGS,
-                arg("--assignment B:B,B:B", "the brokers of each partition, such as 1:2,2:3"),
-                arg("--if-not-exists", "a topic that exists is not an error"),
-                arg("--dry-run", "have the broker check it, and create nothing"),
-            ],
-            ["logs -p 6 --set retention.ms=86400000 --sandbox", "events --if-not-exists --sandbox"],
+            arg("topics TOPIC...", "names of the topics"),
+            arg("-p, --partitions N", "how many partitions (the broker's default)", count),
+            arg("-r, --replication-factor N", "how many replicas (the broker's default)", count),
+            _SETTINGS,
+            arg("--assignment B:B,B:B", "the brokers of each partition, such as 1:2,2:3"),
+            arg("--if-not-exists", "a topic that exists is not an error"),
+            arg("--dry-run", "have the broker check it, and create nothing"),
+            examples=["logs -p 6 --set retention.ms=86400000 --sandbox", "events --if-not-exists --sandbox"],
             changes=True,
         ),
         Verb(
             "alter",
             "add partitions to topics, or change their settings",
             _alter,
-            [
-                _TOPICS,
-                arg("-p, --partitions N", "raise the number of partitions to this", count),
-                _SETTINGS,
-                arg("--unset NAME...", "take a setting back to its default; may be repeated", complete="setting"),
-                *TABLE,
-            ],
-            [
+            _TOPICS,
+            arg("-p, --partitions N", "raise the number of partitions to this", count),
+            _SETTINGS,
+            arg("--unset NAME...", "take a setting back to its default; may be repeated", complete="setting"),
+            TABLE,
+            examples=[
                 "events --partitions 6 --yes --sandbox",
                 "events --set cleanup.policy=compact --unset retention.ms --dry-run --sandbox",
             ],
@@ -367,7 +343,7 @@ COMMAND = Noun(
             "delete topics with all their records",
             _delete,
             [_TOPICS, arg("--if-exists", "a topic that does not exist is not an error"), *TABLE],
-            ["orders --yes --sandbox", "'e*' --dry-run --sandbox"],
+            examples=["orders --yes --sandbox", "'e*' --dry-run --sandbox"],
             asks=True,
         ),
         *VERBS,
@@ -375,12 +351,10 @@ COMMAND = Noun(
             "watch",
             "redraw the offsets and rates of the partitions of topics each second, until Ctrl-C",
             _watch,
-            [
-                _TOPICS,
-                arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
-                arg("--count N", "end after this number of redraws", count),
-            ],
-            ["events --count 1 --sandbox", "'e*' orders --count 2 --interval 0.2 --sandbox"],
+            _TOPICS,
+            arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+            arg("--count N", "end after this number of redraws", count),
+            examples=["events --count 1 --sandbox", "'e*' orders --count 2 --interval 0.2 --sandbox"],
             reads=True,
         ),
     ],

@@ -8,7 +8,7 @@ from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import find_partitions, partitions
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_brokers
+from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_brokers
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -20,13 +20,12 @@ _HANGING_COLUMNS: Final = Column.of(
 )
 
 
-def _list(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().list_transactions(
-            state_filters=arguments.state or None,
-            duration_filter_ms=arguments.longer_than * 1000 if arguments.longer_than else None,
-            raise_errors=False,
-        )
+def _list(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().list_transactions(
+        state_filters=arguments.state or None,
+        duration_filter_ms=arguments.longer_than * 1000 if arguments.longer_than else None,
+        raise_errors=False,
+    )
     code = report_brokers(arguments, found.failed)
     rows = [
         {
@@ -42,11 +41,10 @@ def _list(arguments: Namespace) -> int:
     return emit(arguments, rows, [*columns, *Column.of("coordinator")]) or code
 
 
-def _describe(arguments: Namespace) -> int:
+def _describe(arguments: Namespace, connection: Connection) -> int:
     from kafka.errors import KafkaError
 
-    with Connection(arguments) as connection:
-        found: dict[str, Any] = dict(connection.admin().describe_transactions(arguments.ids, raise_errors=False))
+    found: dict[str, Any] = dict(connection.admin().describe_transactions(arguments.ids, raise_errors=False))
     rows: list[dict[str, object]] = []
     for name, one in found.items():
         if isinstance(one, KafkaError):
@@ -67,16 +65,14 @@ def _describe(arguments: Namespace) -> int:
     return emit(arguments, rows, columns) or (1 if len(rows) < len(found) else 0)
 
 
-def _producers(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        chosen, absent = find_partitions(admin, arguments.partitions)
-        code = report(arguments, absent)
-        found = admin.describe_producers(chosen) if chosen else {}
+def _producers(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    chosen, absent = find_partitions(admin, arguments.partitions)
+    code = report(arguments, absent)
+    found = admin.describe_producers(chosen) if chosen else {}
     rows = [
         {
-            "topic": tp.topic,
-            "partition": tp.partition,
+            **tp._asdict(),
             "producer_id": one.producer_id,
             "producer_epoch": one.producer_epoch,
             "last_sequence": one.last_sequence,
@@ -113,49 +109,45 @@ def _hanging_rows(found: list[HangingTransaction]) -> list[dict[str, object]]:
     ]
 
 
-def _hanging(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().find_hanging_transactions(max_transaction_timeout_ms=arguments.longer_than * 1000)
+def _hanging(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().find_hanging_transactions(max_transaction_timeout_ms=arguments.longer_than * 1000)
     return emit(arguments, _hanging_rows(found), _HANGING_COLUMNS)
 
 
-def _abort(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        chosen = set(partitions(admin, arguments.partitions))
-        found = [
-            one
-            for one in admin.find_hanging_transactions(max_transaction_timeout_ms=arguments.longer_than * 1000)
-            if one.topic_partition in chosen
-        ]
-        if not found:
-            raise CommandError("no transaction hangs there")
-        print_table(arguments, _hanging_rows(found), _HANGING_COLUMNS)
-        if not agreed(arguments, connection.cluster(), f"Abort {counted(len(found), 'transaction')}?"):
-            return 0
-        for one in found:
-            admin.abort_transaction(one.as_abort())
+def _abort(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    chosen = set(partitions(admin, arguments.partitions))
+    found = [
+        one
+        for one in admin.find_hanging_transactions(max_transaction_timeout_ms=arguments.longer_than * 1000)
+        if one.topic_partition in chosen
+    ]
+    if not found:
+        raise CommandError("no transaction hangs there")
+    if not agreed(connection, f"Abort {counted(len(found), 'transaction')}?", _hanging_rows(found), _HANGING_COLUMNS):
         return 0
+    for one in found:
+        admin.abort_transaction(one.as_abort())
+    return 0
 
 
-def _fence(arguments: Namespace) -> int:
+def _fence(arguments: Namespace, connection: Connection) -> int:
     from kafka.errors import KafkaError
 
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        question = f"Fence the producers of {counted(len(arguments.ids), 'transactional id')}?"
-        if not agreed(arguments, connection.cluster(), question):
-            return 0
-        fenced: dict[str, Any] = dict(admin.fence_producers(arguments.ids, raise_errors=False))
-        return report(
-            arguments,
-            (
-                (name, one, "")
-                if isinstance(one, KafkaError)
-                else (name, None, f"fenced, producer {one.producer_id} has epoch {one.producer_epoch} now")
-                for name, one in fenced.items()
-            ),
-        )
+    admin = connection.admin()
+    question = f"Fence the producers of {counted(len(arguments.ids), 'transactional id')}?"
+    if not agreed(connection, question):
+        return 0
+    fenced: dict[str, Any] = dict(admin.fence_producers(arguments.ids, raise_errors=False))
+    return report(
+        arguments,
+        (
+            (name, one, "")
+            if isinstance(one, KafkaError)
+            else (name, None, f"fenced, producer {one.producer_id} has epoch {one.producer_epoch} now")
+            for name, one in fenced.items()
+        ),
+    )
 
 
 _LONGER: Final = arg("--longer-than SECONDS", "only transactions that are open for longer (900)", int, default=900)
@@ -170,35 +162,33 @@ COMMAND = Noun(
             "list",
             "list the transactional ids with their states",
             _list,
-            [
-                arg("--state STATE...", "only transactions in this state"),
-                arg("--longer-than SECONDS", "only transactions that are open for longer", int),
-            ],
-            ["--sandbox", "--state Ongoing --sandbox -f json"],
+            arg("--state STATE...", "only transactions in this state"),
+            arg("--longer-than SECONDS", "only transactions that are open for longer", int),
+            examples=["--sandbox", "--state Ongoing --sandbox -f json"],
             lists=True,
         ),
         Verb(
             "describe",
             "show the state, the producer and the partitions of transactions",
             _describe,
-            [_IDS],
-            ["shop --sandbox", "purekafka transaction describe shop --sandbox -f json"],
+            _IDS,
+            examples=["shop --sandbox", "purekafka transaction describe shop --sandbox -f json"],
             lists=True,
         ),
         Verb(
             "producers",
             "show the producers that write to partitions",
             _producers,
-            [_CHOSEN],
-            ["events --sandbox", "orders:0 --sandbox --format json"],
+            _CHOSEN,
+            examples=["events --sandbox", "orders:0 --sandbox --format json"],
             lists=True,
         ),
         Verb(
             "hanging",
             "find open transactions that their coordinator does not know",
             _hanging,
-            [_LONGER],
-            ["--sandbox", "--sandbox --format json"],
+            _LONGER,
+            examples=["--sandbox", "--sandbox --format json"],
             lists=True,
         ),
         Verb(
@@ -206,15 +196,15 @@ COMMAND = Noun(
             "abort the hanging transactions of partitions, after showing them",
             _abort,
             [_CHOSEN, _LONGER, *TABLE],
-            ["orders --yes -b localhost:9092", "orders:0 --dry-run -b localhost:9092"],
+            examples=["orders --yes -b localhost:9092", "orders:0 --dry-run -b localhost:9092"],
             asks=True,
         ),
         Verb(
             "fence",
             "fence the producers of transactional ids, which aborts their transactions",
             _fence,
-            [_IDS],
-            ["shop --yes --sandbox", "shop --dry-run --sandbox"],
+            _IDS,
+            examples=["shop --yes --sandbox", "shop --dry-run --sandbox"],
             asks=True,
         ),
     ],
