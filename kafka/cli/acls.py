@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 _ACL_COLUMNS: Final = Column.of(
     "principal", "permission", "operation", "resource_type=TYPE", "resource_name=RESOURCE", "pattern", "host"
 )
+_PRINCIPAL: Final = arg("--principal USER...", "a user, as ada or User:ada; may be repeated")
+_PLACES: Final = (
+    arg("--topic TOPIC...", "a topic, or * for all", complete="topic"),
+    arg("--group GROUP...", "a group, or * for all", complete="group"),
+    arg("--transactional-id ID...", "a transactional id, or * for all"),
+    arg("--cluster", "the cluster as a whole"),
+    arg("--operation NAME...", "read, write, create, delete, alter, describe, all and so on; may be repeated"),
+    arg(
+        "--pattern literal|prefixed|match|any",
+        "how names are meant; match and any are for filters (literal; in filters any)",
+    ),
+)
 
 
 def _acl_row(acl: ACL) -> dict[str, object]:
@@ -56,6 +68,13 @@ def _acl_filters(arguments: Namespace) -> list[ACLFilter]:
     ]
 
 
+@Verb(
+    "list",
+    "list the ACLs, or the ones that match",
+    [_PRINCIPAL, *_PLACES],
+    examples=["--sandbox", "--topic events --pattern match --sandbox -f json"],
+    lists=True,
+)
 def _list_acls(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     found = {acl for one in _acl_filters(arguments) for acl in admin.describe_acls(one)[0]}
@@ -110,6 +129,13 @@ def _add_acls(permission: str) -> Callable[[Namespace, Connection], int]:
     return run
 
 
+@Verb(
+    "delete",
+    "delete the ACLs that match, after showing them",
+    [_PRINCIPAL, *_PLACES, *TABLE],
+    examples=["--principal ada --topic events --yes -b localhost:9092", "--principal ada --dry-run -b localhost:9092"],
+    asks=True,
+)
 def _delete_acls(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     filters = _acl_filters(arguments)
@@ -127,18 +153,6 @@ def _delete_acls(arguments: Namespace, connection: Connection) -> int:
     return report(arguments, [one for one in outcomes if one[2] or getattr(one[1], "errno", None)])
 
 
-_PRINCIPAL: Final = arg("--principal USER...", "a user, as ada or User:ada; may be repeated")
-_PLACES: Final = (
-    arg("--topic TOPIC...", "a topic, or * for all", complete="topic"),
-    arg("--group GROUP...", "a group, or * for all", complete="group"),
-    arg("--transactional-id ID...", "a transactional id, or * for all"),
-    arg("--cluster", "the cluster as a whole"),
-    arg("--operation NAME...", "read, write, create, delete, alter, describe, all and so on; may be repeated"),
-    arg(
-        "--pattern literal|prefixed|match|any",
-        "how names are meant; match and any are for filters (literal; in filters any)",
-    ),
-)
 _NEW: Final = (
     arg(
         "--principal, --allow-principal, --deny-principal USER...",
@@ -156,48 +170,28 @@ _SETS: Final = (
 
 COMMAND = Noun(
     "acls",
-    "list, add and delete permissions",
     [
-        Verb(
-            "list",
-            "list the ACLs, or the ones that match",
-            _list_acls,
-            [_PRINCIPAL, *_PLACES],
-            examples=["--sandbox", "--topic events --pattern match --sandbox -f json"],
-            lists=True,
-        ),
+        _list_acls,
         Verb(
             "allow",
             "allow users to do something",
-            _add_acls("allow"),
             [*_NEW, *_SETS, *TABLE],
             examples=[
                 "--principal ada --consumer --topic events --group billing --yes --sandbox",
                 "--principal ada --operation write --topic log --pattern prefixed --yes --sandbox",
             ],
             asks=True,
-        ),
+        )(_add_acls("allow")),
         Verb(
             "deny",
             "forbid users to do something, even if another ACL allows it",
-            _add_acls("deny"),
             [*_NEW, *_SETS, *TABLE],
             examples=[
                 "--principal eve --operation all --topic '*' --yes --sandbox",
                 "--principal eve --operation read --topic orders --dry-run --sandbox",
             ],
             asks=True,
-        ),
-        Verb(
-            "delete",
-            "delete the ACLs that match, after showing them",
-            _delete_acls,
-            [_PRINCIPAL, *_PLACES, *TABLE],
-            examples=[
-                "--principal ada --topic events --yes -b localhost:9092",
-                "--principal ada --dry-run -b localhost:9092",
-            ],
-            asks=True,
-        ),
+        )(_add_acls("deny")),
+        _delete_acls,
     ],
 )

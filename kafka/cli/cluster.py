@@ -9,7 +9,18 @@ from kafka.cli.arguments import CommandError, UsageError, pairs
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import partitions
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_brokers, report_failed
+from kafka.cli.output import (
+    Column,
+    agreed,
+    complain,
+    counted,
+    emit,
+    print_table,
+    report,
+    report_brokers,
+    report_failed,
+    row_of,
+)
 from kafka.cli.quorum import VERBS
 
 if TYPE_CHECKING:
@@ -32,10 +43,7 @@ def _brokers(admin: KafkaAdminClient) -> tuple[ClusterDescription, list[dict[str
                 replicas[broker] = replicas.get(broker, 0) + 1
     return cluster, [
         {
-            "broker_id": broker.broker_id,
-            "host": broker.host,
-            "port": broker.port,
-            "rack": broker.rack,
+            **row_of(broker, "broker_id", "host", "port", "rack"),
             "controller": broker.broker_id == cluster.controller_id,
             "leaders": leaders.get(broker.broker_id, 0),
             "replicas": replicas.get(broker.broker_id, 0),
@@ -44,11 +52,24 @@ def _brokers(admin: KafkaAdminClient) -> tuple[ClusterDescription, list[dict[str
     ]
 
 
+@Verb(
+    "list",
+    "list the brokers with their leaders and replicas",
+    examples=["--sandbox", "--sandbox --format '{host}:{port}'"],
+    lists=True,
+)
 def _list(arguments: Namespace, connection: Connection) -> int:
     _, rows = _brokers(connection.admin())
     return emit(arguments, rows, _BROKER_COLUMNS)
 
 
+@Verb(
+    "describe",
+    "show brokers with the settings that differ from the defaults",
+    arg("ids [ID...]", "the ids of brokers; all if none", int),
+    examples=["1 --sandbox", "--sandbox --format json"],
+    lists=True,
+)
 def _describe_brokers(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     _, rows = _brokers(admin)
@@ -86,6 +107,12 @@ def _print_brokers(arguments: Namespace, items: list[dict[str, Any]]) -> None:
             print_table(arguments, rows, Column.of("setting", "value"))
 
 
+@Verb(
+    "versions",
+    "show the requests that a broker supports, and the versions that this client uses",
+    examples=["--sandbox", "--sandbox --format csv"],
+    lists=True,
+)
 def _versions(arguments: Namespace, connection: Connection) -> int:
     from kafka.protocol.registry import APIS
 
@@ -107,6 +134,12 @@ def _versions(arguments: Namespace, connection: Connection) -> int:
     return emit(arguments, rows, Column.of("api", "key", "lowest", "highest", "used"))
 
 
+@Verb(
+    "describe",
+    "show the id of the cluster, its controller and its brokers",
+    examples=["--sandbox", "--sandbox --format json"],
+    lists=True,
+)
 def _describe(arguments: Namespace, connection: Connection) -> int:
     cluster, brokers = _brokers(connection.admin())
     row = {"cluster_id": cluster.cluster_id, "controller_id": cluster.controller_id, "broker_count": len(brokers)}
@@ -119,6 +152,18 @@ def _describe(arguments: Namespace, connection: Connection) -> int:
     return emit(arguments, [row], Column.of("cluster_id"), items=[item], table=table)
 
 
+@Verb(
+    "log-dirs",
+    "show the log directories of brokers with their sizes",
+    arg("--broker ID...", "only this broker; may be repeated", int),
+    arg(
+        "--topic TOPIC[:N,N-M]...",
+        "only replicas of these topics, or partitions of them; may be repeated",
+        complete="topic",
+    ),
+    examples=["--sandbox", "--broker 1 --topic events --sandbox --format json"],
+    lists=True,
+)
 def _log_dirs(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     chosen = partitions(admin, arguments.topic) if arguments.topic else None
@@ -130,10 +175,9 @@ def _log_dirs(arguments: Namespace, connection: Connection) -> int:
             replicas = [
                 {
                     "topic": topic.name,
-                    "partition": part.partition_index,
-                    "bytes": part.partition_size,
-                    "offset_lag": part.offset_lag,
-                    "future": part.is_future_key,
+                    **row_of(
+                        part, "partition=partition_index", "bytes=partition_size", "offset_lag", "future=is_future_key"
+                    ),
                 }
                 for topic in sorted(directory.topics, key=lambda each: str(each.name))
                 for part in sorted(topic.partitions, key=lambda each: int(each.partition_index))
@@ -154,6 +198,13 @@ def _log_dirs(arguments: Namespace, connection: Connection) -> int:
     return emit(arguments, rows, columns, items=items) or code
 
 
+@Verb(
+    "unregister",
+    "remove a broker that was taken away for good from the cluster's metadata",
+    arg("ID", "the id of the broker", int),
+    examples=["7 --yes -b localhost:9092", "7 --dry-run -b localhost:9092"],
+    asks=True,
+)
 def _unregister(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     if arguments.id in {broker.broker_id for broker in admin.describe_cluster().brokers}:
@@ -165,6 +216,12 @@ def _unregister(arguments: Namespace, connection: Connection) -> int:
     return report(arguments, {arguments.id: None}, "unregistered")
 
 
+@Verb(
+    "features",
+    "show the features of the cluster and their levels",
+    examples=["--sandbox", "--sandbox --format csv"],
+    lists=True,
+)
 def _features(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().describe_features()
     rows = [
@@ -179,6 +236,19 @@ def _features(arguments: Namespace, connection: Connection) -> int:
     return emit(arguments, rows, Column.of("feature", "level", "lowest", "highest"))
 
 
+@Verb(
+    "features-upgrade",
+    "change the levels of features, after the controller has checked them",
+    arg("features FEATURE=LEVEL...", "features with their new levels; 0 stops using a feature"),
+    arg("--downgrade", "a level may be lower, if nothing that is stored needs the higher one"),
+    arg("--unsafe", "a level may be lower, also if that loses what it stores"),
+    TABLE,
+    examples=[
+        "share.version=1 --yes --sandbox",
+        "purekafka cluster features upgrade share.version=0 --downgrade --dry-run --sandbox",
+    ],
+    asks=True,
+)
 def _upgrade(arguments: Namespace, connection: Connection) -> int:
     wanted: dict[str, int] = {}
     for name, level in pairs(arguments.features, "a feature").items():
@@ -206,88 +276,6 @@ def _upgrade(arguments: Namespace, connection: Connection) -> int:
 
 
 COMMAND = {
-    "brokers": Noun(
-        "brokers",
-        "list and describe brokers, and the requests that they support",
-        [
-            Verb(
-                "list",
-                "list the brokers with their leaders and replicas",
-                _list,
-                examples=["--sandbox", "--sandbox --format '{host}:{port}'"],
-                lists=True,
-            ),
-            Verb(
-                "describe",
-                "show brokers with the settings that differ from the defaults",
-                _describe_brokers,
-                arg("ids [ID...]", "the ids of brokers; all if none", int),
-                examples=["1 --sandbox", "--sandbox --format json"],
-                lists=True,
-            ),
-            Verb(
-                "versions",
-                "show the requests that a broker supports, and the versions that this client uses",
-                _versions,
-                examples=["--sandbox", "--sandbox --format csv"],
-                lists=True,
-            ),
-            Verb(
-                "log-dirs",
-                "show the log directories of brokers with their sizes",
-                _log_dirs,
-                arg("--broker ID...", "only this broker; may be repeated", int),
-                arg(
-                    "--topic TOPIC[:N,N-M]...",
-                    "only replicas of these topics, or partitions of them; may be repeated",
-                    complete="topic",
-                ),
-                examples=["--sandbox", "--broker 1 --topic events --sandbox --format json"],
-                lists=True,
-            ),
-            Verb(
-                "unregister",
-                "remove a broker that was taken away for good from the cluster's metadata",
-                _unregister,
-                arg("ID", "the id of the broker", int),
-                examples=["7 --yes -b localhost:9092", "7 --dry-run -b localhost:9092"],
-                asks=True,
-            ),
-        ],
-    ),
-    "cluster": Noun(
-        "cluster",
-        "describe the cluster",
-        [
-            Verb(
-                "describe",
-                "show the id of the cluster, its controller and its brokers",
-                _describe,
-                examples=["--sandbox", "--sandbox --format json"],
-                lists=True,
-            ),
-            *VERBS,
-            Verb(
-                "features",
-                "show the features of the cluster and their levels",
-                _features,
-                examples=["--sandbox", "--sandbox --format csv"],
-                lists=True,
-            ),
-            Verb(
-                "features-upgrade",
-                "change the levels of features, after the controller has checked them",
-                _upgrade,
-                arg("features FEATURE=LEVEL...", "features with their new levels; 0 stops using a feature"),
-                arg("--downgrade", "a level may be lower, if nothing that is stored needs the higher one"),
-                arg("--unsafe", "a level may be lower, also if that loses what it stores"),
-                TABLE,
-                examples=[
-                    "share.version=1 --yes --sandbox",
-                    "purekafka cluster features upgrade share.version=0 --downgrade --dry-run --sandbox",
-                ],
-                asks=True,
-            ),
-        ],
-    ),
+    "brokers": Noun("brokers", [_list, _describe_brokers, _versions, _log_dirs, _unregister]),
+    "cluster": Noun("cluster", [_describe, *VERBS, _features, _upgrade]),
 }

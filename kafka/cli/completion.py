@@ -181,6 +181,13 @@ def _asked(kind: str, arguments: Namespace) -> list[str]:
         return sorted(str(group.group_id) for group in admin.list_groups(timeout_ms=_PATIENCE_MS, raise_errors=False))
 
 
+@Verb(
+    "words",
+    "print the words that may stand in place of the last one; shells call this",
+    examples=["-- top", "-- topics de"],
+    connects=False,
+    runs_command=True,
+)
 def _words(arguments: Namespace) -> int:
     for found in candidates(arguments.command):
         print(found)
@@ -232,6 +239,9 @@ def manual() -> str:
     return "\n".join(lines) + "\n"
 
 
+@Verb(
+    "man", "print the manual page, for man -l", examples=["", "purekafka completion man > purekafka.1"], connects=False
+)
 def _manual(_arguments: Namespace) -> int:
     sys.stdout.write(manual())
     return 0
@@ -239,36 +249,18 @@ def _manual(_arguments: Namespace) -> int:
 
 COMMAND = Noun(
     "completion",
-    "print what completes words in a shell, and the manual page",
     [
         Verb(
             shell,
             f"print the completion for {shell}",
-            _script(text),
             examples=[use, f"purekafka completion {shell} > purekafka.{shell}"],
             connects=False,
-        )
+        )(_script(text))
         for shell, text, use in (
             ("bash", _BASH, "purekafka completion bash"),
             ("zsh", _ZSH, "purekafka completion zsh"),
             ("fish", _FISH, "purekafka completion fish"),
         )
     ]
-    + [
-        Verb(
-            "man",
-            "print the manual page, for man -l",
-            _manual,
-            examples=["", "purekafka completion man > purekafka.1"],
-            connects=False,
-        ),
-        Verb(
-            "words",
-            "print the words that may stand in place of the last one; shells call this",
-            _words,
-            examples=["-- top", "-- topics de"],
-            connects=False,
-            runs_command=True,
-        ),
-    ],
+    + [_manual, _words],
 )

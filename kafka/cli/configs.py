@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _KINDS: Final = ("topic", "broker", "broker-logger", "client-metrics", "group")
 _DEFAULT: Final = "default"
+_KIND: Final = arg("KIND", f"the kind of resource: {', '.join(_KINDS)}", choices=_KINDS)
+_NAME: Final = arg(
+    "NAME", "the name of a topic or group, the id of a broker, or default for all brokers", complete="topic"
+)
 
 
 def _resource(arguments: Namespace, changes: Mapping[str, object] | Iterable[str] | None = None) -> ConfigResource:
@@ -30,6 +34,13 @@ def _resource(arguments: Namespace, changes: Mapping[str, object] | Iterable[str
     return ConfigResource(kind, name, changes)
 
 
+@Verb(
+    "list",
+    "list the resources that have settings",
+    arg("[KIND...]", f"only these kinds: {', '.join(_KINDS)}"),
+    examples=["--sandbox", "topic --sandbox -q"],
+    lists=True,
+)
 def _list(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().list_config_resources(arguments.kind or None)
     rows = [
@@ -40,6 +51,17 @@ def _list(arguments: Namespace, connection: Connection) -> int:
     return emit(arguments, rows, Column.of("kind", "name"))
 
 
+@Verb(
+    "describe",
+    "show the settings of a resource that differ from the defaults",
+    _KIND,
+    _NAME,
+    arg("settings [SETTING...]", "only these settings", complete="setting"),
+    arg("-a, --all", "show the settings at their defaults too"),
+    arg("--documentation", "show what the broker documents about each"),
+    examples=["topic events --all --sandbox", "broker 1 log.retention.hours --sandbox --format json"],
+    lists=True,
+)
 def _describe(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     result = admin.describe_configs(
@@ -145,79 +167,52 @@ def _changing(operation: str) -> Callable[[Namespace, Connection], int]:
     return run
 
 
-_KIND: Final = arg("KIND", f"the kind of resource: {', '.join(_KINDS)}", choices=_KINDS)
-_NAME: Final = arg(
-    "NAME", "the name of a topic or group, the id of a broker, or default for all brokers", complete="topic"
-)
 _PAIRS: Final = arg("settings NAME=VALUE...", "settings with their values", complete="setting")
 
 COMMAND = Noun(
     "configs",
-    "show and change settings of topics, brokers and groups",
     [
-        Verb(
-            "list",
-            "list the resources that have settings",
-            _list,
-            arg("[KIND...]", f"only these kinds: {', '.join(_KINDS)}"),
-            examples=["--sandbox", "topic --sandbox -q"],
-            lists=True,
-        ),
-        Verb(
-            "describe",
-            "show the settings of a resource that differ from the defaults",
-            _describe,
-            _KIND,
-            _NAME,
-            arg("settings [SETTING...]", "only these settings", complete="setting"),
-            arg("-a, --all", "show the settings at their defaults too"),
-            arg("--documentation", "show what the broker documents about each"),
-            examples=["topic events --all --sandbox", "broker 1 log.retention.hours --sandbox --format json"],
-            lists=True,
-        ),
+        _list,
+        _describe,
         Verb(
             "set",
             "set values, and leave all other settings as they are",
-            _changing("set"),
             [_KIND, _NAME, _PAIRS, *TABLE],
             examples=[
                 "topic events retention.ms=86400000 cleanup.policy=compact --yes --sandbox",
                 "broker default log.retention.ms=1000000 --dry-run --sandbox",
             ],
             asks=True,
-        ),
+        )(_changing("set")),
         Verb(
             "append",
             "add values to settings that are lists",
-            _changing("append"),
             [_KIND, _NAME, _PAIRS, *TABLE],
             examples=[
                 "topic events cleanup.policy=compact --yes --sandbox",
                 "topic orders cleanup.policy=compact --dry-run --sandbox",
             ],
             asks=True,
-        ),
+        )(_changing("append")),
         Verb(
             "subtract",
             "remove values from settings that are lists",
-            _changing("subtract"),
             [_KIND, _NAME, _PAIRS, *TABLE],
             examples=[
                 "topic events cleanup.policy=compact --yes --sandbox",
                 "topic orders cleanup.policy=compact --dry-run --sandbox",
             ],
             asks=True,
-        ),
+        )(_changing("subtract")),
         Verb(
             "unset",
             "take settings back to their defaults",
-            _changing("unset"),
             [_KIND, _NAME, arg("settings SETTING...", "names of settings", complete="setting"), *TABLE],
             examples=[
                 "topic events retention.ms --yes --sandbox",
                 "broker default log.retention.ms --dry-run --sandbox",
             ],
             asks=True,
-        ),
+        )(_changing("unset")),
     ],
 )

@@ -166,6 +166,11 @@ class Connection:
         self._at_end(consumer.close, lambda: consumer.close(timeout_ms=1000 * HASTE))
         return consumer
 
+    def reader(self, **configs: Any) -> KafkaConsumer:
+        """Return a consumer without a group, which commits nothing and creates no topic."""
+        alone: dict[str, Any] = {"group_id": None, "enable_auto_commit": False, "allow_auto_create_topics": False}
+        return self.consumer(**{**alone, "auto_offset_reset": "earliest", **configs})
+
     def share_consumer(self, *topics: str, **configs: Any) -> KafkaShareConsumer[bytes | None, bytes | None]:
         """Return a member of a share group; options that the user gave override `configs`."""
         from kafka.share import KafkaShareConsumer

@@ -25,6 +25,27 @@ if TYPE_CHECKING:
     from kafka.record import ConsumerRecord
 
 _LAYOUTS: Final = ("value", "json", "jsonl", "console")
+_SHARED: Final = (
+    arg("topics [TOPIC...]", "the topics to read", complete="topic"),
+    arg("--pattern REGEX", "read the topics whose whole names match, as of now"),
+    arg("-p, --partition N[,N-M]...", "only these partitions; may be repeated"),
+    arg(
+        "-f, --format FORMAT", "value, jsonl, console, or tokens of kcat and rpk: '%%k %%s\\n' (value)", default="value"
+    ),
+    arg("-K, --key-delimiter TEXT", "print the key too, with this text behind it", default=""),
+    arg("--null TEXT", "the text for a null key or value (nothing)", default=""),
+    arg("--key-type TYPE", "the type of keys (bytes)", default="bytes", section="Types"),
+    arg("--value-type TYPE", "the type of values (bytes)", default="bytes", section="Types"),
+    arg("--header-type TYPE", "the type of the values of headers (bytes)", default="bytes", section="Types"),
+    arg("--registry URL", "the schema registry of avro, protobuf and jsonschema", section="Types"),
+    arg("--strict", "end with exit code 1 if a record could not be decoded", section="Types"),
+    arg("--filter-key GLOB", "only records whose key matches"),
+    arg("--filter-value GLOB", "only records whose value matches"),
+    arg("--filter-header NAME[:VALUE]...", "only records with this header; may be repeated"),
+    arg("--read-committed", "leave records of open and aborted transactions out"),
+    arg("--fail-if-empty", "end with exit code 3 if there was no record", section="Output"),
+    arg("--progress", "show counts on standard error even without a terminal", section="Output"),
+)
 
 
 # Printing…
@@ -157,6 +178,27 @@ def _filter(arguments: Namespace) -> Callable[[ConsumerRecord], bool] | None:
 # Reading…
 
 
+@Verb(
+    "consume",
+    "print records of topics, from any place to any place",
+    _SHARED,
+    arg("--from PLACE", "where to begin (beginning; in a group: stored)", dest="begin"),
+    arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
+    arg("--follow", "do not end: wait for new records"),
+    arg("-n, --max-records N", "end after this number of records", count),
+    arg("-g, --group GROUP", "read in a group, and commit what was printed", complete="group"),
+    arg("--share GROUP", "read in a share group (a queue); %%D: deliveries", complete="group"),
+    arg("--ack accept|release|reject", "with --share: how records are acknowledged (%(default)s)", default="accept"),
+    examples=[
+        "events --sandbox --from -2 --format '%t %p %o %k %s\\n'",
+        "orders --sandbox --format jsonl --from 2026-01-01T02:00Z",
+        "events --sandbox --group billing",
+        "orders --sandbox --share workers -n 10 --format '%D %s\\n'",
+        "__consumer_offsets --key-type offsets --value-type offsets -b localhost:9092",
+        "orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
+    ],
+    epilog=PLACES,
+)
 def _run(arguments: Namespace, connection: Connection) -> int:
     if not arguments.topics and not arguments.pattern:
         raise UsageError("name a topic, or give --pattern")
@@ -242,69 +284,21 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
 
 # The words…
 
-_SHARED: Final = (
-    arg("topics [TOPIC...]", "the topics to read", complete="topic"),
-    arg("--pattern REGEX", "read the topics whose whole names match, as of now"),
-    arg("-p, --partition N[,N-M]...", "only these partitions; may be repeated"),
-    arg(
-        "-f, --format FORMAT", "value, jsonl, console, or tokens of kcat and rpk: '%%k %%s\\n' (value)", default="value"
-    ),
-    arg("-K, --key-delimiter TEXT", "print the key too, with this text behind it", default=""),
-    arg("--null TEXT", "the text for a null key or value (nothing)", default=""),
-    arg("--key-type TYPE", "the type of keys (bytes)", default="bytes", section="Types"),
-    arg("--value-type TYPE", "the type of values (bytes)", default="bytes", section="Types"),
-    arg("--header-type TYPE", "the type of the values of headers (bytes)", default="bytes", section="Types"),
-    arg("--registry URL", "the schema registry of avro, protobuf and jsonschema", section="Types"),
-    arg("--strict", "end with exit code 1 if a record could not be decoded", section="Types"),
-    arg("--filter-key GLOB", "only records whose key matches"),
-    arg("--filter-value GLOB", "only records whose value matches"),
-    arg("--filter-header NAME[:VALUE]...", "only records with this header; may be repeated"),
-    arg("--read-committed", "leave records of open and aborted transactions out"),
-    arg("--fail-if-empty", "end with exit code 3 if there was no record", section="Output"),
-    arg("--progress", "show counts on standard error even without a terminal", section="Output"),
+
+@Verb(
+    "tail",
+    "print the last records of topics, and new ones as they arrive",
+    _SHARED,
+    arg("-n, --last N", "how many of the last records of all partitions together (%(default)s)", int, default=10),
+    arg("--no-follow", "end after these records"),
+    examples=["events -n 3 --no-follow --sandbox", "orders --sandbox --timeout 1 -K ' = '"],
 )
-
-
 def _tail(arguments: Namespace, connection: Connection) -> int:
     arguments.begin = f"-{arguments.last}"
     arguments.end = arguments.group = arguments.share = None
     arguments.max_records = None
     arguments.follow = not arguments.no_follow
-    return _run(arguments, connection)
+    return _run.run(arguments, connection)
 
 
-COMMAND = {
-    "consume": Verb(
-        "consume",
-        "print records of topics, from any place to any place",
-        _run,
-        _SHARED,
-        arg("--from PLACE", "where to begin (beginning; in a group: stored)", dest="begin"),
-        arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
-        arg("--follow", "do not end: wait for new records"),
-        arg("-n, --max-records N", "end after this number of records", count),
-        arg("-g, --group GROUP", "read in a group, and commit what was printed", complete="group"),
-        arg("--share GROUP", "read in a share group (a queue); %%D: deliveries", complete="group"),
-        arg(
-            "--ack accept|release|reject", "with --share: how records are acknowledged (%(default)s)", default="accept"
-        ),
-        examples=[
-            "events --sandbox --from -2 --format '%t %p %o %k %s\\n'",
-            "orders --sandbox --format jsonl --from 2026-01-01T02:00Z",
-            "events --sandbox --group billing",
-            "orders --sandbox --share workers -n 10 --format '%D %s\\n'",
-            "__consumer_offsets --key-type offsets --value-type offsets -b localhost:9092",
-            "orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
-        ],
-        epilog=PLACES,
-    ),
-    "tail": Verb(
-        "tail",
-        "print the last records of topics, and new ones as they arrive",
-        _tail,
-        _SHARED,
-        arg("-n, --last N", "how many of the last records of all partitions together (%(default)s)", int, default=10),
-        arg("--no-follow", "end after these records"),
-        examples=["events -n 3 --no-follow --sandbox", "orders --sandbox --timeout 1 -K ' = '"],
-    ),
-}
+COMMAND = {"consume": _run, "tail": _tail}

@@ -21,31 +21,44 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka.admin import TopicDescription
-    from kafka.consumer import KafkaConsumer
     from kafka.producer import FutureRecordMetadata
     from kafka.record import ConsumerRecord
 
 #: Records in one transaction of a copy that can be resumed.
 _IN_TRANSACTION: Final = 5000
+_RANGE: Final = (
+    arg("--from PLACE", "where to begin (beginning)", dest="begin"),
+    arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
+    arg("-p, --partition N[,N-M]...", "only these partitions"),
+    arg("--progress", "show counts on standard error even without a terminal"),
+)
+_TOPIC: Final = arg("TOPIC", "the topic to read", complete="topic")
 
 
 def _source(arguments: Namespace, connection: Connection, topic: str) -> Source:
     """Return the source of the records of a topic, in the range of --from and --to."""
-    consumer = _consumer(connection)
+    consumer = connection.reader(isolation_level="read_committed")
     partitions = partitions_of(consumer, [topic], parse_partitions(arguments.partition))
     return Source(consumer, *bounds(arguments, consumer, partitions))
 
 
-def _consumer(connection: Connection) -> KafkaConsumer:
-    return connection.consumer(
-        group_id=None,
-        enable_auto_commit=False,
-        allow_auto_create_topics=False,
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-    )
-
-
+@Verb(
+    "copy",
+    "copy the records of a topic to another one, here or in another cluster",
+    _TOPIC,
+    arg("to_topic TO", "the topic to write to", complete="topic"),
+    arg("--create", "create the topic with as many partitions, if it is missing"),
+    arg("--repartition", "choose partitions again, by the keys"),
+    arg("--to-context NAME", "write to the cluster of this context", complete="context"),
+    arg("--resume NAME", "copy each record once, and continue where the last copy of this name ended"),
+    _RANGE,
+    examples=[
+        "events events-2 --create --sandbox",
+        "orders events --repartition --from 2026-01-01T02:00Z --sandbox",
+        "events copy --create --resume nightly --sandbox",
+    ],
+    epilog=PLACES,
+)
 def _copy(arguments: Namespace, connection: Connection) -> int:
     return _copy_records(arguments, connection, connection.target())
 
@@ -99,7 +112,7 @@ def _resumed(
     arguments: Namespace, connection: Connection, stored: Mapping[TopicPartition, OffsetAndMetadata]
 ) -> Source:
     """Return the source of a topic, from the offsets that are stored for the partitions of the copy."""
-    consumer = _consumer(connection)
+    consumer = connection.reader(isolation_level="read_committed")
     partitions = partitions_of(consumer, [arguments.topic], parse_partitions(arguments.partition))
     starts, ends = bounds(arguments, consumer, partitions)
     first = consumer.beginning_offsets(list(starts))
@@ -161,6 +174,13 @@ def _description(connection: Connection, topic: str) -> TopicDescription:
     return found
 
 
+@Verb(
+    "dump",
+    "write the records of a topic to a file of JSON lines, compressed if its name ends in .gz",
+    [_TOPIC, arg("FILE", "the file to write; - is standard output", complete="file"), *_RANGE],
+    examples=["events events.jsonl.gz --sandbox", "orders - --from -2 --sandbox"],
+    epilog=PLACES,
+)
 def _dump(arguments: Namespace, connection: Connection) -> int:
     from kafka.cli.record_format import record_json
 
@@ -214,6 +234,18 @@ def _to_read(path: str) -> Iterator[Any]:
             yield file
 
 
+@Verb(
+    "load",
+    "write the records of a file of JSON lines to a topic",
+    arg("FILE", "the file to read; - is standard input", complete="file"),
+    arg("[TOPIC]", "the topic to write to (the one of each record)", complete="topic"),
+    arg("--repartition", "choose partitions again, by the keys"),
+    arg("--progress", "show counts on standard error even without a terminal"),
+    examples=[
+        "purekafka topics dump events - --sandbox | purekafka topics load - events --sandbox",
+        "records.jsonl orders --repartition --sandbox",
+    ],
+)
 def _load(arguments: Namespace, connection: Connection) -> int:
     with _to_read(arguments.file) as file:
         delivery = Delivery(arguments, connection.producer())
@@ -240,52 +272,4 @@ def _send_lines(arguments: Namespace, file: BinaryIO, delivery: Delivery) -> Non
             delivery.send(chosen, record, line)
 
 
-_RANGE: Final = (
-    arg("--from PLACE", "where to begin (beginning)", dest="begin"),
-    arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
-    arg("-p, --partition N[,N-M]...", "only these partitions"),
-    arg("--progress", "show counts on standard error even without a terminal"),
-)
-_TOPIC: Final = arg("TOPIC", "the topic to read", complete="topic")
-
-VERBS: Final = [
-    Verb(
-        "copy",
-        "copy the records of a topic to another one, here or in another cluster",
-        _copy,
-        _TOPIC,
-        arg("to_topic TO", "the topic to write to", complete="topic"),
-        arg("--create", "create the topic with as many partitions, if it is missing"),
-        arg("--repartition", "choose partitions again, by the keys"),
-        arg("--to-context NAME", "write to the cluster of this context", complete="context"),
-        arg("--resume NAME", "copy each record once, and continue where the last copy of this name ended"),
-        _RANGE,
-        examples=[
-            "events events-2 --create --sandbox",
-            "orders events --repartition --from 2026-01-01T02:00Z --sandbox",
-            "events copy --create --resume nightly --sandbox",
-        ],
-        epilog=PLACES,
-    ),
-    Verb(
-        "dump",
-        "write the records of a topic to a file of JSON lines, compressed if its name ends in .gz",
-        _dump,
-        [_TOPIC, arg("FILE", "the file to write; - is standard output", complete="file"), *_RANGE],
-        examples=["events events.jsonl.gz --sandbox", "orders - --from -2 --sandbox"],
-        epilog=PLACES,
-    ),
-    Verb(
-        "load",
-        "write the records of a file of JSON lines to a topic",
-        _load,
-        arg("FILE", "the file to read; - is standard input", complete="file"),
-        arg("[TOPIC]", "the topic to write to (the one of each record)", complete="topic"),
-        arg("--repartition", "choose partitions again, by the keys"),
-        arg("--progress", "show counts on standard error even without a terminal"),
-        examples=[
-            "purekafka topics dump events - --sandbox | purekafka topics load - events --sandbox",
-            "records.jsonl orders --repartition --sandbox",
-        ],
-    ),
-]
+VERBS: Final = [_copy, _dump, _load]

@@ -15,11 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kafka.admin import DelegationToken, UserScramCredentialDeletion, UserScramCredentialUpsertion
+_HMAC: Final = arg("HMAC", "its HMAC in base64, or @env:NAME, @FILE, @-")
+_SECURED: Final = "Brokers refuse tokens to clients without authentication: the examples need a secured cluster."
 
 
 # Users…
 
 
+@Verb(
+    "list",
+    "list the users that have a password for SCRAM",
+    arg("users [USER...]", "only these users"),
+    examples=["--sandbox", "--sandbox --format json"],
+    lists=True,
+)
 def _list_users(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().describe_user_scram_credentials(arguments.users or None)
     code = report_failed(arguments, {f"user {user!r}": one for user, one in found.items()})
@@ -31,6 +40,19 @@ def _list_users(arguments: Namespace, connection: Connection) -> int:
     return emit(arguments, rows, Column.of("user", "mechanism", "iterations")) or code
 
 
+@Verb(
+    "set-password",
+    "set the password of a user, from the terminal, standard input, a file or the environment",
+    arg("USER", "the name of the user"),
+    arg("--password @SOURCE", "@env:NAME, @FILE or @- (ask, or standard input)"),
+    arg("--mechanism SCRAM-SHA-256|SCRAM-SHA-512...", "only this mechanism; may be repeated"),
+    arg("--iterations N", "how often it is hashed (8192)", int, default=8192),
+    examples=[
+        "echo secret | purekafka users set-password ada --sandbox",
+        "echo secret | purekafka users set-password ada --mechanism SCRAM-SHA-512 --sandbox",
+    ],
+    changes=True,
+)
 def _set_password(arguments: Namespace, connection: Connection) -> int:
     from kafka.admin import UserScramCredentialUpsertion
 
@@ -55,6 +77,13 @@ def _set_password(arguments: Namespace, connection: Connection) -> int:
     return _alter_users(arguments, connection, changes, "password set")
 
 
+@Verb(
+    "delete",
+    "delete the passwords of a user",
+    arg("USER", "the name of the user"),
+    examples=["ada --yes -b localhost:9092", "ada --dry-run -b localhost:9092"],
+    asks=True,
+)
 def _delete_user(arguments: Namespace, connection: Connection) -> int:
     from kafka.admin import UserScramCredentialDeletion
 
@@ -109,11 +138,30 @@ def _moment(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@Verb(
+    "list",
+    "list the tokens of this user, or of others",
+    arg("--owner USER...", "only tokens of this user"),
+    arg("--show-secrets", "print the HMACs, which are passwords"),
+    examples=["-b b1:9093", "--owner ada --format json -b b1:9093"],
+    lists=True,
+    epilog=_SECURED,
+)
 def _list_tokens(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().describe_delegation_token([principal(one) for one in arguments.owner] or None)
     return emit(arguments, [_token_row(token, secret=arguments.show_secrets) for token in found], _TOKEN_COLUMNS)
 
 
+@Verb(
+    "create",
+    "create a token and print it with its HMAC, which is its password",
+    arg("--owner USER", "the user that the token is for (this one)"),
+    arg("--renewer USER...", "a user that may renew it"),
+    arg("--lifetime DURATION", "how long it can be renewed, such as 7d"),
+    examples=["-b b1:9093", "--lifetime 7d -f json -b b1:9093"],
+    lists=True,
+    epilog=_SECURED,
+)
 def _create_token(arguments: Namespace, connection: Connection) -> int:
     from kafka.cli.ranges import parse_duration
 
@@ -140,11 +188,27 @@ def _hmac(arguments: Namespace) -> bytes:
         raise UsageError("the HMAC of a token is in base64, as tokens create prints it") from None
 
 
+@Verb(
+    "renew",
+    "renew a token",
+    _HMAC,
+    examples=["@hmac.txt -b b1:9093", "purekafka token renew @env:HMAC -b b1:9093"],
+    epilog=_SECURED,
+    changes=True,
+)
 def _renew_token(arguments: Namespace, connection: Connection) -> int:
     expires = _moment(connection.admin().renew_delegation_token(_hmac(arguments)))
     return report(arguments, {"token": None}, f"expires {expires}")
 
 
+@Verb(
+    "expire",
+    "expire a token now",
+    _HMAC,
+    examples=["@hmac.txt --yes -b b1:9093", "purekafka token expire @env:HMAC -y -b b1:9093"],
+    asks=True,
+    epilog=_SECURED,
+)
 def _expire_token(arguments: Namespace, connection: Connection) -> int:
     if not agreed(connection, "Expire the token now?"):
         return 0
@@ -152,89 +216,7 @@ def _expire_token(arguments: Namespace, connection: Connection) -> int:
     return report(arguments, {"token": None}, f"expired {expired}")
 
 
-_HMAC: Final = arg("HMAC", "its HMAC in base64, or @env:NAME, @FILE, @-")
-_SECURED: Final = "Brokers refuse tokens to clients without authentication: the examples need a secured cluster."
-
 COMMAND = {
-    "users": Noun(
-        "users",
-        "list users of SCRAM, set and delete their passwords",
-        [
-            Verb(
-                "list",
-                "list the users that have a password for SCRAM",
-                _list_users,
-                arg("users [USER...]", "only these users"),
-                examples=["--sandbox", "--sandbox --format json"],
-                lists=True,
-            ),
-            Verb(
-                "set-password",
-                "set the password of a user, from the terminal, standard input, a file or the environment",
-                _set_password,
-                arg("USER", "the name of the user"),
-                arg("--password @SOURCE", "@env:NAME, @FILE or @- (ask, or standard input)"),
-                arg("--mechanism SCRAM-SHA-256|SCRAM-SHA-512...", "only this mechanism; may be repeated"),
-                arg("--iterations N", "how often it is hashed (8192)", int, default=8192),
-                examples=[
-                    "echo secret | purekafka users set-password ada --sandbox",
-                    "echo secret | purekafka users set-password ada --mechanism SCRAM-SHA-512 --sandbox",
-                ],
-                changes=True,
-            ),
-            Verb(
-                "delete",
-                "delete the passwords of a user",
-                _delete_user,
-                arg("USER", "the name of the user"),
-                examples=["ada --yes -b localhost:9092", "ada --dry-run -b localhost:9092"],
-                asks=True,
-            ),
-        ],
-    ),
-    "tokens": Noun(
-        "tokens",
-        "create, renew, expire and list delegation tokens",
-        [
-            Verb(
-                "list",
-                "list the tokens of this user, or of others",
-                _list_tokens,
-                arg("--owner USER...", "only tokens of this user"),
-                arg("--show-secrets", "print the HMACs, which are passwords"),
-                examples=["-b b1:9093", "--owner ada --format json -b b1:9093"],
-                lists=True,
-                epilog=_SECURED,
-            ),
-            Verb(
-                "create",
-                "create a token and print it with its HMAC, which is its password",
-                _create_token,
-                arg("--owner USER", "the user that the token is for (this one)"),
-                arg("--renewer USER...", "a user that may renew it"),
-                arg("--lifetime DURATION", "how long it can be renewed, such as 7d"),
-                examples=["-b b1:9093", "--lifetime 7d -f json -b b1:9093"],
-                lists=True,
-                epilog=_SECURED,
-            ),
-            Verb(
-                "renew",
-                "renew a token",
-                _renew_token,
-                _HMAC,
-                examples=["@hmac.txt -b b1:9093", "purekafka token renew @env:HMAC -b b1:9093"],
-                epilog=_SECURED,
-                changes=True,
-            ),
-            Verb(
-                "expire",
-                "expire a token now",
-                _expire_token,
-                _HMAC,
-                examples=["@hmac.txt --yes -b b1:9093", "purekafka token expire @env:HMAC -y -b b1:9093"],
-                asks=True,
-                epilog=_SECURED,
-            ),
-        ],
-    ),
+    "users": Noun("users", [_list_users, _set_password, _delete_user]),
+    "tokens": Noun("tokens", [_list_tokens, _create_token, _renew_token, _expire_token]),
 }

@@ -49,6 +49,16 @@ class Tally:
     error: Exception | None = None
 
 
+@Verb(
+    "demo",
+    "a first look: a broker, a producer and consumers in one process",
+    arg("--events EVENTS", "how many events to send (default %(default)s)", count, default=200_000),
+    arg("--members MEMBERS", "consumers in the group (default %(default)s)", count, default=2),
+    arg("--no-spark", "leave the pipeline on Spark out"),
+    arg("--directory DIRECTORY", "where Parquet and checkpoint go (default: a new one)", Path),
+    examples=["", "--events 20000 --no-spark"],
+    connects=False,
+)
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
     started = time.perf_counter()
@@ -181,14 +191,4 @@ def _verdict(events: int, tallies: list[Tally], committed: int, counted: int | N
     return 1
 
 
-COMMAND = Verb(
-    "demo",
-    "a first look: a broker, a producer and consumers in one process",
-    run,
-    arg("--events EVENTS", "how many events to send (default %(default)s)", count, default=200_000),
-    arg("--members MEMBERS", "consumers in the group (default %(default)s)", count, default=2),
-    arg("--no-spark", "leave the pipeline on Spark out"),
-    arg("--directory DIRECTORY", "where Parquet and checkpoint go (default: a new one)", Path),
-    examples=["", "--events 20000 --no-spark"],
-    connects=False,
-)
+COMMAND = run

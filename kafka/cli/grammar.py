@@ -153,7 +153,10 @@ def arg(
 
 
 class Verb:
-    """One thing that the program does: its arguments, examples that run as they are printed, and its function."""
+    """One thing that the program does: its arguments, examples that run as they are printed, and its function.
+
+    It stands above the function, as a decorator.
+    """
 
     __slots__ = ("_tails", "arguments", "changes", "connects", "epilog", "name", "noun", "own", "reads", "run",
                  "runs_command", "summary")  # fmt: skip
@@ -162,7 +165,6 @@ class Verb:
         self,
         name: str,
         summary: str,
-        run: Callable[..., int],
         *arguments: Argument | Sequence[Argument],
         examples: Sequence[str] = (),
         connects: bool = True,
@@ -176,8 +178,6 @@ class Verb:
         self.name = name
         self.noun = ""
         self.summary = summary
-        self.run = run
-        """Its function, which takes the arguments and, if it connects, the `kafka.cli.connection.Connection`."""
         self.connects = connects
         self.own = tuple(one for some in arguments for one in ((some,) if isinstance(some, Argument) else some))
         self.changes = (asks or changes) and not lists
@@ -193,6 +193,11 @@ class Verb:
         """Whether words behind ``--`` are a command to run."""
         self.epilog = epilog
 
+    def __call__(self, run: Callable[..., int]) -> Verb:
+        """Take its function, which gets the arguments and, if the verb connects, `kafka.cli.connection.Connection`."""
+        self.run = run
+        return self
+
     @property
     def words(self) -> str:
         """What a user writes for it: its noun, if it has one, and its name."""
@@ -207,18 +212,18 @@ class Verb:
 class Noun:
     """A kind of thing, and what can be done with it."""
 
-    __slots__ = ("epilog", "name", "summary", "verbs")
+    __slots__ = ("name", "summary", "verbs")
 
-    def __init__(self, name: str, summary: str, verbs: Iterable[Verb], *, epilog: str = "") -> None:
+    def __init__(self, name: str, verbs: Iterable[Verb]) -> None:
         self.name = name
-        self.summary = summary
+        self.summary = COMMANDS[name].summary
         self.verbs = {verb.name: verb for verb in verbs}
         for verb in self.verbs.values():
             verb.noun = name
-        self.epilog = epilog
 
 
-def _positive(word: str) -> float:
+def positive(word: str) -> float:
+    """Read a number above zero, for argparse's ``type=``."""
     number = float(word)
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{word} is not above zero")
@@ -254,7 +259,7 @@ CONNECTION: Final = (
         "use an embedded broker that lives as long as the command, with some topics, records and a group",
         section="Connection",
     ),
-    arg("--timeout SECONDS", "end with exit code 124 after this time", _positive, section="Connection"),
+    arg("--timeout SECONDS", "end with exit code 124 after this time", positive, section="Connection"),
     Argument(
         "-v", "--verbose", action="count", default=0, section="Connection", help="log to standard error; -vv: more"
     ),

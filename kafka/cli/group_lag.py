@@ -123,6 +123,19 @@ def lag_rows(
     return rows, trouble
 
 
+@Verb(
+    "lag",
+    "show how far groups are behind the ends of their partitions",
+    arg("groups [GROUP...]", "names or patterns; all if none", complete="group"),
+    arg("-a, --all", "include the groups in which Spark marks what it wrote exactly once; they read nothing"),
+    TOPIC,
+    arg("--by partition|topic|group", "a row for each (partition)", default="partition"),
+    LIMITS,
+    arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
+    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+    examples=["--sandbox", "billing --by topic --sandbox --format json"],
+    lists=True,
+)
 def _lag(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     if arguments.watch:
@@ -185,17 +198,4 @@ def _summed(rows: list[dict[str, Any]], by: str) -> tuple[list[dict[str, Any]], 
     ]
 
 
-LAG: Final = Verb(
-    "lag",
-    "show how far groups are behind the ends of their partitions",
-    _lag,
-    arg("groups [GROUP...]", "names or patterns; all if none", complete="group"),
-    arg("-a, --all", "include the groups in which Spark marks what it wrote exactly once; they read nothing"),
-    TOPIC,
-    arg("--by partition|topic|group", "a row for each (partition)", default="partition"),
-    LIMITS,
-    arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
-    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
-    examples=["--sandbox", "billing --by topic --sandbox --format json"],
-    lists=True,
-)
+LAG: Final = _lag

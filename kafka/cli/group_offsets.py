@@ -18,9 +18,10 @@ from kafka.cli.edges import Edges, edges
 from kafka.cli.files import whole_file
 from kafka.cli.grammar import TABLE, Verb, arg
 from kafka.cli.group_lag import NOT_FOUND, TOPIC
+from kafka.cli.offsets import partitions
 from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_failed
 from kafka.cli.ranges import PLACES, AdminOffsets, Place, Places, parse_topic_partitions, resolve
-from kafka.cli.share_groups import alter_offsets, delete_offsets, existing_share_groups, start_offsets
+from kafka.cli.share_groups import existing_share_groups, start_offsets
 from kafka.errors import UnsupportedVersionError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -36,6 +37,7 @@ _PLAN_COLUMNS: Final = Column.of("topic", "partition", "offset", "new_offset", "
 
 
 Described: TypeAlias = "GroupDescription | ShareGroupDescription | StreamsGroupDescription"
+GROUP: Final = arg("GROUP", "the name of the group", complete="group")
 
 
 def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[str]) -> dict[str, Described]:
@@ -66,6 +68,26 @@ def _streams_groups(admin: KafkaAdminClient, names: list[str]) -> dict[str, Stre
     return {name: group for name, group in found.items() if group.ok}
 
 
+@Verb(
+    "offsets",
+    "show the committed offsets of a group, or export and import them as CSV",
+    GROUP,
+    arg(
+        "--export FILE",
+        "write topic,partition,offset lines, which Kafka's own script reads too; - is standard output",
+        dest="export_file",
+        complete="file",
+    ),
+    arg(
+        "--import FILE",
+        "commit the offsets of such a file, after showing the plan; - is standard input",
+        dest="import_file",
+        complete="file",
+    ),
+    examples=["billing --sandbox", "billing --export - --sandbox"],
+    lists=True,
+    asks=True,
+)
 def _offsets(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     if arguments.import_file:
@@ -115,6 +137,25 @@ def _read_csv(path: str, group: str) -> Commits:
     return found
 
 
+@Verb(
+    "reset-offsets",
+    "change the committed offsets of a group without members, after showing the plan",
+    GROUP,
+    TOPIC,
+    arg("--to PLACE", "where the group continues"),
+    arg("--shift-by N", "move by N records; negative: back", int),
+    arg("--from-file FILE", "take the offsets of an exported file", complete="file"),
+    arg(
+        "--export FILE",
+        "write the plan as topic,partition,offset lines instead of a table; - is standard output",
+        dest="export_file",
+        complete="file",
+    ),
+    examples=["billing --to beginning --dry-run --sandbox", "billing --topic orders --shift-by -1 --yes --sandbox"],
+    lists=True,
+    asks=True,
+    epilog=PLACES,
+)
 def _reset(arguments: Namespace, connection: Connection) -> int:
     ways = [arguments.to, arguments.shift_by, arguments.from_file]
     if sum(way is not None for way in ways) != 1:
@@ -123,7 +164,7 @@ def _reset(arguments: Namespace, connection: Connection) -> int:
     if arguments.from_file is not None:
         return _apply(arguments, connection, arguments.group, _read_csv(arguments.from_file, arguments.group))
     committed = {tp: place.offset for tp, place in _stored(admin, arguments.group).items()}
-    chosen = _chosen(arguments, admin, committed)
+    chosen = partitions(admin, arguments.topic) if arguments.topic else sorted(committed)
     if not chosen:
         raise CommandError(f"group {arguments.group!r} has no committed offsets: name topics with --topic")
     if report_failed(arguments, edges(admin, chosen)):  # a partition that has no leader is not waited for
@@ -141,22 +182,6 @@ def _reset(arguments: Namespace, connection: Connection) -> int:
     new = resolve(AdminOffsets(admin), places, committed, say=partial(complain, arguments))
     commits = {tp: OffsetAndMetadata(offset) for tp, offset in new.items()}
     return _apply(arguments, connection, arguments.group, commits, committed)
-
-
-def _chosen(arguments: Namespace, admin: KafkaAdminClient, committed: Offsets) -> list[TopicPartition]:
-    """Return the partitions that --topic names, or all with a committed offset."""
-    if not arguments.topic:
-        return sorted(committed)
-    wanted = parse_topic_partitions(arguments.topic)
-    chosen = []
-    for topic in admin.describe_topics(list(wanted)):
-        topic.raise_for_error()
-        numbers = wanted[str(topic.name)]
-        known = {int(each.partition_index) for each in topic.partitions}
-        if numbers is not None and numbers - known:
-            raise CommandError(f"topic {topic.name!r} has no partition {min(numbers - known)}")
-        chosen += [TopicPartition(str(topic.name), number) for number in sorted(known if numbers is None else numbers)]
-    return chosen
 
 
 def _apply(
@@ -200,7 +225,8 @@ def _apply(
         return 0
     answers: Mapping[TopicPartition, object]
     if is_share or share_group is not None:
-        answers = alter_offsets(admin, group, new)
+        starts = {tp: place.offset for tp, place in new.items()}
+        answers = admin.alter_share_group_offsets(group, starts, raise_errors=False)
     else:
         answers = admin.alter_group_offsets(group, new, raise_errors=False)
     return report(arguments, answers)
@@ -219,6 +245,20 @@ def _within(arguments: Namespace, tp: TopicPartition, place: OffsetAndMetadata, 
     return place._replace(offset=nearest, leader_epoch=-1)
 
 
+@Verb(
+    "delete-offsets",
+    "delete committed offsets of topics that no member reads",
+    GROUP,
+    arg(
+        "--topic TOPIC[:N,N-M]...",
+        "the topics, or partitions of them; may be repeated",
+        required=True,
+        complete="topic",
+    ),
+    TABLE,
+    examples=["billing --topic orders --yes --sandbox", "billing --topic events:0 --dry-run --sandbox"],
+    asks=True,
+)
 def _delete_offsets(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     known = known_groups(arguments, admin, [arguments.group])
@@ -244,12 +284,29 @@ def _delete_offsets(arguments: Namespace, connection: Connection) -> int:
     ):
         return 0
     if is_share:
-        return report(arguments, delete_offsets(admin, arguments.group, wanted))
+        return report(arguments, admin.delete_share_group_offsets(arguments.group, list(wanted), raise_errors=False))
     partitions = [TopicPartition(str(row["topic"]), int(str(row["partition"]))) for row in rows]
     answers = admin.delete_group_offsets(arguments.group, partitions, raise_errors=False)
     return report(arguments, answers)
 
 
+@Verb(
+    "copy",
+    "copy the committed offsets of a group, also to another cluster, after showing the plan",
+    GROUP,
+    arg("to_group [TO]", "the group that gets the offsets (the same name)", complete="group"),
+    arg("--to-context NAME", "the group is in the cluster of this context", complete="context"),
+    arg("--rename TOPIC=NAME...", "the group reads the copy of this name; may be repeated"),
+    examples=[
+        "billing billing-2 --yes --sandbox",
+        "billing billing-2 --dry-run --format json --sandbox",
+        "billing --rename orders=events --dry-run --sandbox",
+    ],
+    lists=True,
+    asks=True,
+    epilog="Copies of a topic have other offsets. With --to-context or --rename the record that the group reads "
+    "next is looked up in the copy, by its time and its content: the group continues there with the same record.",
+)
 def _copy(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     known = known_groups(arguments, admin, [arguments.group])
@@ -267,81 +324,4 @@ def _copy(arguments: Namespace, connection: Connection) -> int:
     return _apply(arguments, target, arguments.to_group or arguments.group, commits, is_share=is_share)
 
 
-GROUP: Final = arg("GROUP", "the name of the group", complete="group")
-
-VERBS: Final = [
-    Verb(
-        "offsets",
-        "show the committed offsets of a group, or export and import them as CSV",
-        _offsets,
-        GROUP,
-        arg(
-            "--export FILE",
-            "write topic,partition,offset lines, which Kafka's own script reads too; - is standard output",
-            dest="export_file",
-            complete="file",
-        ),
-        arg(
-            "--import FILE",
-            "commit the offsets of such a file, after showing the plan; - is standard input",
-            dest="import_file",
-            complete="file",
-        ),
-        examples=["billing --sandbox", "billing --export - --sandbox"],
-        lists=True,
-        asks=True,
-    ),
-    Verb(
-        "reset-offsets",
-        "change the committed offsets of a group without members, after showing the plan",
-        _reset,
-        GROUP,
-        TOPIC,
-        arg("--to PLACE", "where the group continues"),
-        arg("--shift-by N", "move by N records; negative: back", int),
-        arg("--from-file FILE", "take the offsets of an exported file", complete="file"),
-        arg(
-            "--export FILE",
-            "write the plan as topic,partition,offset lines instead of a table; - is standard output",
-            dest="export_file",
-            complete="file",
-        ),
-        examples=["billing --to beginning --dry-run --sandbox", "billing --topic orders --shift-by -1 --yes --sandbox"],
-        lists=True,
-        asks=True,
-        epilog=PLACES,
-    ),
-    Verb(
-        "delete-offsets",
-        "delete committed offsets of topics that no member reads",
-        _delete_offsets,
-        GROUP,
-        arg(
-            "--topic TOPIC[:N,N-M]...",
-            "the topics, or partitions of them; may be repeated",
-            required=True,
-            complete="topic",
-        ),
-        TABLE,
-        examples=["billing --topic orders --yes --sandbox", "billing --topic events:0 --dry-run --sandbox"],
-        asks=True,
-    ),
-    Verb(
-        "copy",
-        "copy the committed offsets of a group, also to another cluster, after showing the plan",
-        _copy,
-        GROUP,
-        arg("to_group [TO]", "the group that gets the offsets (the same name)", complete="group"),
-        arg("--to-context NAME", "the group is in the cluster of this context", complete="context"),
-        arg("--rename TOPIC=NAME...", "the group reads the copy of this name; may be repeated"),
-        examples=[
-            "billing billing-2 --yes --sandbox",
-            "billing billing-2 --dry-run --format json --sandbox",
-            "billing --rename orders=events --dry-run --sandbox",
-        ],
-        lists=True,
-        asks=True,
-        epilog="Copies of a topic have other offsets. With --to-context or --rename the record that the group reads "
-        "next is looked up in the copy, by its time and its content: the group continues there with the same record.",
-    ),
-]
+VERBS: Final = [_offsets, _reset, _delete_offsets, _copy]

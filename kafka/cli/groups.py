@@ -9,7 +9,7 @@ from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.group_lag import LAG, chosen_groups
 from kafka.cli.group_offsets import GROUP, VERBS, known_groups
-from kafka.cli.output import Column, agreed, counted, emit, print_table, report, report_brokers
+from kafka.cli.output import Column, agreed, counted, emit, print_table, report, report_brokers, row_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -18,25 +18,33 @@ if TYPE_CHECKING:
     from kafka.cli.group_offsets import Described
 
 _LIST_COLUMNS: Final = Column.of("group_id=GROUP", "state", "type", "protocol_type=PROTOCOL")
+_GROUPS: Final = arg("groups GROUP...", "names of groups, or patterns with *", complete="group")
 
 
+@Verb(
+    "list",
+    "list the groups of all brokers",
+    [arg("--state STATE...", "only groups in this state"), arg("--type TYPE...", "only groups of this type")],
+    examples=["--sandbox", "--sandbox --state Empty --format '{group_id}'"],
+    lists=True,
+)
 def _list(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().list_groups(
         states_filter=arguments.state, types_filter=arguments.type, raise_errors=False
     )
     code = report_brokers(arguments, found.failed)
-    rows = [
-        {
-            "group_id": group.group_id,
-            "state": group.group_state,
-            "type": group.group_type,
-            "protocol_type": group.protocol_type,
-        }
-        for group in sorted(found, key=lambda one: str(one.group_id))
-    ]
+    names = ("group_id", "state=group_state", "type=group_type", "protocol_type")
+    rows = [row_of(group, *names) for group in sorted(found, key=lambda one: str(one.group_id))]
     return emit(arguments, rows, _LIST_COLUMNS) or code
 
 
+@Verb(
+    "describe",
+    "show the state of groups and their members with their partitions",
+    _GROUPS,
+    examples=["billing --sandbox", "purekafka group describe billing --sandbox --format json"],
+    lists=True,
+)
 def _describe(arguments: Namespace, connection: Connection) -> int:
     names = chosen_groups(connection.admin(), arguments.groups)
     known = known_groups(arguments, connection.admin(), names)
@@ -61,8 +69,7 @@ def _item(group: Described) -> dict[str, Any]:
     if kind == "streams":
         item["subtopologies"] = [
             {
-                "subtopology_id": one.subtopology_id,
-                "source_topics": one.source_topics,
+                **row_of(one, "subtopology_id", "source_topics"),
                 "repartition_topics": sorted(one.repartition_source_topics),
                 "changelog_topics": sorted(one.state_changelog_topics),
             }
@@ -81,9 +88,7 @@ _SUBTOPOLOGY_COLUMNS: Final = Column.of(
 
 def _member(member: MemberDescription | ShareMember | StreamsMember) -> dict[str, Any]:
     return {
-        "member_id": member.member_id,
-        "client_id": member.client_id,
-        "host": member.client_host,
+        **row_of(member, "member_id", "client_id", "host=client_host"),
         "group_instance_id": getattr(member, "group_instance_id", None),
         "assignment": _assignment(member),
     }
@@ -115,15 +120,26 @@ def _print_groups(arguments: Namespace, items: list[dict[str, Any]]) -> None:
         if item.get("subtopologies"):
             print_table(arguments, item["subtopologies"], _SUBTOPOLOGY_COLUMNS)
         if members:
-            rows = [{**member, "assignment": _assigned(member)} for member in members]
+            rows = [
+                {
+                    **member,
+                    "assignment": " ".join(
+                        f"{topic}:{','.join(map(str, numbers))}"
+                        for topic, numbers in (member["assignment"] or {}).items()
+                    ),
+                }
+                for member in members
+            ]
             print_table(arguments, rows, _MEMBER_COLUMNS)
 
 
-def _assigned(member: dict[str, Any]) -> str:
-    assignment: dict[str, list[int]] = member["assignment"] or {}
-    return " ".join(f"{topic}:{','.join(map(str, numbers))}" for topic, numbers in assignment.items())
-
-
+@Verb(
+    "delete",
+    "delete groups without members",
+    [_GROUPS, *TABLE],
+    examples=["billing --yes --sandbox", "billing --dry-run --sandbox"],
+    asks=True,
+)
 def _delete(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     names = chosen_groups(admin, arguments.groups)
@@ -144,6 +160,13 @@ def _delete(arguments: Namespace, connection: Connection) -> int:
     return code | report(arguments, admin.delete_groups(list(known), raise_errors=False), "deleted")
 
 
+@Verb(
+    "remove-members",
+    "remove members from a group; they may join again",
+    [GROUP, arg("--member ID...", "only these members; may be repeated"), *TABLE],
+    examples=["readers --yes -b localhost:9092", "readers --member consumer-1 --dry-run -b localhost:9092"],
+    asks=True,
+)
 def _remove_members(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     known = known_groups(arguments, admin, [arguments.group])
@@ -168,45 +191,4 @@ def _remove_members(arguments: Namespace, connection: Connection) -> int:
     return report(arguments, {f"member {member}": error for member, error in answers.items()})
 
 
-_GROUPS: Final = arg("groups GROUP...", "names of groups, or patterns with *", complete="group")
-
-COMMAND = Noun(
-    "groups",
-    "list and describe groups, their lag, and their committed offsets",
-    [
-        Verb(
-            "list",
-            "list the groups of all brokers",
-            _list,
-            [arg("--state STATE...", "only groups in this state"), arg("--type TYPE...", "only groups of this type")],
-            examples=["--sandbox", "--sandbox --state Empty --format '{group_id}'"],
-            lists=True,
-        ),
-        Verb(
-            "describe",
-            "show the state of groups and their members with their partitions",
-            _describe,
-            _GROUPS,
-            examples=["billing --sandbox", "purekafka group describe billing --sandbox --format json"],
-            lists=True,
-        ),
-        LAG,
-        *VERBS,
-        Verb(
-            "delete",
-            "delete groups without members",
-            _delete,
-            [_GROUPS, *TABLE],
-            examples=["billing --yes --sandbox", "billing --dry-run --sandbox"],
-            asks=True,
-        ),
-        Verb(
-            "remove-members",
-            "remove members from a group; they may join again",
-            _remove_members,
-            [GROUP, arg("--member ID...", "only these members; may be repeated"), *TABLE],
-            examples=["readers --yes -b localhost:9092", "readers --member consumer-1 --dry-run -b localhost:9092"],
-            asks=True,
-        ),
-    ],
-)
+COMMAND = Noun("groups", [_list, _describe, LAG, *VERBS, _delete, _remove_members])

@@ -105,6 +105,15 @@ def _is_healthy(rows: Iterable[Mapping[str, Any]], allowed: Iterable[str]) -> bo
     return all(row["ok"] or row["check"] in allowed for row in rows)
 
 
+@Verb(
+    "health",
+    "tell by the exit code whether the cluster is healthy",
+    arg("-w, --wait", "wait until it is healthy, or until the time of --timeout is over"),
+    arg("--allow CHECK...", f"healthy all the same: {', '.join(FAULTS)}; may be repeated", choices=tuple(FAULTS)),
+    examples=["--sandbox", "--wait --timeout 60 --allow under-replicated --sandbox"],
+    lists=True,
+    epilog=f"The exit code is 0 if it is healthy, {UNHEALTHY} if it is not, and 1 if that cannot be known.",
+)
 def _run(arguments: Namespace, connection: Connection) -> int:
     allowed = {"at-min-isr", *arguments.allow}
     while True:
@@ -122,13 +131,4 @@ def _run(arguments: Namespace, connection: Connection) -> int:
     return code if _is_healthy(rows, allowed) else UNHEALTHY
 
 
-COMMAND = Verb(
-    "health",
-    "tell by the exit code whether the cluster is healthy",
-    _run,
-    arg("-w, --wait", "wait until it is healthy, or until the time of --timeout is over"),
-    arg("--allow CHECK...", f"healthy all the same: {', '.join(FAULTS)}; may be repeated", choices=tuple(FAULTS)),
-    examples=["--sandbox", "--wait --timeout 60 --allow under-replicated --sandbox"],
-    lists=True,
-    epilog=f"The exit code is 0 if it is healthy, {UNHEALTHY} if it is not, and 1 if that cannot be known.",
-)
+COMMAND = _run

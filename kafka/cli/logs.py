@@ -43,6 +43,19 @@ def internal_record(topic: str, key: bytes | None, value: bytes | None) -> dict[
     }
 
 
+@Verb(
+    "dump",
+    "print the batches and records of segments and the entries of indexes, and check their checksums",
+    arg("files FILE...", "files that end in .log, .index, .timeindex", complete="file"),
+    arg("-r, --records", "print the records of each batch too"),
+    arg("--decode offsets|transaction-log", "decode the records of __consumer_offsets or __transaction_state"),
+    arg("--skip-zeros", "ignore zeros at the end, of a file allocated in advance"),
+    examples=[
+        "/data/events-0/00000000000000000000.log --records",
+        "/data/__consumer_offsets-7/00000000000000000000.log --decode offsets",
+    ],
+    connects=False,
+)
 def _dump(arguments: Namespace) -> int:
     code = 0
     for name in arguments.files:
@@ -160,23 +173,4 @@ def _index(arguments: Namespace, path: Path, layout: struct.Struct, line: Callab
     return 0
 
 
-COMMAND = Noun(
-    "logs",
-    "read segment files of a broker, without a broker",
-    [
-        Verb(
-            "dump",
-            "print the batches and records of segments and the entries of indexes, and check their checksums",
-            _dump,
-            arg("files FILE...", "files that end in .log, .index, .timeindex", complete="file"),
-            arg("-r, --records", "print the records of each batch too"),
-            arg("--decode offsets|transaction-log", "decode the records of __consumer_offsets or __transaction_state"),
-            arg("--skip-zeros", "ignore zeros at the end, of a file allocated in advance"),
-            examples=[
-                "/data/events-0/00000000000000000000.log --records",
-                "/data/__consumer_offsets-7/00000000000000000000.log --decode offsets",
-            ],
-            connects=False,
-        )
-    ],
-)
+COMMAND = Noun("logs", [_dump])

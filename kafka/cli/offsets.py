@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from kafka.admin import KafkaAdminClient
     from kafka.record import ConsumerRecord
+_INTERNAL: Final = ("__consumer_offsets", "__transaction_state")
+_CHOSEN: Final = "topics, or partitions of them"
 
 
 def find_partitions(
@@ -55,6 +57,15 @@ def partitions(admin: KafkaAdminClient, words: Sequence[str]) -> list[TopicParti
     return found
 
 
+@Verb(
+    "list",
+    "show the first and last offsets of partitions, or the offsets at a place",
+    arg("partitions [TOPIC[:N,N-M]...]", f"{_CHOSEN}; all if none", complete="topic"),
+    arg("--at PLACE", "a place to look up, such as a time; also max-timestamp, earliest-local, latest-tiered"),
+    examples=["--sandbox", "events:0,2 --at 2026-01-01T00:10Z --sandbox --format csv"],
+    lists=True,
+    epilog=PLACES,
+)
 def _offsets(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     chosen, absent = find_partitions(admin, arguments.partitions)
@@ -97,6 +108,16 @@ def _between(one: Edges) -> int | None:
 _SPECS: Final = ("max-timestamp", "earliest-local", "latest-tiered")
 
 
+@Verb(
+    "delete-before",
+    "delete the records before a place, after showing the plan",
+    arg("partitions TOPIC[:N,N-M]...", _CHOSEN, complete="topic"),
+    arg("--place PLACE", "the first record to keep", required=True),
+    TABLE,
+    examples=["events --place -3 --yes --sandbox", "orders:0 --place 2026-01-01T02:00Z --dry-run --sandbox"],
+    asks=True,
+    epilog=PLACES,
+)
 def _delete_before(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     chosen = partitions(admin, arguments.partitions)
@@ -120,11 +141,20 @@ def _delete_before(arguments: Namespace, connection: Connection) -> int:
     return report(arguments, answers)
 
 
+@Verb(
+    "decode",
+    "print the records of __consumer_offsets or __transaction_state as JSON",
+    arg("TOPIC", "the internal topic to read", choices=_INTERNAL),
+    arg("--from PLACE", "where to begin (beginning)", dest="begin"),
+    arg("--to PLACE", "where to end (the present end)", dest="end"),
+    examples=["__consumer_offsets -b localhost:9092", "__transaction_state --from -10 -b localhost:9092"],
+    epilog=PLACES,
+)
 def _decode(arguments: Namespace, connection: Connection) -> int:
     from kafka.cli.logs import internal_record
     from kafka.cli.source import Source, bounds, partitions_of
 
-    consumer = connection.consumer(group_id=None, enable_auto_commit=False, auto_offset_reset="earliest")
+    consumer = connection.reader()
     chosen = partitions_of(consumer, [arguments.topic], None)
 
     def write(records: Sequence[ConsumerRecord]) -> None:
@@ -140,57 +170,4 @@ def _decode(arguments: Namespace, connection: Connection) -> int:
     return 0
 
 
-_INTERNAL: Final = ("__consumer_offsets", "__transaction_state")
-_CHOSEN: Final = "topics, or partitions of them"
-
-COMMAND = {
-    "offsets": Noun(
-        "offsets",
-        "look offsets of partitions up, by place or time",
-        [
-            Verb(
-                "list",
-                "show the first and last offsets of partitions, or the offsets at a place",
-                _offsets,
-                arg("partitions [TOPIC[:N,N-M]...]", f"{_CHOSEN}; all if none", complete="topic"),
-                arg(
-                    "--at PLACE",
-                    "a place to look up, such as a time; also max-timestamp, earliest-local, latest-tiered",
-                ),
-                examples=["--sandbox", "events:0,2 --at 2026-01-01T00:10Z --sandbox --format csv"],
-                lists=True,
-                epilog=PLACES,
-            )
-        ],
-    ),
-    "records": Noun(
-        "records",
-        "delete the oldest records, decode internal records",
-        [
-            Verb(
-                "decode",
-                "print the records of __consumer_offsets or __transaction_state as JSON",
-                _decode,
-                arg("TOPIC", "the internal topic to read", choices=_INTERNAL),
-                arg("--from PLACE", "where to begin (beginning)", dest="begin"),
-                arg("--to PLACE", "where to end (the present end)", dest="end"),
-                examples=["__consumer_offsets -b localhost:9092", "__transaction_state --from -10 -b localhost:9092"],
-                epilog=PLACES,
-            ),
-            Verb(
-                "delete-before",
-                "delete the records before a place, after showing the plan",
-                _delete_before,
-                arg("partitions TOPIC[:N,N-M]...", _CHOSEN, complete="topic"),
-                arg("--place PLACE", "the first record to keep", required=True),
-                TABLE,
-                examples=[
-                    "events --place -3 --yes --sandbox",
-                    "orders:0 --place 2026-01-01T02:00Z --dry-run --sandbox",
-                ],
-                asks=True,
-                epilog=PLACES,
-            ),
-        ],
-    ),
-}
+COMMAND = {"offsets": Noun("offsets", [_offsets]), "records": Noun("records", [_decode, _delete_before])}

@@ -44,6 +44,17 @@ class Column(NamedTuple):
         return [cls(key, heading or key.upper().replace("_", " ")) for key, _, heading in pairs]
 
 
+def row_of(one: object, *words: str) -> dict[str, Any]:
+    """Return attributes of a result as a row; one that is called otherwise in the row stands behind its name there.
+
+    >>> from kafka.structs import TopicPartition
+    >>> row_of(TopicPartition("events", 0), "topic", "number=partition")
+    {'topic': 'events', 'number': 0}
+    """
+    pairs = (word.partition("=") for word in words)
+    return {key: getattr(one, name or key) for key, _, name in pairs}
+
+
 def emit(
     arguments: Namespace,
     rows: Sequence[Mapping[str, object]],

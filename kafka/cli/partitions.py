@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Replicas = dict[TopicPartition, list[int]]
 
 _PLAN_COLUMNS: Final = Column.of("topic", "partition", "replicas", "new_replicas")
+_CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics, or partitions of them", complete="topic")
+_SOME: Final = arg("partitions [TOPIC[:N,N-M]...]", "topics, or partitions of them; all if none", complete="topic")
 
 
 def spread(
@@ -113,6 +115,16 @@ def _check_brokers(ids: Iterable[int], known: Iterable[int]) -> None:
         raise CommandError(f"broker {missing[0]} does not exist; the brokers are {', '.join(map(str, sorted(known)))}")
 
 
+@Verb(
+    "reassign-plan",
+    "plan which brokers have the replicas: evenly, racks apart, with few moves",
+    _CHOSEN,
+    arg("--brokers ID,ID", "the brokers that may have replicas (all)"),
+    arg("-r, --replication-factor N", "how many replicas (as many as now)", count),
+    arg("--output FILE", "write the plan as JSON, which Kafka's own script reads too"),
+    examples=["events --sandbox", "events --brokers 1 --output plan.json --sandbox"],
+    lists=True,
+)
 def _plan(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     before = _current(admin, arguments.partitions)
@@ -146,6 +158,18 @@ def _plan_rows(
     ]
 
 
+@Verb(
+    "reassign-apply",
+    "move partitions as a plan says, after showing it",
+    arg("plan FILE", "a plan as JSON, of this command or of Kafka's script", complete="file"),
+    arg("--rollback FILE", "write the present replicas as a plan to this new file"),
+    arg("--replace", "overwrite the file of --rollback if it exists"),
+    arg("--throttle RATE", "limit the bandwidth of each broker, such as 50MB a second", rate_of),
+    arg("--wait", "wait until the partitions have moved, and remove the limit of --throttle"),
+    TABLE,
+    examples=["plan.json --yes --sandbox", "plan.json --rollback old.json --dry-run --sandbox"],
+    asks=True,
+)
 def _apply(arguments: Namespace, connection: Connection) -> int:
     wanted = _read_plan(arguments.plan)
     if arguments.rollback and not arguments.replace and os.path.lexists(arguments.rollback):
@@ -183,6 +207,13 @@ def _move(
     return code
 
 
+@Verb(
+    "reassign-throttle",
+    "limit the bandwidth of moving partitions, or remove the limit",
+    [arg("RATE", "bytes per second of each broker, such as 50MB; none removes the limit", rate_of), *TABLE],
+    examples=["none --yes --sandbox", "none --dry-run -b localhost:9092"],
+    asks=True,
+)
 def _throttle(arguments: Namespace, connection: Connection) -> int:
     admin, rate = connection.admin(), arguments.rate
     moving = admin.list_partition_reassignments()
@@ -218,6 +249,13 @@ def _wait(admin: KafkaAdminClient, chosen: set[TopicPartition]) -> None:
         time.sleep(0.5)
 
 
+@Verb(
+    "reassign-status",
+    "show the partitions that are moving, and compare with a plan",
+    arg("plan [FILE]", "a plan to compare the replicas with", complete="file"),
+    examples=["--sandbox", "plan.json --sandbox --format json"],
+    lists=True,
+)
 def _status(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     found = admin.list_partition_reassignments()
@@ -243,6 +281,13 @@ def _status(arguments: Namespace, connection: Connection) -> int:
     return emit(arguments, rows, Column.of("topic", "partition", "replicas", "adding", "removing")) or code
 
 
+@Verb(
+    "reassign-cancel",
+    "cancel the moves of partitions",
+    [_SOME, *TABLE],
+    examples=["--yes -b localhost:9092", "events --dry-run -b localhost:9092"],
+    asks=True,
+)
 def _cancel(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     moving = admin.list_partition_reassignments()
@@ -263,6 +308,13 @@ def _cancel(arguments: Namespace, connection: Connection) -> int:
     return report(arguments, answers)
 
 
+@Verb(
+    "elect",
+    "make the first replica of each partition its leader",
+    [_SOME, arg("--unclean", "let a replica lead that is not in sync: loses records")],
+    examples=["--yes --sandbox", "events:0 --dry-run --sandbox"],
+    asks=True,
+)
 def _elect(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     chosen = partitions(admin, arguments.partitions) if arguments.partitions else None
@@ -281,6 +333,19 @@ def _elect(arguments: Namespace, connection: Connection) -> int:
     )
 
 
+@Verb(
+    "move-dir",
+    "move replicas of a broker to another of its directories",
+    _CHOSEN,
+    arg("--broker ID", "the broker that has the replicas", int, required=True),
+    arg("--directory PATH", "the log directory to move them to", required=True),
+    TABLE,
+    examples=[
+        "events --broker 1 --directory /data/2 --dry-run --sandbox",
+        "events:0 --broker 1 --directory /data/2 --yes -b localhost:9092",
+    ],
+    asks=True,
+)
 def _move_dir(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     _check_brokers([arguments.broker], [int(one.broker_id) for one in admin.describe_cluster().brokers])
@@ -297,82 +362,4 @@ def _move_dir(arguments: Namespace, connection: Connection) -> int:
     return report(arguments, admin.alter_replica_log_dirs(wanted, raise_errors=False))
 
 
-_CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics, or partitions of them", complete="topic")
-_SOME: Final = arg("partitions [TOPIC[:N,N-M]...]", "topics, or partitions of them; all if none", complete="topic")
-
-COMMAND = Noun(
-    "partitions",
-    "reassign replicas, elect leaders, choose log directories",
-    [
-        Verb(
-            "reassign-plan",
-            "plan which brokers have the replicas: evenly, racks apart, with few moves",
-            _plan,
-            _CHOSEN,
-            arg("--brokers ID,ID", "the brokers that may have replicas (all)"),
-            arg("-r, --replication-factor N", "how many replicas (as many as now)", count),
-            arg("--output FILE", "write the plan as JSON, which Kafka's own script reads too"),
-            examples=["events --sandbox", "events --brokers 1 --output plan.json --sandbox"],
-            lists=True,
-        ),
-        Verb(
-            "reassign-apply",
-            "move partitions as a plan says, after showing it",
-            _apply,
-            arg("plan FILE", "a plan as JSON, of this command or of Kafka's script", complete="file"),
-            arg("--rollback FILE", "write the present replicas as a plan to this new file"),
-            arg("--replace", "overwrite the file of --rollback if it exists"),
-            arg("--throttle RATE", "limit the bandwidth of each broker, such as 50MB a second", rate_of),
-            arg("--wait", "wait until the partitions have moved, and remove the limit of --throttle"),
-            TABLE,
-            examples=["plan.json --yes --sandbox", "plan.json --rollback old.json --dry-run --sandbox"],
-            asks=True,
-        ),
-        Verb(
-            "reassign-status",
-            "show the partitions that are moving, and compare with a plan",
-            _status,
-            arg("plan [FILE]", "a plan to compare the replicas with", complete="file"),
-            examples=["--sandbox", "plan.json --sandbox --format json"],
-            lists=True,
-        ),
-        Verb(
-            "reassign-throttle",
-            "limit the bandwidth of moving partitions, or remove the limit",
-            _throttle,
-            [arg("RATE", "bytes per second of each broker, such as 50MB; none removes the limit", rate_of), *TABLE],
-            examples=["none --yes --sandbox", "none --dry-run -b localhost:9092"],
-            asks=True,
-        ),
-        Verb(
-            "reassign-cancel",
-            "cancel the moves of partitions",
-            _cancel,
-            [_SOME, *TABLE],
-            examples=["--yes -b localhost:9092", "events --dry-run -b localhost:9092"],
-            asks=True,
-        ),
-        Verb(
-            "elect",
-            "make the first replica of each partition its leader",
-            _elect,
-            [_SOME, arg("--unclean", "let a replica lead that is not in sync: loses records")],
-            examples=["--yes --sandbox", "events:0 --dry-run --sandbox"],
-            asks=True,
-        ),
-        Verb(
-            "move-dir",
-            "move replicas of a broker to another of its directories",
-            _move_dir,
-            _CHOSEN,
-            arg("--broker ID", "the broker that has the replicas", int, required=True),
-            arg("--directory PATH", "the log directory to move them to", required=True),
-            TABLE,
-            examples=[
-                "events --broker 1 --directory /data/2 --dry-run --sandbox",
-                "events:0 --broker 1 --directory /data/2 --yes -b localhost:9092",
-            ],
-            asks=True,
-        ),
-    ],
-)
+COMMAND = Noun("partitions", [_plan, _apply, _status, _throttle, _cancel, _elect, _move_dir])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _SAMPLES: Final = 200_000
 _WINDOW_S: Final = 5.0
+_TOPIC: Final = arg("TOPIC", "the topic to use", complete="topic")
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -35,6 +36,16 @@ def percentile(values: Sequence[float], share: float) -> float:
     return values[min(len(values) - 1, int(len(values) * share))] if values else 0.0
 
 
+@Verb(
+    "produce",
+    "write random values and print rates and latencies, as kafka-producer-perf-test does",
+    _TOPIC,
+    arg("-n, --records N", "how many records (100000)", count, default=100_000),
+    arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
+    arg("--rate N", "at most this number of records per second", float),
+    arg("-z, --compression gzip|snappy|lz4|zstd", "compress the batches"),
+    examples=["events -n 1000 --sandbox", "events -n 1000 --size 500 -z lz4 --sandbox"],
+)
 def _produce(arguments: Namespace, connection: Connection) -> int:
     configs: dict[str, object] = {"acks": "all"}
     if arguments.compression:
@@ -85,11 +96,17 @@ def _line(records: int, size: int, seconds: float, latencies: list[float], *, do
     print(f"{text}.", flush=True)
 
 
+@Verb(
+    "consume",
+    "read a topic and print rates, as kafka-consumer-perf-test does",
+    _TOPIC,
+    arg("-n, --records N", "how many records (all that are there)", count),
+    arg("--no-headers", "leave the heading of the line out"),
+    examples=["events --sandbox", "events -n 10 --no-headers --sandbox"],
+)
 def _consume(arguments: Namespace, connection: Connection) -> int:
     size = 0
-    consumer = connection.consumer(
-        group_id=None, enable_auto_commit=False, allow_auto_create_topics=False, auto_offset_reset="earliest"
-    )
+    consumer = connection.reader()
     partitions = partitions_of(consumer, [arguments.topic], None)
     starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     records = 0
@@ -122,11 +139,18 @@ def _time(moment: float) -> str:
     return f"{whole}:{int(moment * 1000) % 1000:03}"
 
 
+@Verb(
+    "latency",
+    "write a record, read it, and print how long that takes, as kafka-e2e-latency does",
+    _TOPIC,
+    arg("-n, --records N", "how many records (1000)", count, default=1000),
+    arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
+    arg("--acks 0|1|all", "how many replicas acknowledge (all)", default="all"),
+    examples=["events -n 20 --sandbox", "orders -n 20 --acks 1 --sandbox"],
+)
 def _latency(arguments: Namespace, connection: Connection) -> int:
     producer = connection.producer(linger_ms=0, acks=arguments.acks if arguments.acks == "all" else int(arguments.acks))
-    consumer = connection.consumer(
-        group_id=None, enable_auto_commit=False, auto_offset_reset="latest", fetch_max_wait_ms=5000
-    )
+    consumer = connection.reader(auto_offset_reset="latest", fetch_max_wait_ms=5000)
     partitions = partitions_of(consumer, [arguments.topic], None)
     Source(consumer, consumer.end_offsets(partitions))
     latencies = []
@@ -153,41 +177,4 @@ def _arrived(consumer: KafkaConsumer, value: bytes, begun: float) -> bool:
     return False
 
 
-_TOPIC: Final = arg("TOPIC", "the topic to use", complete="topic")
-
-COMMAND = Noun(
-    "perf",
-    "measure producing, consuming and latency",
-    [
-        Verb(
-            "produce",
-            "write random values and print rates and latencies, as kafka-producer-perf-test does",
-            _produce,
-            _TOPIC,
-            arg("-n, --records N", "how many records (100000)", count, default=100_000),
-            arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
-            arg("--rate N", "at most this number of records per second", float),
-            arg("-z, --compression gzip|snappy|lz4|zstd", "compress the batches"),
-            examples=["events -n 1000 --sandbox", "events -n 1000 --size 500 -z lz4 --sandbox"],
-        ),
-        Verb(
-            "consume",
-            "read a topic and print rates, as kafka-consumer-perf-test does",
-            _consume,
-            _TOPIC,
-            arg("-n, --records N", "how many records (all that are there)", count),
-            arg("--no-headers", "leave the heading of the line out"),
-            examples=["events --sandbox", "events -n 10 --no-headers --sandbox"],
-        ),
-        Verb(
-            "latency",
-            "write a record, read it, and print how long that takes, as kafka-e2e-latency does",
-            _latency,
-            _TOPIC,
-            arg("-n, --records N", "how many records (1000)", count, default=1000),
-            arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
-            arg("--acks 0|1|all", "how many replicas acknowledge (all)", default="all"),
-            examples=["events -n 20 --sandbox", "orders -n 20 --acks 1 --sandbox"],
-        ),
-    ],
-)
+COMMAND = Noun("perf", [_produce, _consume, _latency])

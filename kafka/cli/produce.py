@@ -17,7 +17,7 @@ from kafka.cli.arguments import UsageError, count, pair
 from kafka.cli.connection import Connection
 from kafka.cli.delivery import Delivery, Record, in_transaction
 from kafka.cli.files import standard_output
-from kafka.cli.grammar import Verb, arg
+from kafka.cli.grammar import Verb, arg, positive
 from kafka.cli.output import complain
 from kafka.errors import KafkaError
 
@@ -241,6 +241,51 @@ def _check(arguments: Namespace) -> None:
         raise UsageError("standard input can be read once: give one -")
 
 
+@Verb(
+    "produce",
+    "write records from lines, files, JSON or CSV",
+    arg("[TOPIC]", "the topic to write to (jsonl: that of each record)", complete="topic"),
+    arg("files [FILE...]", "files whose whole content is a value each", complete="file"),
+    arg("-V, --value TEXT...", "write this value; with --repeat {i} is its number"),
+    arg("-l, --lines FILE", "read lines from a file, not standard input", complete="file"),
+    arg(
+        "-f, --format lines|jsonl|csv",
+        "the input; jsonl: as consume prints it; csv: rows become JSON (lines)",
+        default="lines",
+    ),
+    arg("-k, --key TEXT", "the key of all records"),
+    arg("-K, --key-delimiter TEXT", "the text between key and value, such as : or \\t"),
+    arg("--key-field NAME", "the field of JSON or column of CSV that is the key"),
+    arg("-D, --delimiter TEXT", "the text between records (\\n)", default="\\n"),
+    arg("-H, --header NAME=VALUE...", "a header; may be repeated"),
+    arg("-p, --partition N", "the number of the partition (chosen by the key)", int),
+    arg("--repartition", "with jsonl: choose partitions again, by the keys"),
+    arg("--timestamp TIME", "the time of all records, as 2026-01-31 or ms (now)"),
+    arg("--null TEXT", "this text is a null key, value or cell"),
+    arg("--key-type TYPE", "the type of keys (str)", default="str", section="Types"),
+    arg("--value-type TYPE", "the type of values (str)", default="str", section="Types"),
+    arg("--registry URL", "the schema registry of avro, protobuf and jsonschema", section="Types"),
+    arg(
+        "--key-schema SCHEMA",
+        "a file with a schema to register for TOPIC-key, or the id of one (the newest of the subject)",
+        complete="file",
+        section="Types",
+    ),
+    arg("--value-schema SCHEMA", "the same for values and TOPIC-value", complete="file", section="Types"),
+    arg("--repeat N", "write --value, --lines or files N times (once)", count),
+    arg("--rate N", "at most this number of records per second", positive),
+    arg("-z, --compression none|gzip|snappy|lz4|zstd", "compress batches of records"),
+    arg("--acks 0|1|all", "how many replicas must have a record (all)"),
+    arg("--tee", "print the input on standard output too"),
+    arg("--transactional-id ID", "write all in one transaction; an error aborts it"),
+    arg("--progress", "show counts on standard error even without a terminal", section="Output"),
+    examples=[
+        "echo hello | purekafka produce events --sandbox",
+        "events --value 'order {i}' --key eu --header source=shop --repeat 3 --sandbox",
+        "events --format csv --lines users.csv --key-field id --sandbox",
+        "orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
+    ],
+)
 def _run(arguments: Namespace, connection: Connection) -> int:
     _check(arguments)
     configs: dict[str, object] = {}
@@ -383,58 +428,4 @@ class _Pace:
         self._next = max(self._next + self._gap, now - 1)
 
 
-def _rate(word: str) -> float:
-    import argparse
-
-    number = float(word)
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{word} is not above zero")
-    return number
-
-
-COMMAND = Verb(
-    "produce",
-    "write records from lines, files, JSON or CSV",
-    _run,
-    arg("[TOPIC]", "the topic to write to (jsonl: that of each record)", complete="topic"),
-    arg("files [FILE...]", "files whose whole content is a value each", complete="file"),
-    arg("-V, --value TEXT...", "write this value; with --repeat {i} is its number"),
-    arg("-l, --lines FILE", "read lines from a file, not standard input", complete="file"),
-    arg(
-        "-f, --format lines|jsonl|csv",
-        "the input; jsonl: as consume prints it; csv: rows become JSON (lines)",
-        default="lines",
-    ),
-    arg("-k, --key TEXT", "the key of all records"),
-    arg("-K, --key-delimiter TEXT", "the text between key and value, such as : or \\t"),
-    arg("--key-field NAME", "the field of JSON or column of CSV that is the key"),
-    arg("-D, --delimiter TEXT", "the text between records (\\n)", default="\\n"),
-    arg("-H, --header NAME=VALUE...", "a header; may be repeated"),
-    arg("-p, --partition N", "the number of the partition (chosen by the key)", int),
-    arg("--repartition", "with jsonl: choose partitions again, by the keys"),
-    arg("--timestamp TIME", "the time of all records, as 2026-01-31 or ms (now)"),
-    arg("--null TEXT", "this text is a null key, value or cell"),
-    arg("--key-type TYPE", "the type of keys (str)", default="str", section="Types"),
-    arg("--value-type TYPE", "the type of values (str)", default="str", section="Types"),
-    arg("--registry URL", "the schema registry of avro, protobuf and jsonschema", section="Types"),
-    arg(
-        "--key-schema SCHEMA",
-        "a file with a schema to register for TOPIC-key, or the id of one (the newest of the subject)",
-        complete="file",
-        section="Types",
-    ),
-    arg("--value-schema SCHEMA", "the same for values and TOPIC-value", complete="file", section="Types"),
-    arg("--repeat N", "write --value, --lines or files N times (once)", count),
-    arg("--rate N", "at most this number of records per second", _rate),
-    arg("-z, --compression none|gzip|snappy|lz4|zstd", "compress batches of records"),
-    arg("--acks 0|1|all", "how many replicas must have a record (all)"),
-    arg("--tee", "print the input on standard output too"),
-    arg("--transactional-id ID", "write all in one transaction; an error aborts it"),
-    arg("--progress", "show counts on standard error even without a terminal", section="Output"),
-    examples=[
-        "echo hello | purekafka produce events --sandbox",
-        "events --value 'order {i}' --key eu --header source=shop --repeat 3 --sandbox",
-        "events --format csv --lines users.csv --key-field id --sandbox",
-        "orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
-    ],
-)
+COMMAND = _run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kafka.cli.arguments import CommandError, UsageError, kafka_uuid
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Verb, arg
-from kafka.cli.output import Column, agreed, emit, report
+from kafka.cli.output import Column, agreed, emit, report, row_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -16,8 +16,19 @@ if TYPE_CHECKING:
     from kafka.admin import QuorumDescription, QuorumReplica, RaftVoterEndpoint
 
 _VOTER_COLUMNS: Final = Column.of("node", "directory_id", "listeners")
+_EXAMPLE: Final = "4XKuvTzRTdeUBmY4sVTPSw"
+_ID: Final = arg("ID", "the node.id of the controller", int)
+_DIRECTORY: Final = arg(
+    "--directory-id ID", "the directory.id in its meta.properties (the one that it reports to the quorum)"
+)
 
 
+@Verb(
+    "quorum",
+    "show the controllers, and how far each is behind the metadata log",
+    examples=["--sandbox", "--sandbox --format json"],
+    lists=True,
+)
 def _quorum(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().describe_metadata_quorum()
     end = max((one.log_end_offset for one in found.voters), default=0)
@@ -27,8 +38,7 @@ def _quorum(arguments: Namespace, connection: Connection) -> int:
             "role": "leader" if one.replica_id == found.leader_id else role,
             "log_end_offset": one.log_end_offset,
             "lag": max(0, end - one.log_end_offset),
-            "last_fetch": one.last_fetch_timestamp,
-            "last_caught_up": one.last_caught_up_timestamp,
+            **row_of(one, "last_fetch=last_fetch_timestamp", "last_caught_up=last_caught_up_timestamp"),
             "directory_id": kafka_uuid(one.replica_directory_id),
         }
         for role, some in (("voter", found.voters), ("observer", found.observers))
@@ -53,11 +63,30 @@ def _voter_rows(found: QuorumDescription) -> list[dict[str, object]]:
     ]
 
 
+@Verb(
+    "voters",
+    "list the controllers that vote in the quorum, with their directories and listeners",
+    examples=["--sandbox", "--sandbox --format '{node}'"],
+    lists=True,
+)
 def _voters(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().describe_metadata_quorum()
     return emit(arguments, _voter_rows(found), [*_VOTER_COLUMNS, Column("leader", "LEADER")])
 
 
+@Verb(
+    "voters-add",
+    "let a controller vote in the quorum, after showing it (Kafka 3.9, kraft.version 1)",
+    _ID,
+    arg("--listener NAME=HOST:PORT...", "where it listens, such as CONTROLLER=c1:9093; may be repeated", required=True),
+    _DIRECTORY,
+    TABLE,
+    examples=[
+        "purekafka cluster voters add 4 --listener CONTROLLER=c4:9093 --yes -b localhost:9092",
+        f"purekafka cluster voters add 4 --listener CONTROLLER=c4:93 --directory-id {_EXAMPLE} --dry-run --sandbox",
+    ],
+    asks=True,
+)
 def _add_voter(arguments: Namespace, connection: Connection) -> int:
     endpoints = [_listener(word) for word in arguments.listener]
     admin = connection.admin()
@@ -72,6 +101,16 @@ def _add_voter(arguments: Namespace, connection: Connection) -> int:
     return report(arguments, {arguments.id: None}, "added")
 
 
+@Verb(
+    "voters-remove",
+    "remove a controller from the voters of the quorum, after showing it (Kafka 3.9, kraft.version 1)",
+    [_ID, _DIRECTORY, *TABLE],
+    examples=[
+        "purekafka cluster voters remove 4 --yes -b localhost:9092",
+        "purekafka cluster voters remove 1 --dry-run --sandbox",
+    ],
+    asks=True,
+)
 def _remove_voter(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     found = admin.describe_metadata_quorum()
@@ -124,54 +163,4 @@ def _listener(word: str) -> RaftVoterEndpoint:
     return RaftVoterEndpoint(name=name, host=host.strip("[]"), port=int(port))
 
 
-_EXAMPLE: Final = "4XKuvTzRTdeUBmY4sVTPSw"
-_ID: Final = arg("ID", "the node.id of the controller", int)
-_DIRECTORY: Final = arg(
-    "--directory-id ID", "the directory.id in its meta.properties (the one that it reports to the quorum)"
-)
-
-VERBS: Final = [
-    Verb(
-        "quorum",
-        "show the controllers, and how far each is behind the metadata log",
-        _quorum,
-        examples=["--sandbox", "--sandbox --format json"],
-        lists=True,
-    ),
-    Verb(
-        "voters",
-        "list the controllers that vote in the quorum, with their directories and listeners",
-        _voters,
-        examples=["--sandbox", "--sandbox --format '{node}'"],
-        lists=True,
-    ),
-    Verb(
-        "voters-add",
-        "let a controller vote in the quorum, after showing it (Kafka 3.9, kraft.version 1)",
-        _add_voter,
-        _ID,
-        arg(
-            "--listener NAME=HOST:PORT...",
-            "where it listens, such as CONTROLLER=c1:9093; may be repeated",
-            required=True,
-        ),
-        _DIRECTORY,
-        TABLE,
-        examples=[
-            "purekafka cluster voters add 4 --listener CONTROLLER=c4:9093 --yes -b localhost:9092",
-            f"purekafka cluster voters add 4 --listener CONTROLLER=c4:93 --directory-id {_EXAMPLE} --dry-run --sandbox",
-        ],
-        asks=True,
-    ),
-    Verb(
-        "voters-remove",
-        "remove a controller from the voters of the quorum, after showing it (Kafka 3.9, kraft.version 1)",
-        _remove_voter,
-        [_ID, _DIRECTORY, *TABLE],
-        examples=[
-            "purekafka cluster voters remove 4 --yes -b localhost:9092",
-            "purekafka cluster voters remove 1 --dry-run --sandbox",
-        ],
-        asks=True,
-    ),
-]
+VERBS: Final = [_quorum, _voters, _add_voter, _remove_voter]

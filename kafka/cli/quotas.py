@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 _TYPES: Final = (("user", "user"), ("client-id", "client"), ("ip", "ip"))
 _DEFAULT: Final = "default"
+_ENTITY: Final = (
+    arg("--user USER", "the name of a user, or default"),
+    arg("--client ID", "the id of a client, or default"),
+    arg("--ip ADDRESS", "the address of a client, or default"),
+)
+_DRY: Final = arg("--dry-run", "show what would be done, and do nothing")
 
 
 def _entity(arguments: Namespace) -> dict[str, str | None]:
@@ -22,6 +28,7 @@ def _entity(arguments: Namespace) -> dict[str, str | None]:
     return {kind: None if name == _DEFAULT else name for kind, name in given.items() if name is not None}
 
 
+@Verb("list", "list the quotas", _ENTITY, examples=["--sandbox", "--user ada --sandbox --format json"], lists=True)
 def _list_quotas(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().describe_client_quotas(_entity(arguments) or None)
     rows = [
@@ -36,6 +43,18 @@ def _list_quotas(arguments: Namespace, connection: Connection) -> int:
     return emit(arguments, rows, Column.of("user", "client-id=CLIENT", "ip", "quota", "value"))
 
 
+@Verb(
+    "set",
+    "set quotas of an entity",
+    arg("quotas NAME=NUMBER...", "producer_byte_rate, consumer_byte_rate, request_percentage and so on"),
+    _ENTITY,
+    _DRY,
+    examples=[
+        "producer_byte_rate=1000000 --user ada --sandbox",
+        "request_percentage=50 --client default --dry-run --sandbox",
+    ],
+    changes=True,
+)
 def _set_quotas(arguments: Namespace, connection: Connection) -> int:
     return _change_quotas(arguments, connection, unset=False)
 
@@ -62,50 +81,16 @@ def _change_quotas(arguments: Namespace, connection: Connection, *, unset: bool)
     return report(arguments, {names: None}, f"{'would have ' if arguments.dry_run else ''}{shown}")
 
 
+@Verb(
+    "unset",
+    "remove quotas of an entity",
+    [arg("quotas NAME...", "names of quotas to remove"), *_ENTITY, _DRY],
+    examples=["producer_byte_rate --user ada --sandbox", "consumer_byte_rate --client app --dry-run --sandbox"],
+    changes=True,
+)
 def _unset_quotas(arguments: Namespace, connection: Connection) -> int:
     arguments.quotas = [word.partition("=")[0] for word in arguments.quotas]
     return _change_quotas(arguments, connection, unset=True)
 
 
-_ENTITY: Final = (
-    arg("--user USER", "the name of a user, or default"),
-    arg("--client ID", "the id of a client, or default"),
-    arg("--ip ADDRESS", "the address of a client, or default"),
-)
-_DRY: Final = arg("--dry-run", "show what would be done, and do nothing")
-
-COMMAND = Noun(
-    "quotas",
-    "list, set and unset limits of users, clients and addresses",
-    [
-        Verb(
-            "list",
-            "list the quotas",
-            _list_quotas,
-            _ENTITY,
-            examples=["--sandbox", "--user ada --sandbox --format json"],
-            lists=True,
-        ),
-        Verb(
-            "set",
-            "set quotas of an entity",
-            _set_quotas,
-            arg("quotas NAME=NUMBER...", "producer_byte_rate, consumer_byte_rate, request_percentage and so on"),
-            _ENTITY,
-            _DRY,
-            examples=[
-                "producer_byte_rate=1000000 --user ada --sandbox",
-                "request_percentage=50 --client default --dry-run --sandbox",
-            ],
-            changes=True,
-        ),
-        Verb(
-            "unset",
-            "remove quotas of an entity",
-            _unset_quotas,
-            [arg("quotas NAME...", "names of quotas to remove"), *_ENTITY, _DRY],
-            examples=["producer_byte_rate --user ada --sandbox", "consumer_byte_rate --client app --dry-run --sandbox"],
-            changes=True,
-        ),
-    ],
-)
+COMMAND = Noun("quotas", [_list_quotas, _set_quotas, _unset_quotas])

@@ -1,10 +1,5 @@
 """``purekafka request``: any request of the protocol, from a shell.
 
-    purekafka request -b localhost:9092 Metadata
-    purekafka request -b localhost:9092 Metadata --version 1 '{"topics": [{"name": "events"}]}'
-    purekafka request -b localhost:9092 -X security.protocol=SSL -X ssl.cafile=ca.pem DescribeCluster
-    purekafka request -b localhost:9092 CreateTopics '{"topics": [{"name": "events"}]}'
-
 The request goes to the broker that the API demands: the controller, a partition's leader, a coordinator, or any. The
 reply is printed as JSON. The error codes in it are named on standard error, and the exit code then is 3.
 """
@@ -45,6 +40,16 @@ _UNSET: dict[str, dict[str, object]] = {
 _BROKER_DEFAULTS_FROM = 4
 
 
+@Verb(
+    "request",
+    "send a request of the protocol, print the reply as JSON",
+    arg("API", "for example Metadata; purekafka protocol list shows all", complete="api"),
+    arg("[JSON]", "the fields of the request; - reads standard input", default="{}"),
+    arg("--node ID", "the id of the broker to ask, instead of the one that the API demands", int),
+    arg("--version N", "the version of the request; by default the newest that the broker supports", int),
+    examples=["Metadata --sandbox", """CreateTopics '{"topics": [{"name": "a"}]}' --sandbox"""],
+    epilog=SECRETS,
+)
 def run(arguments: argparse.Namespace, connection: Connection) -> int:
     """Send the request, print the reply."""
     cls = find_api(arguments.api).request
@@ -133,14 +138,4 @@ def _newest(client: KafkaClient, cls: object) -> int:
     return versions.highest(cls)
 
 
-COMMAND = Verb(
-    "request",
-    "send a request of the protocol, print the reply as JSON",
-    run,
-    arg("API", "for example Metadata; purekafka protocol list shows all", complete="api"),
-    arg("[JSON]", "the fields of the request; - reads standard input", default="{}"),
-    arg("--node ID", "the id of the broker to ask, instead of the one that the API demands", int),
-    arg("--version N", "the version of the request; by default the newest that the broker supports", int),
-    examples=["Metadata --sandbox", """CreateTopics '{"topics": [{"name": "a"}]}' --sandbox"""],
-    epilog=SECRETS,
-)
+COMMAND = run

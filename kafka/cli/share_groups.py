@@ -45,19 +45,6 @@ def start_offsets(admin: KafkaAdminClient, group: str) -> dict[TopicPartition, O
     return {tp: OffsetAndMetadata(one.start_offset) for tp, one in found.items() if one.start_offset >= 0}
 
 
-def alter_offsets(
-    admin: KafkaAdminClient, group: str, new: Mapping[TopicPartition, OffsetAndMetadata]
-) -> Mapping[TopicPartition, object]:
-    """Set start offsets of a share group; return the error of each partition."""
-    return admin.alter_share_group_offsets(group, {tp: one.offset for tp, one in new.items()}, raise_errors=False)
-
-
-def delete_offsets(admin: KafkaAdminClient, group: str, topics: Iterable[str]) -> Iterable[tuple[str, object, str]]:
-    """Delete the start offsets of topics; return the error of each topic as `report` takes them."""
-    answers = admin.delete_share_group_offsets(group, list(topics), raise_errors=False)
-    return [(topic, error, "") for topic, error in sorted(answers.items())]
-
-
 # A member…
 
 

@@ -1,12 +1,5 @@
 """``purekafka spark``: ready jobs on Spark.
 
-    purekafka spark run -b localhost:9092 --source events --schema "user string, amount double" --group-by user \
-        --sink counts --parquet /data/counts --checkpoint /data/checkpoint
-    purekafka spark copy -b localhost:9092 --source events --sink events-2 --checkpoint /data/copy
-    purekafka spark dump -b localhost:9092 --source events --parquet /data/events
-    purekafka spark lag -b localhost:9092 --checkpoint /data/copy
-    purekafka spark plan -b localhost:9092 --source events -O minPartitions=8
-
 SIGINT and SIGTERM stop a job between two batches; started again with the same checkpoint it continues there.
 """
 
@@ -388,18 +381,16 @@ def _verb(name: str, summary: str, arguments: list[Argument], examples: list[str
     return Verb(
         name,
         summary,
-        _job(name),
         arguments,
         _CLUSTER,
         examples=examples,
         connects=False,
         epilog=f"{epilog}\n\n{SECRETS}" if epilog else SECRETS,
-    )
+    )(_job(name))
 
 
 COMMAND = Noun(
     "spark",
-    "jobs on Spark: a pipeline, copies, dumps, lag",
     [
         _verb(
             "run",

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 _TOPICS = 10
 
 
+@Verb(
+    "top",
+    "watch brokers, topics and groups with their rates and lag",
+    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+    arg("--count N", "end after this number of redraws", count),
+    examples=["--count 1 --sandbox", "--count 2 --interval 0.2 --sandbox"],
+    reads=True,
+)
 def _run(arguments: Namespace, connection: Connection) -> int:
     admin, rates = connection.admin(), Rates()
 
@@ -110,12 +118,4 @@ def _groups(rows: list[dict[str, Any]], rates: Rates) -> list[str]:
     return view(headings, shown, ["GROUP", "TOPIC", "CATCHES UP"])
 
 
-COMMAND = Verb(
-    "top",
-    "watch brokers, topics and groups with their rates and lag",
-    _run,
-    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
-    arg("--count N", "end after this number of redraws", count),
-    examples=["--count 1 --sandbox", "--count 2 --interval 0.2 --sandbox"],
-    reads=True,
-)
+COMMAND = _run

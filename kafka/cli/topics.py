@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.cli.arguments import UsageError, count, kafka_uuid, pairs, reason
 from kafka.cli.copying import VERBS
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
-from kafka.cli.output import Column, agreed, counted, emit, print_table, report, report_failed
+from kafka.cli.output import Column, agreed, counted, emit, print_table, report, report_failed, row_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -27,8 +27,15 @@ _LIST_COLUMNS = Column.of("name=TOPIC", "partition_count=PARTITIONS", "replicati
 _DESCRIBE_COLUMNS = Column.of("topic", "partition", "leader", "replicas", "isr", "start", "end")
 
 
+@Verb(
+    "list",
+    "list the topics",
+    arg("[PATTERN...]", "names, or patterns such as 'log-*'", complete="topic"),
+    arg("-a, --all", "include the internal topics of Kafka"),
+    examples=["--sandbox", "'ev*' --sandbox --format json"],
+    lists=True,
+)
 def _list(arguments: Namespace, connection: Connection) -> int:
-
     found = connection.admin().describe_topics()
     words = arguments.pattern or ["*"]
     rows = [_summary(topic) for topic in found if any(_chooses(topic, word, hidden=arguments.all) for word in words)]
@@ -76,6 +83,17 @@ def chosen_topics(admin: KafkaAdminClient, words: list[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+@Verb(
+    "describe",
+    "show partitions, leaders, replicas, offsets and settings of topics",
+    arg("topics [TOPIC...]", "names or patterns; all if none", complete="topic"),
+    arg("--under-replicated", "only partitions with replicas that are not in sync"),
+    arg("--under-min-isr", "only partitions with fewer replicas in sync than min.insync.replicas"),
+    arg("--at-min-isr", "only partitions with exactly min.insync.replicas replicas in sync"),
+    arg("--offline", "only partitions that have no leader"),
+    examples=["events --sandbox", "--sandbox --format json"],
+    lists=True,
+)
 def _describe(arguments: Namespace, connection: Connection) -> int:
     from kafka.cli.edges import edges_of
 
@@ -113,12 +131,9 @@ def _detailed(
             place = {
                 "partition": each.partition_index,
                 "leader": each.leader_id if each.leader_id >= 0 else None,
-                "replicas": each.replica_nodes,
-                "isr": each.isr_nodes,
-                "start": found[tp].start,
-                "end": found[tp].end,
-                "leader_epoch": each.leader_epoch,
-                "offline": each.offline_replicas,
+                **row_of(each, "replicas=replica_nodes", "isr=isr_nodes"),
+                **row_of(found[tp], "start", "end"),
+                **row_of(each, "leader_epoch", "offline=offline_replicas"),
             }
             if not wanted or wanted.intersection(faults(each, least.get(name))):
                 places.append(place)
@@ -144,6 +159,19 @@ def _print_topics(arguments: Namespace, items: list[dict[str, Any]]) -> None:
         print_table(arguments, rows, _DESCRIBE_COLUMNS[1:])
 
 
+@Verb(
+    "create",
+    "create topics, and wait until every broker serves them",
+    arg("topics TOPIC...", "names of the topics"),
+    arg("-p, --partitions N", "how many partitions (the broker's default)", count),
+    arg("-r, --replication-factor N", "how many replicas (the broker's default)", count),
+    _SETTINGS,
+    arg("--assignment B:B,B:B", "the brokers of each partition, such as 1:2,2:3"),
+    arg("--if-not-exists", "a topic that exists is not an error"),
+    arg("--dry-run", "have the broker check it, and create nothing"),
+    examples=["logs -p 6 --set retention.ms=86400000 --sandbox", "events --if-not-exists --sandbox"],
+    changes=True,
+)
 def _create(arguments: Namespace, connection: Connection) -> int:
     from kafka.admin import NewTopic
     from kafka.errors import TopicAlreadyExistsError
@@ -180,8 +208,21 @@ def _assignments(text: str) -> dict[int, list[int]]:
         raise UsageError(f"--assignment takes brokers by partition, such as 1:2,2:3, not {text!r}") from None
 
 
+@Verb(
+    "alter",
+    "add partitions to topics, or change their settings",
+    _TOPICS,
+    arg("-p, --partitions N", "raise the number of partitions to this", count),
+    _SETTINGS,
+    arg("--unset NAME...", "take a setting back to its default; may be repeated", complete="setting"),
+    TABLE,
+    examples=[
+        "events --partitions 6 --yes --sandbox",
+        "events --set cleanup.policy=compact --unset retention.ms --dry-run --sandbox",
+    ],
+    asks=True,
+)
 def _alter(arguments: Namespace, connection: Connection) -> int:
-
     changes: dict[str, object] = {**pairs(arguments.set, "--set"), **dict.fromkeys(arguments.unset)}
     if not changes and not arguments.partitions:
         raise UsageError("give --partitions, --set or --unset")
@@ -216,6 +257,13 @@ def _altered(
     return found
 
 
+@Verb(
+    "delete",
+    "delete topics with all their records",
+    [_TOPICS, arg("--if-exists", "a topic that does not exist is not an error"), *TABLE],
+    examples=["orders --yes --sandbox", "'e*' --dry-run --sandbox"],
+    asks=True,
+)
 def _delete(arguments: Namespace, connection: Connection) -> int:
     from kafka.errors import UnknownTopicOrPartitionError
 
@@ -239,6 +287,15 @@ def _delete(arguments: Namespace, connection: Connection) -> int:
 # Watching…
 
 
+@Verb(
+    "watch",
+    "redraw the offsets and rates of the partitions of topics each second, until Ctrl-C",
+    _TOPICS,
+    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+    arg("--count N", "end after this number of redraws", count),
+    examples=["events --count 1 --sandbox", "'e*' orders --count 2 --interval 0.2 --sandbox"],
+    reads=True,
+)
 def _watch(arguments: Namespace, connection: Connection) -> int:
     """Redraw the offsets and rates of partitions until Ctrl-C, or --count times."""
     from kafka.cli.edges import edges_of
@@ -284,78 +341,4 @@ def _watch_lines(topics: Iterable[TopicDescription], found: Mapping[TopicPartiti
     return [*shown, *trouble_lines(trouble)]
 
 
-COMMAND = Noun(
-    "topics",
-    "list, describe, create, change and delete topics",
-    [
-        Verb(
-            "list",
-            "list the topics",
-            _list,
-            arg("[PATTERN...]", "names, or patterns such as 'log-*'", complete="topic"),
-            arg("-a, --all", "include the internal topics of Kafka"),
-            examples=["--sandbox", "'ev*' --sandbox --format json"],
-            lists=True,
-        ),
-        Verb(
-            "describe",
-            "show partitions, leaders, replicas, offsets and settings of topics",
-            _describe,
-            arg("topics [TOPIC...]", "names or patterns; all if none", complete="topic"),
-            arg("--under-replicated", "only partitions with replicas that are not in sync"),
-            arg("--under-min-isr", "only partitions with fewer replicas in sync than min.insync.replicas"),
-            arg("--at-min-isr", "only partitions with exactly min.insync.replicas replicas in sync"),
-            arg("--offline", "only partitions that have no leader"),
-            examples=["events --sandbox", "--sandbox --format json"],
-            lists=True,
-        ),
-        Verb(
-            "create",
-            "create topics, and wait until every broker serves them",
-            _create,
-            arg("topics TOPIC...", "names of the topics"),
-            arg("-p, --partitions N", "how many partitions (the broker's default)", count),
-            arg("-r, --replication-factor N", "how many replicas (the broker's default)", count),
-            _SETTINGS,
-            arg("--assignment B:B,B:B", "the brokers of each partition, such as 1:2,2:3"),
-            arg("--if-not-exists", "a topic that exists is not an error"),
-            arg("--dry-run", "have the broker check it, and create nothing"),
-            examples=["logs -p 6 --set retention.ms=86400000 --sandbox", "events --if-not-exists --sandbox"],
-            changes=True,
-        ),
-        Verb(
-            "alter",
-            "add partitions to topics, or change their settings",
-            _alter,
-            _TOPICS,
-            arg("-p, --partitions N", "raise the number of partitions to this", count),
-            _SETTINGS,
-            arg("--unset NAME...", "take a setting back to its default; may be repeated", complete="setting"),
-            TABLE,
-            examples=[
-                "events --partitions 6 --yes --sandbox",
-                "events --set cleanup.policy=compact --unset retention.ms --dry-run --sandbox",
-            ],
-            asks=True,
-        ),
-        Verb(
-            "delete",
-            "delete topics with all their records",
-            _delete,
-            [_TOPICS, arg("--if-exists", "a topic that does not exist is not an error"), *TABLE],
-            examples=["orders --yes --sandbox", "'e*' --dry-run --sandbox"],
-            asks=True,
-        ),
-        *VERBS,
-        Verb(
-            "watch",
-            "redraw the offsets and rates of the partitions of topics each second, until Ctrl-C",
-            _watch,
-            _TOPICS,
-            arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
-            arg("--count N", "end after this number of redraws", count),
-            examples=["events --count 1 --sandbox", "'e*' orders --count 2 --interval 0.2 --sandbox"],
-            reads=True,
-        ),
-    ],
-)
+COMMAND = Noun("topics", [_list, _describe, _create, _alter, _delete, *VERBS, _watch])

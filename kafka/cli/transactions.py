@@ -8,7 +8,7 @@ from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import find_partitions, partitions
-from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_brokers
+from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_brokers, row_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -18,8 +18,19 @@ if TYPE_CHECKING:
 _HANGING_COLUMNS: Final = Column.of(
     "topic", "partition", "producer_id=PRODUCER", "start_offset=START", "duration_s=SECONDS"
 )
+_LONGER: Final = arg("--longer-than SECONDS", "only transactions that are open for longer (900)", int, default=900)
+_IDS: Final = arg("ids ID...", "transactional ids of producers")
+_CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics, or partitions of them", complete="topic")
 
 
+@Verb(
+    "list",
+    "list the transactional ids with their states",
+    arg("--state STATE...", "only transactions in this state"),
+    arg("--longer-than SECONDS", "only transactions that are open for longer", int),
+    examples=["--sandbox", "--state Ongoing --sandbox -f json"],
+    lists=True,
+)
 def _list(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().list_transactions(
         state_filters=arguments.state or None,
@@ -28,12 +39,7 @@ def _list(arguments: Namespace, connection: Connection) -> int:
     )
     code = report_brokers(arguments, found.failed)
     rows = [
-        {
-            "transactional_id": one.transactional_id,
-            "state": str(one.state),
-            "producer_id": one.producer_id,
-            "coordinator": broker,
-        }
+        {**row_of(one, "transactional_id", "state", "producer_id"), "coordinator": broker}
         for broker, some in sorted(found.items())
         for one in some
     ]
@@ -41,6 +47,13 @@ def _list(arguments: Namespace, connection: Connection) -> int:
     return emit(arguments, rows, [*columns, *Column.of("coordinator")]) or code
 
 
+@Verb(
+    "describe",
+    "show the state, the producer and the partitions of transactions",
+    _IDS,
+    examples=["shop --sandbox", "purekafka transaction describe shop --sandbox -f json"],
+    lists=True,
+)
 def _describe(arguments: Namespace, connection: Connection) -> int:
     from kafka.errors import KafkaError
 
@@ -53,10 +66,7 @@ def _describe(arguments: Namespace, connection: Connection) -> int:
         rows.append(
             {
                 "transactional_id": name,
-                "state": str(one.state),
-                "producer_id": one.producer_id,
-                "producer_epoch": one.producer_epoch,
-                "timeout_ms": one.transaction_timeout_ms,
+                **row_of(one, "state", "producer_id", "producer_epoch", "timeout_ms=transaction_timeout_ms"),
                 "start_time": one.transaction_start_time_ms,
                 "partitions": [f"{tp.topic}-{tp.partition}" for tp in sorted(one.topic_partitions)],
             }
@@ -65,6 +75,13 @@ def _describe(arguments: Namespace, connection: Connection) -> int:
     return emit(arguments, rows, columns) or (1 if len(rows) < len(found) else 0)
 
 
+@Verb(
+    "producers",
+    "show the producers that write to partitions",
+    _CHOSEN,
+    examples=["events --sandbox", "orders:0 --sandbox --format json"],
+    lists=True,
+)
 def _producers(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     chosen, absent = find_partitions(admin, arguments.partitions)
@@ -73,10 +90,7 @@ def _producers(arguments: Namespace, connection: Connection) -> int:
     rows = [
         {
             **tp._asdict(),
-            "producer_id": one.producer_id,
-            "producer_epoch": one.producer_epoch,
-            "last_sequence": one.last_sequence,
-            "last_timestamp": one.last_timestamp,
+            **row_of(one, "producer_id", "producer_epoch", "last_sequence", "last_timestamp"),
             "transaction_start": None
             if one.current_transaction_start_offset < 0
             else one.current_transaction_start_offset,
@@ -98,22 +112,33 @@ def _producers(arguments: Namespace, connection: Connection) -> int:
 def _hanging_rows(found: list[HangingTransaction]) -> list[dict[str, object]]:
     return [
         {
-            "topic": one.topic_partition.topic,
-            "partition": one.topic_partition.partition,
-            "producer_id": one.producer_id,
-            "producer_epoch": one.producer_epoch,
-            "start_offset": one.start_offset,
+            **one.topic_partition._asdict(),
+            **row_of(one, "producer_id", "producer_epoch", "start_offset"),
             "duration_s": one.duration_ms / 1000,
         }
         for one in found
     ]
 
 
+@Verb(
+    "hanging",
+    "find open transactions that their coordinator does not know",
+    _LONGER,
+    examples=["--sandbox", "--sandbox --format json"],
+    lists=True,
+)
 def _hanging(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().find_hanging_transactions(max_transaction_timeout_ms=arguments.longer_than * 1000)
     return emit(arguments, _hanging_rows(found), _HANGING_COLUMNS)
 
 
+@Verb(
+    "abort",
+    "abort the hanging transactions of partitions, after showing them",
+    [_CHOSEN, _LONGER, *TABLE],
+    examples=["orders --yes -b localhost:9092", "orders:0 --dry-run -b localhost:9092"],
+    asks=True,
+)
 def _abort(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     chosen = set(partitions(admin, arguments.partitions))
@@ -131,6 +156,13 @@ def _abort(arguments: Namespace, connection: Connection) -> int:
     return 0
 
 
+@Verb(
+    "fence",
+    "fence the producers of transactional ids, which aborts their transactions",
+    _IDS,
+    examples=["shop --yes --sandbox", "shop --dry-run --sandbox"],
+    asks=True,
+)
 def _fence(arguments: Namespace, connection: Connection) -> int:
     from kafka.errors import KafkaError
 
@@ -150,62 +182,4 @@ def _fence(arguments: Namespace, connection: Connection) -> int:
     )
 
 
-_LONGER: Final = arg("--longer-than SECONDS", "only transactions that are open for longer (900)", int, default=900)
-_IDS: Final = arg("ids ID...", "transactional ids of producers")
-_CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics, or partitions of them", complete="topic")
-
-COMMAND = Noun(
-    "transactions",
-    "list and describe transactions, and end the ones that hang",
-    [
-        Verb(
-            "list",
-            "list the transactional ids with their states",
-            _list,
-            arg("--state STATE...", "only transactions in this state"),
-            arg("--longer-than SECONDS", "only transactions that are open for longer", int),
-            examples=["--sandbox", "--state Ongoing --sandbox -f json"],
-            lists=True,
-        ),
-        Verb(
-            "describe",
-            "show the state, the producer and the partitions of transactions",
-            _describe,
-            _IDS,
-            examples=["shop --sandbox", "purekafka transaction describe shop --sandbox -f json"],
-            lists=True,
-        ),
-        Verb(
-            "producers",
-            "show the producers that write to partitions",
-            _producers,
-            _CHOSEN,
-            examples=["events --sandbox", "orders:0 --sandbox --format json"],
-            lists=True,
-        ),
-        Verb(
-            "hanging",
-            "find open transactions that their coordinator does not know",
-            _hanging,
-            _LONGER,
-            examples=["--sandbox", "--sandbox --format json"],
-            lists=True,
-        ),
-        Verb(
-            "abort",
-            "abort the hanging transactions of partitions, after showing them",
-            _abort,
-            [_CHOSEN, _LONGER, *TABLE],
-            examples=["orders --yes -b localhost:9092", "orders:0 --dry-run -b localhost:9092"],
-            asks=True,
-        ),
-        Verb(
-            "fence",
-            "fence the producers of transactional ids, which aborts their transactions",
-            _fence,
-            _IDS,
-            examples=["shop --yes --sandbox", "shop --dry-run --sandbox"],
-            asks=True,
-        ),
-    ],
-)
+COMMAND = Noun("transactions", [_list, _describe, _producers, _hanging, _abort, _fence])

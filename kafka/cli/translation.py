@@ -29,10 +29,7 @@ Commits = dict[TopicPartition, OffsetAndMetadata]
 def translated(arguments: Namespace, connection: Connection, target: Connection, commits: Commits) -> Commits:
     """Return the offsets of a group in the copies of its topics; a line says where a record is not in the copy."""
     renamed = pairs(arguments.rename, "--rename")
-    source, copy = (
-        one.consumer(group_id=None, enable_auto_commit=False, isolation_level="read_committed")
-        for one in (connection, target)
-    )
+    source, copy = (one.reader(isolation_level="read_committed") for one in (connection, target))
     found = {}
     for tp, place in sorted(commits.items()):
         there = TopicPartition(renamed.get(tp.topic, tp.topic), tp.partition)
