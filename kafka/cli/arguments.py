@@ -33,11 +33,8 @@ class CommandError(KafkaError):
         return str(self.args[0])
 
 
-class UsageError(KafkaError):
+class UsageError(CommandError):
     """An argument on the command line is wrong; the command ends with exit code 2."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 def reason(error: object) -> str:

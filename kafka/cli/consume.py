@@ -13,7 +13,7 @@ from kafka.cli.files import standard_output
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain
 from kafka.cli.ranges import PLACES, Places, parse_partitions, resolve
-from kafka.cli.source import GroupSource, Source, bounds, ends_of, partitions_of
+from kafka.cli.source import GroupSource, Source, bounds, ends_of, partitions_of, topics_of
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -229,22 +229,13 @@ def _consumer(arguments: Namespace, connection: Connection, **configs: Any) -> K
     return connection.consumer(enable_auto_commit=False, allow_auto_create_topics=False, **configs)
 
 
-def _topics(arguments: Namespace, consumer: KafkaConsumer) -> list[str]:
-    topics: list[str] = list(dict.fromkeys(arguments.topics))
-    if arguments.pattern:
-        try:
-            pattern = re.compile(arguments.pattern)
-        except re.error as error:
-            raise UsageError(f"--pattern {arguments.pattern!r}: {error}") from None
-        topics += sorted(name for name in consumer.topics() if pattern.fullmatch(name) and name not in topics)
-        if not topics:
-            raise UsageError(f"no topic matches {arguments.pattern!r}")
-    return topics
-
-
 def _consume_alone(arguments: Namespace, connection: Connection, printer: Printer) -> bool:
     consumer = _consumer(arguments, connection, group_id=None, auto_offset_reset="earliest")
-    partitions = partitions_of(consumer, _topics(arguments, consumer), parse_partitions(arguments.partition))
+    partitions = partitions_of(
+        consumer,
+        topics_of(arguments, consumer.topics() if arguments.pattern else ()),
+        parse_partitions(arguments.partition),
+    )
     starts, ends = bounds(arguments, consumer, partitions)
     if getattr(arguments, "last", None) is not None:
         _print_last(arguments, Source(consumer, starts, ends), printer)
@@ -269,7 +260,7 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
         raise UsageError("--partition and --group exclude each other: the group assigns the partitions")
     places = Places(arguments.begin or "stored")
     consumer = _consumer(arguments, connection, group_id=arguments.group, auto_offset_reset="earliest")
-    topics = _topics(arguments, consumer)
+    topics = topics_of(arguments, consumer.topics() if arguments.pattern else ())
     partitions = partitions_of(consumer, topics, None)
     ends = None if arguments.follow and not arguments.end else ends_of(arguments, consumer, partitions)
 

@@ -14,8 +14,9 @@ from kafka.cli.delivery import Delivery
 from kafka.cli.files import standard_output, whole_file
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain, counted
-from kafka.cli.produce import pieces_of, record_of
+from kafka.cli.produce import record_of
 from kafka.cli.ranges import PLACES, parse_partitions
+from kafka.cli.record_input import pieces_of
 from kafka.cli.source import Source, bounds, partitions_of
 from kafka.structs import OffsetAndMetadata, TopicPartition
 

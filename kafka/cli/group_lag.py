@@ -24,6 +24,7 @@ _TASK: Final = r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+$"
 _LAG_COLUMNS: Final = Column.of(
     "group_id=GROUP", "topic", "partition", "offset", "end", "lag", "client_id=CLIENT", "host"
 )
+_PARTS: Final = {"partition": ["group_id", "topic", "partition"], "topic": ["group_id", "topic"], "group": ["group_id"]}
 TOPIC: Final = arg(
     "--topic TOPIC[:N,N-M]...", "only these topics, or partitions of them; may be repeated", complete="topic"
 )
@@ -139,7 +140,13 @@ def lag_rows(
 def _lag(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     if arguments.watch:
-        return _watch(arguments, admin)
+        from kafka.cli.screen import Rates, lag_lines, redraw, trouble_lines
+
+        def look(rates: Rates) -> list[str]:
+            rows, trouble = _rows(arguments, admin)
+            return [*lag_lines(rows, rates, _PARTS[arguments.by]), *trouble_lines(trouble)]
+
+        return redraw(look, arguments.interval)
     rows, trouble = _rows(arguments, admin)
     for line in trouble:
         complain(arguments, line)
@@ -160,20 +167,6 @@ def limited(arguments: Namespace, rows: list[dict[str, Any]]) -> tuple[list[dict
     return rows, above
 
 
-def _watch(arguments: Namespace, admin: KafkaAdminClient) -> int:
-    """Redraw the lag until Ctrl-C, with rates and the time to catch up."""
-    from kafka.cli.screen import Rates, lag_lines, redraw, trouble_lines
-
-    rates = Rates()
-
-    def look(begun: float) -> list[str]:
-        rows, trouble = _rows(arguments, admin)
-        rates.next(begun)
-        return [*lag_lines(_summed(rows, arguments.by)[0], rates), *trouble_lines(trouble)]
-
-    return redraw(look, arguments.interval)
-
-
 def _rows(arguments: Namespace, admin: KafkaAdminClient) -> tuple[list[dict[str, Any]], list[str]]:
     groups = chosen_groups(admin, arguments.groups) or None
     return lag_rows(admin, groups, arguments.topic, markers=arguments.all)
@@ -182,7 +175,7 @@ def _rows(arguments: Namespace, admin: KafkaAdminClient) -> tuple[list[dict[str,
 def _summed(rows: list[dict[str, Any]], by: str) -> tuple[list[dict[str, Any]], list[Column]]:
     if by == "partition":
         return rows, _LAG_COLUMNS
-    keys = ["group_id"] if by == "group" else ["group_id", "topic"]
+    keys = _PARTS[by]
     sums: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in rows:
         key = tuple(row[name] for name in keys)

@@ -21,8 +21,7 @@ from kafka.cli.group_lag import NOT_FOUND, TOPIC
 from kafka.cli.offsets import partitions
 from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_failed
 from kafka.cli.ranges import PLACES, AdminOffsets, Place, Places, parse_topic_partitions, resolve
-from kafka.cli.share_groups import existing_share_groups, start_offsets
-from kafka.errors import UnsupportedVersionError
+from kafka.cli.share_groups import existing, start_offsets
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[
     """Return the groups that exist, of any kind; complain about the others."""
     found = admin.describe_groups(list(names))
     others = [name for name, group in found.items() if group.group_state in NOT_FOUND]
-    special: dict[str, Described] = {**existing_share_groups(admin, others)}
-    special |= _streams_groups(admin, [name for name in others if name not in special])
+    special: dict[str, Described] = {**existing(admin.describe_share_groups, others)}
+    special |= existing(admin.describe_streams_groups, [name for name in others if name not in special])
     known: dict[str, Described] = {}
     for name, group in found.items():
         if name in special:
@@ -57,15 +56,6 @@ def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[
         else:
             known[name] = group
     return known
-
-
-def _streams_groups(admin: KafkaAdminClient, names: list[str]) -> dict[str, StreamsGroupDescription]:
-    """Return the groups that are streams groups; none on brokers that have no streams groups."""
-    try:
-        found = admin.describe_streams_groups(names) if names else {}
-    except UnsupportedVersionError:
-        return {}
-    return {name: group for name, group in found.items() if group.ok}
 
 
 @Verb(
@@ -106,7 +96,7 @@ def _offsets(arguments: Namespace, connection: Connection) -> int:
 
 def _stored(admin: KafkaAdminClient, group: str) -> Commits:
     """Return the committed offsets of a group; of a share group its start offsets."""
-    if existing_share_groups(admin, [group]):
+    if existing(admin.describe_share_groups, [group]):
         return start_offsets(admin, group)
     return {tp: place for tp, place in admin.list_group_offsets(group)[group].items() if place.offset >= 0}
 
@@ -195,7 +185,7 @@ def _apply(
 ) -> int:
     """Show the plan of a change of offsets, and do it; `is_share`: of a share group, which may not exist yet."""
     admin = connection.admin()
-    share_group = existing_share_groups(admin, [group]).get(group)
+    share_group = existing(admin.describe_share_groups, [group]).get(group)
     if committed is None:
         committed = {tp: place.offset for tp, place in _stored(admin, group).items()}
     logs = edges(admin, new)

@@ -19,9 +19,9 @@ from kafka.cli.connection import Connection, Watchdog
 from kafka.cli.consume import Printer
 from kafka.cli.delivery import Delivery, in_transaction
 from kafka.cli.files import standard_output, whole_output
-from kafka.cli.produce import pieces_of
 from kafka.cli.ranges import AdminOffsets, Place, resolve
 from kafka.cli.record_format import compile_format, token_starts, unescape_bytes
+from kafka.cli.record_input import pieces_of
 from kafka.cli.record_types import Undecodable
 from kafka.cli.source import GroupSource, Source, partitions_of
 from kafka.errors import KafkaError

@@ -14,10 +14,13 @@ from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-_INDEX: Final = struct.Struct(">ii")
-_TIME_INDEX: Final = struct.Struct(">qi")
+#: The layout of an entry by the end of a name, and its line, for the base offset of the file and the entry.
+_INDEXES: Final[dict[str, tuple[struct.Struct, Callable[[int, int, int], str]]]] = {
+    ".index": (struct.Struct(">ii"), lambda base, offset, at: f"offset: {base + offset} position: {at}"),
+    ".timeindex": (struct.Struct(">qi"), lambda base, moment, offset: f"timestamp: {moment} offset: {base + offset}"),
+}
 _CODECS: Final = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 
 
@@ -60,11 +63,10 @@ def _dump(arguments: Namespace) -> int:
     code = 0
     for name in arguments.files:
         path = Path(name)
-        readers = {".log": _segment, ".index": _offset_index, ".timeindex": _time_index}
-        if path.suffix not in readers:
+        if path.suffix not in {".log", *_INDEXES}:
             raise UsageError(f"{name}: a segment ends in .log, an index in .index or .timeindex")
         print(f"Dumping {path}")
-        code |= readers[path.suffix](arguments, path)
+        code |= (_segment if path.suffix == ".log" else _index)(arguments, path)
     return code
 
 
@@ -142,19 +144,10 @@ def _shown(data: bytes | None) -> str:
     return "null" if data is None else printable(bytes(data).decode(errors="backslashreplace"))
 
 
-def _offset_index(arguments: Namespace, path: Path) -> int:
-    base = int(path.stem) if path.stem.isdigit() else 0
-    return _index(arguments, path, _INDEX, lambda entry: f"offset: {base + entry[0]} position: {entry[1]}")
-
-
-def _time_index(arguments: Namespace, path: Path) -> int:
-    base = int(path.stem) if path.stem.isdigit() else 0
-    return _index(arguments, path, _TIME_INDEX, lambda entry: f"timestamp: {entry[0]} offset: {base + entry[1]}")
-
-
-def _index(arguments: Namespace, path: Path, layout: struct.Struct, line: Callable[[tuple[int, ...]], str]) -> int:
+def _index(arguments: Namespace, path: Path) -> int:
     """Print an index; its entries must grow, and zeros fill the rest of the file."""
-    data = path.read_bytes()
+    data, (layout, line) = path.read_bytes(), _INDEXES[path.suffix]
+    base = int(path.stem) if path.stem.isdigit() else 0
     whole = len(data) - len(data) % layout.size
     before: tuple[int, ...] = (-1, -1)
     for position in range(0, whole, layout.size):
@@ -165,7 +158,7 @@ def _index(arguments: Namespace, path: Path, layout: struct.Struct, line: Callab
             complain(arguments, f"{path}: the entry at position {position} is out of order")
             return 1
         before = entry
-        print(line(entry))
+        print(line(base, *entry))
     if whole < len(data):
         complain(arguments, f"{path}: {len(data) - whole} bytes at position {whole} are not an entry")
         return 1

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import select
-import signal
 import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafka.cli.arguments import UsageError, count, pair
 from kafka.cli.connection import Connection
@@ -19,6 +15,7 @@ from kafka.cli.delivery import Delivery, Record, in_transaction
 from kafka.cli.files import standard_output
 from kafka.cli.grammar import Verb, arg, positive
 from kafka.cli.output import complain
+from kafka.cli.record_input import objects_of, pieces_of
 from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -26,55 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kafka.schema_registry import SchemaSerializer
-
-_CHUNK: Final = 256 * 1024
-
-
-# Input…
-
-
-def pieces_of(source: BinaryIO, delimiter: bytes) -> Iterator[list[bytes]]:
-    """Yield the pieces of a stream between delimiters, as many at a time as are there."""
-    rest = b""
-    read: Callable[[int], bytes] = getattr(source, "read1", source.read)
-    with _input_or_signal(source) as wait:
-        while not wait() and (data := read(_CHUNK)):
-            found = (rest + data).split(delimiter)
-            rest = found.pop()
-            if found:
-                yield found
-    if rest:
-        yield [rest]
-
-
-@contextmanager
-def _input_or_signal(source: BinaryIO) -> Iterator[Callable[[], None]]:
-    """Give a function that waits for input, and that a signal ends whenever it comes.
-
-    One that comes right before a read that blocks does not end that: its handler runs after the read, which may be
-    never.
-    """
-    try:
-        number = source.fileno()
-    except OSError:  # not a file of the system
-        number = -1
-    if number < 0 or sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
-        yield lambda: None
-        return
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-
-    def wait() -> None:
-        while number not in select.select([number, reader], [], [])[0]:
-            os.read(reader, _CHUNK)  # no handler has raised
-
-    try:
-        yield wait
-    finally:
-        signal.set_wakeup_fd(previous)
-        os.close(reader)
-        os.close(writer)
 
 
 class _Lines:
@@ -388,8 +336,6 @@ def _input(arguments: Namespace) -> Iterable[list[bytes]]:
 
 
 def _csv_input(arguments: Namespace) -> Iterator[tuple[int, bytes | ValueError]]:
-    from kafka.cli.csv_rows import objects_of
-
     seen = standard_output().write if arguments.tee else None
     for source in _sources(arguments):
         yield from objects_of(pieces_of(source, b"\n"), arguments.null, seen)

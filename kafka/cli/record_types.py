@@ -103,19 +103,23 @@ def _number(name: str) -> Decode:
     return number
 
 
+def _guarded(decode: Decode, *errors: type[Exception]) -> Decode:
+    """Return a function whose errors about the bytes are `Undecodable`."""
+
+    def guarded(data: bytes) -> object:
+        try:
+            return decode(data)
+        except errors as error:
+            raise Undecodable(str(error)) from None
+
+    return guarded
+
+
 def _with_registry(name: str, connection: Connection) -> Decode:
     from kafka.schema_registry import SchemaDeserializer, SchemaMismatchError
 
     kind = REGISTRY[name.partition(":")[0]]
-    deserializer = SchemaDeserializer(connection.registry(name), kind=kind, form="json")
-
-    def decode(data: bytes) -> object:
-        try:
-            return deserializer.decode(data)
-        except SchemaMismatchError as error:
-            raise Undecodable(str(error)) from None
-
-    return decode
+    return _guarded(SchemaDeserializer(connection.registry(name), kind=kind, form="json").decode, SchemaMismatchError)
 
 
 def _decode_internal(name: str) -> Callable[[Any, Any], Any]:
@@ -129,14 +133,7 @@ def _internal_value(name: str) -> Decode:
     from kafka.errors import KafkaProtocolError
 
     decode, key = _decode_internal(name), INTERNAL[name][1]
-
-    def value(data: bytes) -> object:
-        try:
-            return decode(key, data).value.to_json()
-        except KafkaProtocolError as error:
-            raise Undecodable(str(error)) from None
-
-    return value
+    return _guarded(lambda data: decode(key, data).value.to_json(), KafkaProtocolError)
 
 
 def internal_key(name: str) -> Decode:
@@ -148,14 +145,7 @@ def internal_key(name: str) -> Decode:
     from kafka.errors import KafkaProtocolError
 
     decode = _decode_internal(name)
-
-    def key(data: bytes) -> object:
-        try:
-            return decode(data, None).key.to_json()
-        except KafkaProtocolError as error:
-            raise Undecodable(str(error)) from None
-
-    return key
+    return _guarded(lambda data: decode(data, None).key.to_json(), KafkaProtocolError)
 
 
 def key_decoder(name: str, connection: Connection | None = None) -> Decode | None:

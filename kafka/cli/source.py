@@ -5,6 +5,7 @@ One loop serves ``consume``, ``tail``, ``topics copy`` and ``dump``, ``records d
 
 from __future__ import annotations
 
+import re
 import time
 from bisect import bisect_left
 from contextlib import suppress
@@ -29,6 +30,20 @@ _OFFSET: Final = itemgetter(2)
 _COMMIT_EVERY: Final = 1.0
 _POLL_MS: Final = 500
 _RECORDS: Final = 5000
+
+
+def topics_of(arguments: Namespace, known: Collection[str]) -> list[str]:
+    """Return the topics that a command line names, and the known ones that --pattern chooses."""
+    topics: list[str] = list(dict.fromkeys(arguments.topics))
+    if arguments.pattern:
+        try:
+            pattern = re.compile(arguments.pattern)
+        except re.error as error:
+            raise UsageError(f"--pattern {arguments.pattern!r}: {error}") from None
+        topics += sorted(name for name in known if pattern.fullmatch(name) and name not in topics)
+        if not topics:
+            raise UsageError(f"no topic matches {arguments.pattern!r}")
+    return topics
 
 
 def partitions_of(consumer: KafkaConsumer, topics: Sequence[str], numbers: set[int] | None) -> list[TopicPartition]:

@@ -11,7 +11,7 @@ from kafka.cli.edges import edges_of
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.group_lag import lag_rows
 from kafka.cli.output import counted
-from kafka.cli.screen import Rates, rate_text, redraw, time_left, trouble_lines, view
+from kafka.cli.screen import Rates, lag_lines, rate_text, redraw, trouble_lines, view
 from kafka.errors import LeaderNotAvailableError
 
 if TYPE_CHECKING:
@@ -31,14 +31,8 @@ _TOPICS = 10
     reads=True,
 )
 def _run(arguments: Namespace, connection: Connection) -> int:
-    admin, rates = connection.admin(), Rates()
-
-    def look(begun: float) -> list[str]:
-        found = _look(admin)
-        rates.next(begun)
-        return lines(found, rates)
-
-    return redraw(look, arguments.interval, arguments.count)
+    admin = connection.admin()
+    return redraw(lambda rates: lines(_look(admin), rates), arguments.interval, arguments.count)
 
 
 def _look(admin: KafkaAdminClient) -> dict[str, Any]:
@@ -89,7 +83,7 @@ def lines(found: dict[str, Any], rates: Rates) -> list[str]:
     busy.sort(key=lambda one: (-(one[2] or 0), -one[1]))
     topics_shown = [[name, f"{count:,}", rate_text(rate)] for name, count, rate in busy[: _topics_shown()]]
     shown += ["", *view(["TOPIC", "RECORDS", "WRITE/s"], topics_shown, ["TOPIC"])]
-    return [*shown, "", *_groups(found["rows"], rates), *trouble_lines(found["trouble"])]
+    return [*shown, "", *lag_lines(found["rows"], rates, ["group_id", "topic"]), *trouble_lines(found["trouble"])]
 
 
 def _topics_shown() -> int:
@@ -97,25 +91,6 @@ def _topics_shown() -> int:
     import shutil
 
     return max(_TOPICS, shutil.get_terminal_size().lines // 3)
-
-
-def _groups(rows: list[dict[str, Any]], rates: Rates) -> list[str]:
-    sums: dict[tuple[str, str], list[int]] = {}
-    unknown = {(row["group_id"], row["topic"]) for row in rows if row["lag"] is None or row["end"] is None}
-    for row in rows:
-        one = sums.setdefault((row["group_id"], row["topic"]), [0, 0])
-        one[0] += row["lag"] or 0
-        one[1] += row["end"] or 0
-    shown = []
-    for (group, topic), (lag, end) in sorted(sums.items(), key=lambda item: -item[1][0]):
-        if (group, topic) in unknown:
-            shown.append([group, topic, "-", "-", "-", "-"])
-            continue
-        read, written = rates.of(("read", group, topic), end - lag), rates.of(("end", group, topic), end)
-        rated = [rate_text(read), rate_text(written), time_left(lag, read, written)]
-        shown.append([group, topic, f"{lag:,}", *rated])
-    headings = ["GROUP", "TOPIC", "LAG", "READ/s", "WRITE/s", "CATCHES UP"]
-    return view(headings, shown, ["GROUP", "TOPIC", "CATCHES UP"])
 
 
 COMMAND = _run

@@ -299,18 +299,16 @@ def _delete(arguments: Namespace, connection: Connection) -> int:
 def _watch(arguments: Namespace, connection: Connection) -> int:
     """Redraw the offsets and rates of partitions until Ctrl-C, or --count times."""
     from kafka.cli.edges import edges_of
-    from kafka.cli.screen import Rates, redraw
+    from kafka.cli.screen import redraw
 
-    admin, rates = connection.admin(), Rates()
+    admin = connection.admin()
     names = chosen_topics(admin, arguments.topics)
 
-    def look(begun: float) -> list[str]:
+    def look(rates: Rates) -> list[str]:
         topics = admin.describe_topics(names)
         if not any(topic.ok for topic in topics):
             topics[0].raise_for_error()
-        found = edges_of(admin, topics)
-        rates.next(begun)
-        return _watch_lines(topics, found, rates)
+        return _watch_lines(topics, edges_of(admin, topics), rates)
 
     return redraw(look, arguments.interval, arguments.count)
 
