@@ -69,8 +69,7 @@ def _acl_filters(arguments: Namespace) -> list[ACLFilter]:
 
 
 @Verb(
-    "list",
-    "list the ACLs, or the ones that match",
+    "list: list the ACLs, or the ones that match",
     [_PRINCIPAL, *_PLACES],
     examples=["--sandbox", "--topic events --pattern match --sandbox -f json"],
     lists=True,
@@ -130,8 +129,7 @@ def _add_acls(permission: str) -> Callable[[Namespace, Connection], int]:
 
 
 @Verb(
-    "delete",
-    "delete the ACLs that match, after showing them",
+    "delete: delete the ACLs that match, after showing them",
     [_PRINCIPAL, *_PLACES, *TABLE],
     examples=["--principal ada --topic events --yes -b localhost:9092", "--principal ada --dry-run -b localhost:9092"],
     asks=True,
@@ -173,8 +171,7 @@ COMMAND = Noun(
     [
         _list_acls,
         Verb(
-            "allow",
-            "allow users to do something",
+            "allow: allow users to do something",
             [*_NEW, *_SETS, *TABLE],
             examples=[
                 "--principal ada --consumer --topic events --group billing --yes --sandbox",
@@ -183,8 +180,7 @@ COMMAND = Noun(
             asks=True,
         )(_add_acls("allow")),
         Verb(
-            "deny",
-            "forbid users to do something, even if another ACL allows it",
+            "deny: forbid users to do something, even if another ACL allows it",
             [*_NEW, *_SETS, *TABLE],
             examples=[
                 "--principal eve --operation all --topic '*' --yes --sandbox",

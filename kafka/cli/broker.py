@@ -29,7 +29,6 @@ _WITHOUT_PASSWORD = ("OAUTHBEARER",)
 
 @Verb(
     "broker",
-    "run a broker of one or several nodes on this machine",
     arg("--host HOST", "the address to listen on (%(default)s)", default="127.0.0.1"),
     arg(
         "--port PORT",

@@ -53,8 +53,7 @@ def _brokers(admin: KafkaAdminClient) -> tuple[ClusterDescription, list[dict[str
 
 
 @Verb(
-    "list",
-    "list the brokers with their leaders and replicas",
+    "list: list the brokers with their leaders and replicas",
     examples=["--sandbox", "--sandbox --format '{host}:{port}'"],
     lists=True,
 )
@@ -64,8 +63,7 @@ def _list(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "describe",
-    "show brokers with the settings that differ from the defaults",
+    "describe: show brokers with the settings that differ from the defaults",
     arg("ids [ID...]", "the ids of brokers; all if none", int),
     examples=["1 --sandbox", "--sandbox --format json"],
     lists=True,
@@ -108,8 +106,7 @@ def _print_brokers(arguments: Namespace, items: list[dict[str, Any]]) -> None:
 
 
 @Verb(
-    "versions",
-    "show the requests that a broker supports, and the versions that this client uses",
+    "versions: show the requests that a broker supports, and the versions that this client uses",
     examples=["--sandbox", "--sandbox --format csv"],
     lists=True,
 )
@@ -135,8 +132,7 @@ def _versions(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "describe",
-    "show the id of the cluster, its controller and its brokers",
+    "describe: show the id of the cluster, its controller and its brokers",
     examples=["--sandbox", "--sandbox --format json"],
     lists=True,
 )
@@ -153,8 +149,7 @@ def _describe(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "log-dirs",
-    "show the log directories of brokers with their sizes",
+    "log-dirs: show the log directories of brokers with their sizes",
     arg("--broker ID...", "only this broker; may be repeated", int),
     arg(
         "--topic TOPIC[:N,N-M]...",
@@ -199,8 +194,7 @@ def _log_dirs(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "unregister",
-    "remove a broker that was taken away for good from the cluster's metadata",
+    "unregister: remove a broker that was taken away for good from the cluster's metadata",
     arg("ID", "the id of the broker", int),
     examples=["7 --yes -b localhost:9092", "7 --dry-run -b localhost:9092"],
     asks=True,
@@ -217,8 +211,7 @@ def _unregister(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "features",
-    "show the features of the cluster and their levels",
+    "features: show the features of the cluster and their levels",
     examples=["--sandbox", "--sandbox --format csv"],
     lists=True,
 )
@@ -237,8 +230,7 @@ def _features(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "features-upgrade",
-    "change the levels of features, after the controller has checked them",
+    "features-upgrade: change the levels of features, after the controller has checked them",
     arg("features FEATURE=LEVEL...", "features with their new levels; 0 stops using a feature"),
     arg("--downgrade", "a level may be lower, if nothing that is stored needs the higher one"),
     arg("--unsafe", "a level may be lower, also if that loses what it stores"),

@@ -182,8 +182,7 @@ def _asked(kind: str, arguments: Namespace) -> list[str]:
 
 
 @Verb(
-    "words",
-    "print the words that may stand in place of the last one; shells call this",
+    "words: print the words that may stand in place of the last one; shells call this",
     examples=["-- top", "-- topics de"],
     connects=False,
     runs_command=True,
@@ -239,9 +238,7 @@ def manual() -> str:
     return "\n".join(lines) + "\n"
 
 
-@Verb(
-    "man", "print the manual page, for man -l", examples=["", "purekafka completion man > purekafka.1"], connects=False
-)
+@Verb("man: print the manual page, for man -l", examples=["", "purekafka completion man > purekafka.1"], connects=False)
 def _manual(_arguments: Namespace) -> int:
     sys.stdout.write(manual())
     return 0
@@ -251,16 +248,11 @@ COMMAND = Noun(
     "completion",
     [
         Verb(
-            shell,
-            f"print the completion for {shell}",
-            examples=[use, f"purekafka completion {shell} > purekafka.{shell}"],
+            f"{shell}: print the completion for {shell}",
+            examples=["", f"purekafka completion {shell} > purekafka.{shell}"],
             connects=False,
         )(_script(text))
-        for shell, text, use in (
-            ("bash", _BASH, "purekafka completion bash"),
-            ("zsh", _ZSH, "purekafka completion zsh"),
-            ("fish", _FISH, "purekafka completion fish"),
-        )
+        for shell, text in (("bash", _BASH), ("zsh", _ZSH), ("fish", _FISH))
     ]
     + [_manual, _words],
 )

@@ -35,8 +35,7 @@ def _resource(arguments: Namespace, changes: Mapping[str, object] | Iterable[str
 
 
 @Verb(
-    "list",
-    "list the resources that have settings",
+    "list: list the resources that have settings",
     arg("[KIND...]", f"only these kinds: {', '.join(_KINDS)}"),
     examples=["--sandbox", "topic --sandbox -q"],
     lists=True,
@@ -52,8 +51,7 @@ def _list(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "describe",
-    "show the settings of a resource that differ from the defaults",
+    "describe: show the settings of a resource that differ from the defaults",
     _KIND,
     _NAME,
     arg("settings [SETTING...]", "only these settings", complete="setting"),
@@ -167,52 +165,40 @@ def _changing(operation: str) -> Callable[[Namespace, Connection], int]:
     return run
 
 
-_PAIRS: Final = arg("settings NAME=VALUE...", "settings with their values", complete="setting")
+def _changes(summary: str, settings: str, *examples: str) -> Verb:
+    shown = "settings with their values" if "=" in settings else "names of settings"
+    words = arg(f"settings {settings}", shown, complete="setting")
+    return Verb(summary, _KIND, _NAME, words, TABLE, examples=examples, asks=True)(_changing(summary.partition(":")[0]))
+
 
 COMMAND = Noun(
     "configs",
     [
         _list,
         _describe,
-        Verb(
-            "set",
-            "set values, and leave all other settings as they are",
-            [_KIND, _NAME, _PAIRS, *TABLE],
-            examples=[
-                "topic events retention.ms=86400000 cleanup.policy=compact --yes --sandbox",
-                "broker default log.retention.ms=1000000 --dry-run --sandbox",
-            ],
-            asks=True,
-        )(_changing("set")),
-        Verb(
-            "append",
-            "add values to settings that are lists",
-            [_KIND, _NAME, _PAIRS, *TABLE],
-            examples=[
-                "topic events cleanup.policy=compact --yes --sandbox",
-                "topic orders cleanup.policy=compact --dry-run --sandbox",
-            ],
-            asks=True,
-        )(_changing("append")),
-        Verb(
-            "subtract",
-            "remove values from settings that are lists",
-            [_KIND, _NAME, _PAIRS, *TABLE],
-            examples=[
-                "topic events cleanup.policy=compact --yes --sandbox",
-                "topic orders cleanup.policy=compact --dry-run --sandbox",
-            ],
-            asks=True,
-        )(_changing("subtract")),
-        Verb(
-            "unset",
-            "take settings back to their defaults",
-            [_KIND, _NAME, arg("settings SETTING...", "names of settings", complete="setting"), *TABLE],
-            examples=[
-                "topic events retention.ms --yes --sandbox",
-                "broker default log.retention.ms --dry-run --sandbox",
-            ],
-            asks=True,
-        )(_changing("unset")),
+        _changes(
+            "set: set values, and leave all other settings as they are",
+            "NAME=VALUE...",
+            "topic events retention.ms=86400000 cleanup.policy=compact --yes --sandbox",
+            "broker default log.retention.ms=1000000 --dry-run --sandbox",
+        ),
+        _changes(
+            "append: add values to settings that are lists",
+            "NAME=VALUE...",
+            "topic events cleanup.policy=compact --yes --sandbox",
+            "topic orders cleanup.policy=compact --dry-run --sandbox",
+        ),
+        _changes(
+            "subtract: remove values from settings that are lists",
+            "NAME=VALUE...",
+            "topic events cleanup.policy=compact --yes --sandbox",
+            "topic orders cleanup.policy=compact --dry-run --sandbox",
+        ),
+        _changes(
+            "unset: take settings back to their defaults",
+            "SETTING...",
+            "topic events retention.ms --yes --sandbox",
+            "broker default log.retention.ms --dry-run --sandbox",
+        ),
     ],
 )

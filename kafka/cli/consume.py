@@ -180,7 +180,6 @@ def _filter(arguments: Namespace) -> Callable[[ConsumerRecord], bool] | None:
 
 @Verb(
     "consume",
-    "print records of topics, from any place to any place",
     _SHARED,
     arg("--from PLACE", "where to begin (beginning; in a group: stored)", dest="begin"),
     arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
@@ -278,7 +277,6 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
 
 @Verb(
     "tail",
-    "print the last records of topics, and new ones as they arrive",
     _SHARED,
     arg("-n, --last N", "how many of the last records of all partitions together (%(default)s)", int, default=10),
     arg("--no-follow", "end after these records"),

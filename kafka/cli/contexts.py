@@ -29,7 +29,7 @@ def _shown(option: str, value: str) -> str:
     return "***" if secret else without_passwords(value)
 
 
-@Verb("list", "list the contexts", examples=["", "--format json"], connects=False, lists=True)
+@Verb("list: list the contexts", examples=["", "--format json"], connects=False, lists=True)
 def _list(arguments: Namespace) -> int:
     contexts = Contexts()
     rows = [
@@ -47,8 +47,7 @@ def _list(arguments: Namespace) -> int:
 
 
 @Verb(
-    "show",
-    "show the options of a context, without secrets",
+    "show: show the options of a context, without secrets",
     arg("[NAME]", "the name of a context (the one in use)", complete="context"),
     examples=["", "local --format json"],
     connects=False,
@@ -78,8 +77,7 @@ def _options(arguments: Namespace) -> dict[str, str]:
 
 
 @Verb(
-    "add",
-    "add a context; the first one is in use at once",
+    "add: add a context; the first one is in use at once",
     _NAME,
     arg(
         "-b, --bootstrap-server, --bootstrap-servers HOST:PORT[,...]",
@@ -102,8 +100,7 @@ def _add(arguments: Namespace) -> int:
 
 
 @Verb(
-    "import",
-    "add a context from client.properties, kcat.conf or TOML",
+    "import: add a context from client.properties, kcat.conf or TOML",
     [_NAME, arg("FILE", "the file to read", complete="file"), _REPLACE],
     examples=["prod client.properties", "prod kcat.conf --replace"],
     connects=False,
@@ -137,8 +134,7 @@ def _saved(arguments: Namespace, contexts: Contexts, options: dict[str, str]) ->
 
 
 @Verb(
-    "use",
-    "choose the context of the commands to come",
+    "use: choose the context of the commands to come",
     [arg("[NAME]", "the name of the context", complete="context"), arg("--none", "use no context")],
     examples=["local", "--none"],
     connects=False,
@@ -157,7 +153,7 @@ def _use(arguments: Namespace) -> int:
     return 0
 
 
-@Verb("remove", "remove a context", _NAME, examples=["local", "purekafka context remove prod"], connects=False)
+@Verb("remove: remove a context", _NAME, examples=["local", "purekafka context remove prod"], connects=False)
 def _remove(arguments: Namespace) -> int:
     contexts = Contexts()
     contexts.get(arguments.name)

@@ -44,8 +44,7 @@ def _source(arguments: Namespace, connection: Connection, topic: str) -> Source:
 
 
 @Verb(
-    "copy",
-    "copy the records of a topic to another one, here or in another cluster",
+    "copy: copy the records of a topic to another one, here or in another cluster",
     _TOPIC,
     arg("to_topic TO", "the topic to write to", complete="topic"),
     arg("--create", "create the topic with as many partitions, if it is missing"),
@@ -176,8 +175,7 @@ def _description(connection: Connection, topic: str) -> TopicDescription:
 
 
 @Verb(
-    "dump",
-    "write the records of a topic to a file of JSON lines, compressed if its name ends in .gz",
+    "dump: write the records of a topic to a file of JSON lines, compressed if its name ends in .gz",
     [_TOPIC, arg("FILE", "the file to write; - is standard output", complete="file"), *_RANGE],
     examples=["events events.jsonl.gz --sandbox", "orders - --from -2 --sandbox"],
     epilog=PLACES,
@@ -236,8 +234,7 @@ def _to_read(path: str) -> Iterator[Any]:
 
 
 @Verb(
-    "load",
-    "write the records of a file of JSON lines to a topic",
+    "load: write the records of a file of JSON lines to a topic",
     arg("FILE", "the file to read; - is standard input", complete="file"),
     arg("[TOPIC]", "the topic to write to (the one of each record)", complete="topic"),
     arg("--repartition", "choose partitions again, by the keys"),

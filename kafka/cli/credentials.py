@@ -23,8 +23,7 @@ _SECURED: Final = "Brokers refuse tokens to clients without authentication: the 
 
 
 @Verb(
-    "list",
-    "list the users that have a password for SCRAM",
+    "list: list the users that have a password for SCRAM",
     arg("users [USER...]", "only these users"),
     examples=["--sandbox", "--sandbox --format json"],
     lists=True,
@@ -41,8 +40,7 @@ def _list_users(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "set-password",
-    "set the password of a user, from the terminal, standard input, a file or the environment",
+    "set-password: set the password of a user, from the terminal, standard input, a file or the environment",
     arg("USER", "the name of the user"),
     arg("--password @SOURCE", "@env:NAME, @FILE or @- (ask, or standard input)"),
     arg("--mechanism SCRAM-SHA-256|SCRAM-SHA-512...", "only this mechanism; may be repeated"),
@@ -78,8 +76,7 @@ def _set_password(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "delete",
-    "delete the passwords of a user",
+    "delete: delete the passwords of a user",
     arg("USER", "the name of the user"),
     examples=["ada --yes -b localhost:9092", "ada --dry-run -b localhost:9092"],
     asks=True,
@@ -139,8 +136,7 @@ def _moment(milliseconds: int) -> str:
 
 
 @Verb(
-    "list",
-    "list the tokens of this user, or of others",
+    "list: list the tokens of this user, or of others",
     arg("--owner USER...", "only tokens of this user"),
     arg("--show-secrets", "print the HMACs, which are passwords"),
     examples=["-b b1:9093", "--owner ada --format json -b b1:9093"],
@@ -153,8 +149,7 @@ def _list_tokens(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "create",
-    "create a token and print it with its HMAC, which is its password",
+    "create: create a token and print it with its HMAC, which is its password",
     arg("--owner USER", "the user that the token is for (this one)"),
     arg("--renewer USER...", "a user that may renew it"),
     arg("--lifetime DURATION", "how long it can be renewed, such as 7d"),
@@ -189,8 +184,7 @@ def _hmac(arguments: Namespace) -> bytes:
 
 
 @Verb(
-    "renew",
-    "renew a token",
+    "renew: renew a token",
     _HMAC,
     examples=["@hmac.txt -b b1:9093", "purekafka token renew @env:HMAC -b b1:9093"],
     epilog=_SECURED,
@@ -202,8 +196,7 @@ def _renew_token(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "expire",
-    "expire a token now",
+    "expire: expire a token now",
     _HMAC,
     examples=["@hmac.txt --yes -b b1:9093", "purekafka token expire @env:HMAC -y -b b1:9093"],
     asks=True,

@@ -51,7 +51,6 @@ class Tally:
 
 @Verb(
     "demo",
-    "a first look: a broker, a producer and consumers in one process",
     arg("--events EVENTS", "how many events to send (default %(default)s)", count, default=200_000),
     arg("--members MEMBERS", "consumers in the group (default %(default)s)", count, default=2),
     arg("--no-spark", "leave the pipeline on Spark out"),

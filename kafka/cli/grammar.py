@@ -71,17 +71,60 @@ EXIT_CODES: Final = {
 
 
 class Argument:
-    """A positional argument or an option: its names, its help, what completes it, and what argparse needs to know."""
+    """A positional argument or an option: its names, its help, what completes it, and what argparse needs to know.
+
+    It is written as usage lines write it; three dots behind a value: it may be repeated.
+
+    >>> Argument("-n, --max-records N", "how many", int).shown
+    '-n, --max-records N'
+    >>> Argument("groups [GROUP...]", "all").shown, Argument("--topic TOPIC...", "only these").settings["default"]
+    ('[GROUP...]', [])
+    >>> Argument("--by partition|topic", "a row for each").settings["choices"], Argument("--all", "all").settings
+    (('partition', 'topic'), {'action': 'store_true'})
+    """
 
     __slots__ = ("complete", "help", "names", "section", "settings")
 
-    def __init__(self, *names: str, help: str, complete: str = "", section: str = "", **settings: Any) -> None:  # noqa: A002 - argparse's name
-        self.names = names
+    def __init__(
+        self,
+        spec: str,
+        help: str,  # noqa: A002 - argparse's name
+        type: Callable[[str], Any] | None = None,  # noqa: A002 - argparse's name
+        *,
+        complete: str = "",
+        section: str = "",
+        **settings: Any,
+    ) -> None:
         self.help = help
         self.complete = complete
         """The kind of names that the shell completes: topic, group, context, setting, file; empty for none."""
         self.section = section
         self.settings = settings
+        if type is not None:
+            settings["type"] = type
+        if spec.startswith("-"):
+            *names, last = spec.split(", ")
+            last, _, form = last.partition(" ")
+            names.append(last)
+            value = form.removesuffix("...")
+            if not form:
+                settings.setdefault("action", "store_true")
+            elif value != form:
+                settings["action"] = "append"
+                if not settings.get("required"):
+                    settings.setdefault("default", [])
+        else:
+            name, _, form = spec.rpartition(" ")
+            value = form.removeprefix("[").removesuffix("]").removesuffix("...")
+            if value != form:
+                many, optional = form.rstrip("]").endswith("..."), form.startswith("[")
+                settings["nargs"] = "?" if not many else "*" if optional else "+"
+            names = [name or value.lower()]
+        self.names = tuple(names)
+        if "|" in value:
+            settings.setdefault("choices", tuple(value.split("|")))
+        if form:
+            settings["metavar"] = value
 
     @property
     def positional(self) -> bool:
@@ -106,56 +149,14 @@ class Argument:
         )
 
 
-def arg(
-    spec: str,
-    help: str,  # noqa: A002 - argparse's name
-    type: Callable[[str], Any] | None = None,  # noqa: A002 - argparse's name
-    *,
-    complete: str = "",
-    section: str = "",
-    **settings: Any,
-) -> Argument:
-    """Return an argument that is written as usage lines write it; three dots behind a value: it may be repeated.
-
-    >>> arg("-n, --max-records N", "how many", int).shown
-    '-n, --max-records N'
-    >>> arg("groups [GROUP...]", "all if none").shown, arg("--topic TOPIC...", "only these").settings["default"]
-    ('[GROUP...]', [])
-    >>> arg("--by partition|topic", "a row for each").settings["choices"], arg("--all", "all").settings
-    (('partition', 'topic'), {'action': 'store_true'})
-    """
-    if type is not None:
-        settings["type"] = type
-    form = spec
-    if spec.startswith("-"):
-        *names, last = spec.split(", ")
-        last, _, form = last.partition(" ")
-        names.append(last)
-        if not form:
-            return Argument(*names, help=help, complete=complete, section=section, action="store_true", **settings)
-        if form.endswith("..."):
-            settings["action"] = "append"
-            if not settings.get("required"):
-                settings.setdefault("default", [])
-        value = form.removesuffix("...")
-    else:
-        name, _, form = spec.rpartition(" ")
-        many, optional = form.rstrip("]").endswith("..."), form.startswith("[")
-        value = form.removeprefix("[").removesuffix("]") if optional else form
-        value = value.removesuffix("...")
-        if many or optional:
-            settings["nargs"] = "?" if not many else "*" if optional else "+"
-        names = [name or value.lower()]
-    if "|" in value:
-        settings.setdefault("choices", tuple(value.split("|")))
-    settings["metavar"] = value
-    return Argument(*names, help=help, complete=complete, section=section, **settings)
+arg = Argument
 
 
 class Verb:
     """One thing that the program does: its arguments, examples that run as they are printed, and its function.
 
-    It stands above the function, as a decorator.
+    It stands above the function, as a decorator, and begins with its name and what it does: "list: list the topics". A
+    command without verbs has what it does in `COMMANDS`.
     """
 
     __slots__ = ("_tails", "arguments", "changes", "connects", "epilog", "name", "noun", "own", "reads", "run",
@@ -163,8 +164,7 @@ class Verb:
 
     def __init__(
         self,
-        name: str,
-        summary: str,
+        words: str,
         *arguments: Argument | Sequence[Argument],
         examples: Sequence[str] = (),
         connects: bool = True,
@@ -175,9 +175,9 @@ class Verb:
         runs_command: bool = False,
         epilog: str = "",
     ) -> None:
-        self.name = name
+        self.name, _, summary = words.partition(": ")
         self.noun = ""
-        self.summary = summary
+        self.summary = summary or COMMANDS[self.name].summary
         self.connects = connects
         self.own = tuple(one for some in arguments for one in ((some,) if isinstance(some, Argument) else some))
         self.changes = (asks or changes) and not lists
@@ -260,9 +260,7 @@ CONNECTION: Final = (
         section="Connection",
     ),
     arg("--timeout SECONDS", "end with exit code 124 after this time", positive, section="Connection"),
-    Argument(
-        "-v", "--verbose", action="count", default=0, section="Connection", help="log to standard error; -vv: more"
-    ),
+    arg("-v, --verbose", "log to standard error; -vv: more", action="count", default=0, section="Connection"),
 )
 #: How a command prints a table that has no other format, such as a plan.
 TABLE: Final = (

@@ -125,8 +125,7 @@ def lag_rows(
 
 
 @Verb(
-    "lag",
-    "show how far groups are behind the ends of their partitions",
+    "lag: show how far groups are behind the ends of their partitions",
     arg("groups [GROUP...]", "names or patterns; all if none", complete="group"),
     arg("-a, --all", "include the groups in which Spark marks what it wrote exactly once; they read nothing"),
     TOPIC,

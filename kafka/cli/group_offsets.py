@@ -59,8 +59,7 @@ def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[
 
 
 @Verb(
-    "offsets",
-    "show the committed offsets of a group, or export and import them as CSV",
+    "offsets: show the committed offsets of a group, or export and import them as CSV",
     GROUP,
     arg(
         "--export FILE",
@@ -128,8 +127,7 @@ def _read_csv(path: str, group: str) -> Commits:
 
 
 @Verb(
-    "reset-offsets",
-    "change the committed offsets of a group without members, after showing the plan",
+    "reset-offsets: change the committed offsets of a group without members, after showing the plan",
     GROUP,
     TOPIC,
     arg("--to PLACE", "where the group continues"),
@@ -236,8 +234,7 @@ def _within(arguments: Namespace, tp: TopicPartition, place: OffsetAndMetadata, 
 
 
 @Verb(
-    "delete-offsets",
-    "delete committed offsets of topics that no member reads",
+    "delete-offsets: delete committed offsets of topics that no member reads",
     GROUP,
     arg(
         "--topic TOPIC[:N,N-M]...",
@@ -281,8 +278,7 @@ def _delete_offsets(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "copy",
-    "copy the committed offsets of a group, also to another cluster, after showing the plan",
+    "copy: copy the committed offsets of a group, also to another cluster, after showing the plan",
     GROUP,
     arg("to_group [TO]", "the group that gets the offsets (the same name)", complete="group"),
     arg("--to-context NAME", "the group is in the cluster of this context", complete="context"),

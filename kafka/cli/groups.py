@@ -22,8 +22,7 @@ _GROUPS: Final = arg("groups GROUP...", "names of groups, or patterns with *", c
 
 
 @Verb(
-    "list",
-    "list the groups of all brokers",
+    "list: list the groups of all brokers",
     [arg("--state STATE...", "only groups in this state"), arg("--type TYPE...", "only groups of this type")],
     examples=["--sandbox", "--sandbox --state Empty --format '{group_id}'"],
     lists=True,
@@ -39,8 +38,7 @@ def _list(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "describe",
-    "show the state of groups and their members with their partitions",
+    "describe: show the state of groups and their members with their partitions",
     _GROUPS,
     examples=["billing --sandbox", "purekafka group describe billing --sandbox --format json"],
     lists=True,
@@ -134,8 +132,7 @@ def _print_groups(arguments: Namespace, items: list[dict[str, Any]]) -> None:
 
 
 @Verb(
-    "delete",
-    "delete groups without members",
+    "delete: delete groups without members",
     [_GROUPS, *TABLE],
     examples=["billing --yes --sandbox", "billing --dry-run --sandbox"],
     asks=True,
@@ -161,8 +158,7 @@ def _delete(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "remove-members",
-    "remove members from a group; they may join again",
+    "remove-members: remove members from a group; they may join again",
     [GROUP, arg("--member ID...", "only these members; may be repeated"), *TABLE],
     examples=["readers --yes -b localhost:9092", "readers --member consumer-1 --dry-run -b localhost:9092"],
     asks=True,

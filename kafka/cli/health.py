@@ -107,7 +107,6 @@ def _is_healthy(rows: Iterable[Mapping[str, Any]], allowed: Iterable[str]) -> bo
 
 @Verb(
     "health",
-    "tell by the exit code whether the cluster is healthy",
     arg("-w, --wait", "wait until it is healthy, or until the time of --timeout is over"),
     arg("--allow CHECK...", f"healthy all the same: {', '.join(FAULTS)}; may be repeated", choices=tuple(FAULTS)),
     examples=["--sandbox", "--wait --timeout 60 --allow under-replicated --sandbox"],

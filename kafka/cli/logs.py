@@ -14,7 +14,7 @@ from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 #: The layout of an entry by the end of a name, and its line, for the base offset of the file and the entry.
 _INDEXES: Final[dict[str, tuple[struct.Struct, Callable[[int, int, int], str]]]] = {
@@ -47,8 +47,7 @@ def internal_record(topic: str, key: bytes | None, value: bytes | None) -> dict[
 
 
 @Verb(
-    "dump",
-    "print the batches and records of segments and the entries of indexes, and check their checksums",
+    "dump: print the batches and records of segments and the entries of indexes, and check their checksums",
     arg("files FILE...", "files that end in .log, .index, .timeindex", complete="file"),
     arg("-r, --records", "print the records of each batch too"),
     arg("--decode offsets|transaction-log", "decode the records of __consumer_offsets or __transaction_state"),

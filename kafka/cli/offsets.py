@@ -58,8 +58,7 @@ def partitions(admin: KafkaAdminClient, words: Sequence[str]) -> list[TopicParti
 
 
 @Verb(
-    "list",
-    "show the first and last offsets of partitions, or the offsets at a place",
+    "list: show the first and last offsets of partitions, or the offsets at a place",
     arg("partitions [TOPIC[:N,N-M]...]", f"{_CHOSEN}; all if none", complete="topic"),
     arg("--at PLACE", "a place to look up, such as a time; also max-timestamp, earliest-local, latest-tiered"),
     examples=["--sandbox", "events:0,2 --at 2026-01-01T00:10Z --sandbox --format csv"],
@@ -109,8 +108,7 @@ _SPECS: Final = ("max-timestamp", "earliest-local", "latest-tiered")
 
 
 @Verb(
-    "delete-before",
-    "delete the records before a place, after showing the plan",
+    "delete-before: delete the records before a place, after showing the plan",
     arg("partitions TOPIC[:N,N-M]...", _CHOSEN, complete="topic"),
     arg("--place PLACE", "the first record to keep", required=True),
     TABLE,
@@ -142,8 +140,7 @@ def _delete_before(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "decode",
-    "print the records of __consumer_offsets or __transaction_state as JSON",
+    "decode: print the records of __consumer_offsets or __transaction_state as JSON",
     arg("TOPIC", "the internal topic to read", choices=_INTERNAL),
     arg("--from PLACE", "where to begin (beginning)", dest="begin"),
     arg("--to PLACE", "where to end (the present end)", dest="end"),

@@ -23,7 +23,7 @@ PAGES: Final = {
 #: Sections whose options stand in one line of the help of a verb.
 _FOLDED: Final = ("Types", "Output", "Connection")
 
-_HELP: Final = Argument("-h", "--help", action="help", help="show this help and exit")
+_HELP: Final = Argument("-h, --help", "show this help and exit", action="help")
 
 #: How alike two options must be for one to be suggested: --topic is not --timeout.
 _OPTIONS_ALIKE: Final = 0.7

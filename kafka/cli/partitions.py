@@ -116,8 +116,7 @@ def _check_brokers(ids: Iterable[int], known: Iterable[int]) -> None:
 
 
 @Verb(
-    "reassign-plan",
-    "plan which brokers have the replicas: evenly, racks apart, with few moves",
+    "reassign-plan: plan which brokers have the replicas: evenly, racks apart, with few moves",
     _CHOSEN,
     arg("--brokers ID,ID", "the brokers that may have replicas (all)"),
     arg("-r, --replication-factor N", "how many replicas (as many as now)", count),
@@ -159,8 +158,7 @@ def _plan_rows(
 
 
 @Verb(
-    "reassign-apply",
-    "move partitions as a plan says, after showing it",
+    "reassign-apply: move partitions as a plan says, after showing it",
     arg("plan FILE", "a plan as JSON, of this command or of Kafka's script", complete="file"),
     arg("--rollback FILE", "write the present replicas as a plan to this new file"),
     arg("--replace", "overwrite the file of --rollback if it exists"),
@@ -208,8 +206,7 @@ def _move(
 
 
 @Verb(
-    "reassign-throttle",
-    "limit the bandwidth of moving partitions, or remove the limit",
+    "reassign-throttle: limit the bandwidth of moving partitions, or remove the limit",
     [arg("RATE", "bytes per second of each broker, such as 50MB; none removes the limit", rate_of), *TABLE],
     examples=["none --yes --sandbox", "none --dry-run -b localhost:9092"],
     asks=True,
@@ -250,8 +247,7 @@ def _wait(admin: KafkaAdminClient, chosen: set[TopicPartition]) -> None:
 
 
 @Verb(
-    "reassign-status",
-    "show the partitions that are moving, and compare with a plan",
+    "reassign-status: show the partitions that are moving, and compare with a plan",
     arg("plan [FILE]", "a plan to compare the replicas with", complete="file"),
     examples=["--sandbox", "plan.json --sandbox --format json"],
     lists=True,
@@ -282,8 +278,7 @@ def _status(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "reassign-cancel",
-    "cancel the moves of partitions",
+    "reassign-cancel: cancel the moves of partitions",
     [_SOME, *TABLE],
     examples=["--yes -b localhost:9092", "events --dry-run -b localhost:9092"],
     asks=True,
@@ -309,8 +304,7 @@ def _cancel(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "elect",
-    "make the first replica of each partition its leader",
+    "elect: make the first replica of each partition its leader",
     [_SOME, arg("--unclean", "let a replica lead that is not in sync: loses records")],
     examples=["--yes --sandbox", "events:0 --dry-run --sandbox"],
     asks=True,
@@ -334,8 +328,7 @@ def _elect(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "move-dir",
-    "move replicas of a broker to another of its directories",
+    "move-dir: move replicas of a broker to another of its directories",
     _CHOSEN,
     arg("--broker ID", "the broker that has the replicas", int, required=True),
     arg("--directory PATH", "the log directory to move them to", required=True),

@@ -37,8 +37,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 @Verb(
-    "produce",
-    "write random values and print rates and latencies, as kafka-producer-perf-test does",
+    "produce: write random values and print rates and latencies, as kafka-producer-perf-test does",
     _TOPIC,
     arg("-n, --records N", "how many records (100000)", count, default=100_000),
     arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
@@ -97,8 +96,7 @@ def _line(records: int, size: int, seconds: float, latencies: list[float], *, do
 
 
 @Verb(
-    "consume",
-    "read a topic and print rates, as kafka-consumer-perf-test does",
+    "consume: read a topic and print rates, as kafka-consumer-perf-test does",
     _TOPIC,
     arg("-n, --records N", "how many records (all that are there)", count),
     arg("--no-headers", "leave the heading of the line out"),
@@ -140,8 +138,7 @@ def _time(moment: float) -> str:
 
 
 @Verb(
-    "latency",
-    "write a record, read it, and print how long that takes, as kafka-e2e-latency does",
+    "latency: write a record, read it, and print how long that takes, as kafka-e2e-latency does",
     _TOPIC,
     arg("-n, --records N", "how many records (1000)", count, default=1000),
     arg("-s, --size BYTES", "the size of a value (100)", count, default=100),

@@ -191,7 +191,6 @@ def _check(arguments: Namespace) -> None:
 
 @Verb(
     "produce",
-    "write records from lines, files, JSON or CSV",
     arg("[TOPIC]", "the topic to write to (jsonl: that of each record)", complete="topic"),
     arg("files [FILE...]", "files whose whole content is a value each", complete="file"),
     arg("-V, --value TEXT...", "write this value; with --repeat {i} is its number"),

@@ -33,7 +33,7 @@ _MESSAGE = arg("MESSAGE", "FetchRequest, FetchResponse, RequestHeader and such")
 _VERSION = arg("--version N", "the version of the message", int, required=True)
 
 
-@Verb("list", "list all APIs with their keys, versions and listeners", examples=["", "| grep Fetch"], connects=False)
+@Verb("list: list all APIs with their keys, versions and listeners", examples=["", "| grep Fetch"], connects=False)
 def _list(_arguments: argparse.Namespace) -> int:
     print(f"{'key':>4}  {'name':<32} {'versions':<9} {'flexible':<9} listeners")
     for api in APIS.values():
@@ -73,8 +73,7 @@ def _of_version(cls: StructMeta, version: int) -> StructMeta:
 
 
 @Verb(
-    "show",
-    "show the fields of a message",
+    "show: show the fields of a message",
     arg("MESSAGE", "FetchRequest, FetchResponse, or Fetch for both; also RequestHeader and such"),
     arg("--version N", "show this version, in wire order, instead of all versions", int),
     examples=["FetchRequest --version 12", "Metadata"],
@@ -121,8 +120,7 @@ def _facts(cls: StructMeta, field: Field) -> str:
 
 
 @Verb(
-    "decode",
-    "turn bytes into JSON",
+    "decode: turn bytes into JSON",
     _MESSAGE,
     arg("data HEX...", "the bytes in hexadecimal, in one or more words; - reads standard input"),
     _VERSION,
@@ -151,8 +149,7 @@ def _decode(arguments: argparse.Namespace) -> int:
 
 
 @Verb(
-    "encode",
-    "turn JSON into bytes, in hexadecimal",
+    "encode: turn JSON into bytes, in hexadecimal",
     [_MESSAGE, arg("data JSON", "the message as JSON; - reads standard input"), _VERSION],
     examples=[
         """MetadataRequest --version 1 '{"topics": [{"name": "events"}]}'""",

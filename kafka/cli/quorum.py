@@ -24,8 +24,7 @@ _DIRECTORY: Final = arg(
 
 
 @Verb(
-    "quorum",
-    "show the controllers, and how far each is behind the metadata log",
+    "quorum: show the controllers, and how far each is behind the metadata log",
     examples=["--sandbox", "--sandbox --format json"],
     lists=True,
 )
@@ -64,8 +63,7 @@ def _voter_rows(found: QuorumDescription) -> list[dict[str, object]]:
 
 
 @Verb(
-    "voters",
-    "list the controllers that vote in the quorum, with their directories and listeners",
+    "voters: list the controllers that vote in the quorum, with their directories and listeners",
     examples=["--sandbox", "--sandbox --format '{node}'"],
     lists=True,
 )
@@ -75,8 +73,7 @@ def _voters(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "voters-add",
-    "let a controller vote in the quorum, after showing it (Kafka 3.9, kraft.version 1)",
+    "voters-add: let a controller vote in the quorum, after showing it (Kafka 3.9, kraft.version 1)",
     _ID,
     arg("--listener NAME=HOST:PORT...", "where it listens, such as CONTROLLER=c1:9093; may be repeated", required=True),
     _DIRECTORY,
@@ -102,8 +99,7 @@ def _add_voter(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "voters-remove",
-    "remove a controller from the voters of the quorum, after showing it (Kafka 3.9, kraft.version 1)",
+    "voters-remove: remove a controller from the voters of the quorum, after showing it (Kafka 3.9, kraft.version 1)",
     [_ID, _DIRECTORY, *TABLE],
     examples=[
         "purekafka cluster voters remove 4 --yes -b localhost:9092",

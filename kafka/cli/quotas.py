@@ -28,7 +28,7 @@ def _entity(arguments: Namespace) -> dict[str, str | None]:
     return {kind: None if name == _DEFAULT else name for kind, name in given.items() if name is not None}
 
 
-@Verb("list", "list the quotas", _ENTITY, examples=["--sandbox", "--user ada --sandbox --format json"], lists=True)
+@Verb("list: list the quotas", _ENTITY, examples=["--sandbox", "--user ada --sandbox --format json"], lists=True)
 def _list_quotas(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().describe_client_quotas(_entity(arguments) or None)
     rows = [
@@ -44,8 +44,7 @@ def _list_quotas(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "set",
-    "set quotas of an entity",
+    "set: set quotas of an entity",
     arg("quotas NAME=NUMBER...", "producer_byte_rate, consumer_byte_rate, request_percentage and so on"),
     _ENTITY,
     _DRY,
@@ -82,8 +81,7 @@ def _change_quotas(arguments: Namespace, connection: Connection, *, unset: bool)
 
 
 @Verb(
-    "unset",
-    "remove quotas of an entity",
+    "unset: remove quotas of an entity",
     [arg("quotas NAME...", "names of quotas to remove"), *_ENTITY, _DRY],
     examples=["producer_byte_rate --user ada --sandbox", "consumer_byte_rate --client app --dry-run --sandbox"],
     changes=True,

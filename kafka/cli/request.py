@@ -42,7 +42,6 @@ _BROKER_DEFAULTS_FROM = 4
 
 @Verb(
     "request",
-    "send a request of the protocol, print the reply as JSON",
     arg("API", "for example Metadata; purekafka protocol list shows all", complete="api"),
     arg("[JSON]", "the fields of the request; - reads standard input", default="{}"),
     arg("--node ID", "the id of the broker to ask, instead of the one that the API demands", int),

@@ -24,7 +24,6 @@ _TOPICS = 10
 
 @Verb(
     "top",
-    "watch brokers, topics and groups with their rates and lag",
     arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
     arg("--count N", "end after this number of redraws", count),
     examples=["--count 1 --sandbox", "--count 2 --interval 0.2 --sandbox"],

@@ -28,8 +28,7 @@ _DESCRIBE_COLUMNS = Column.of("topic", "partition", "leader", "replicas", "isr",
 
 
 @Verb(
-    "list",
-    "list the topics",
+    "list: list the topics",
     arg("[PATTERN...]", "names, or patterns such as 'log-*'", complete="topic"),
     arg("-a, --all", "include the internal topics of Kafka"),
     examples=["--sandbox", "'ev*' --sandbox --format json"],
@@ -84,8 +83,7 @@ def chosen_topics(admin: KafkaAdminClient, words: list[str]) -> list[str]:
 
 
 @Verb(
-    "describe",
-    "show partitions, leaders, replicas, offsets and settings of topics",
+    "describe: show partitions, leaders, replicas, offsets and settings of topics",
     arg("topics [TOPIC...]", "names or patterns; all if none", complete="topic"),
     arg("--under-replicated", "only partitions with replicas that are not in sync"),
     arg("--under-min-isr", "only partitions with fewer replicas in sync than min.insync.replicas"),
@@ -160,8 +158,7 @@ def _print_topics(arguments: Namespace, items: list[dict[str, Any]]) -> None:
 
 
 @Verb(
-    "create",
-    "create topics, and wait until every broker serves them",
+    "create: create topics, and wait until every broker serves them",
     arg("topics TOPIC...", "names of the topics"),
     arg("-p, --partitions N", "how many partitions (the broker's default)", count),
     arg("-r, --replication-factor N", "how many replicas (the broker's default)", count),
@@ -209,8 +206,7 @@ def _assignments(text: str) -> dict[int, list[int]]:
 
 
 @Verb(
-    "alter",
-    "add partitions to topics, or change their settings",
+    "alter: add partitions to topics, or change their settings",
     _TOPICS,
     arg("-p, --partitions N", "raise the number of partitions to this", count),
     _SETTINGS,
@@ -258,8 +254,7 @@ def _altered(
 
 
 @Verb(
-    "delete",
-    "delete topics with all their records",
+    "delete: delete topics with all their records",
     [_TOPICS, arg("--if-exists", "a topic that does not exist is not an error"), *TABLE],
     examples=["orders --yes --sandbox", "'e*' --dry-run --sandbox"],
     asks=True,
@@ -288,8 +283,7 @@ def _delete(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "watch",
-    "redraw the offsets and rates of the partitions of topics each second, until Ctrl-C",
+    "watch: redraw the offsets and rates of the partitions of topics each second, until Ctrl-C",
     _TOPICS,
     arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
     arg("--count N", "end after this number of redraws", count),

@@ -24,8 +24,7 @@ _CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics, or partitions of th
 
 
 @Verb(
-    "list",
-    "list the transactional ids with their states",
+    "list: list the transactional ids with their states",
     arg("--state STATE...", "only transactions in this state"),
     arg("--longer-than SECONDS", "only transactions that are open for longer", int),
     examples=["--sandbox", "--state Ongoing --sandbox -f json"],
@@ -48,8 +47,7 @@ def _list(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "describe",
-    "show the state, the producer and the partitions of transactions",
+    "describe: show the state, the producer and the partitions of transactions",
     _IDS,
     examples=["shop --sandbox", "purekafka transaction describe shop --sandbox -f json"],
     lists=True,
@@ -76,8 +74,7 @@ def _describe(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "producers",
-    "show the producers that write to partitions",
+    "producers: show the producers that write to partitions",
     _CHOSEN,
     examples=["events --sandbox", "orders:0 --sandbox --format json"],
     lists=True,
@@ -121,8 +118,7 @@ def _hanging_rows(found: list[HangingTransaction]) -> list[dict[str, object]]:
 
 
 @Verb(
-    "hanging",
-    "find open transactions that their coordinator does not know",
+    "hanging: find open transactions that their coordinator does not know",
     _LONGER,
     examples=["--sandbox", "--sandbox --format json"],
     lists=True,
@@ -133,8 +129,7 @@ def _hanging(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "abort",
-    "abort the hanging transactions of partitions, after showing them",
+    "abort: abort the hanging transactions of partitions, after showing them",
     [_CHOSEN, _LONGER, *TABLE],
     examples=["orders --yes -b localhost:9092", "orders:0 --dry-run -b localhost:9092"],
     asks=True,
@@ -157,8 +152,7 @@ def _abort(arguments: Namespace, connection: Connection) -> int:
 
 
 @Verb(
-    "fence",
-    "fence the producers of transactional ids, which aborts their transactions",
+    "fence: fence the producers of transactional ids, which aborts their transactions",
     _IDS,
     examples=["shop --yes --sandbox", "shop --dry-run --sandbox"],
     asks=True,

@@ -195,7 +195,6 @@ def _seconds(word: str) -> float:
 
 @Verb(
     "exporter",
-    "serve lag, offsets, groups, topics and brokers to Prometheus",
     arg("--listen HOST:PORT", "where to serve /metrics and /health; :PORT for all addresses (:9308)", default=":9308"),
     arg("--interval SECONDS", "the time between collections (30)", _seconds, default=30.0),
     arg(f"--by {'|'.join(LEVELS)}", "the finest parts of groups and topics that have series (topic)", default="topic"),
