@@ -10,16 +10,14 @@ import io
 import os
 import sys
 import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka.cli.grammar import COMMANDS, EXIT_CODES, Argument, Noun, Verb, connection_words, load, plural
 from kafka.cli.parser import parse
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Iterator, Sequence
 
 _REMEMBERED_S: Final = 30.0
 _PATIENCE_MS = 300

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from kafka.cli.arguments import UsageError, no_value
 from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.options import Contexts, option_named, read_options
 from kafka.cli.output import Column, complain, emit
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _NAME = arg("NAME", "the name of the context", complete="context")
 _REPLACE = arg("--replace", "overwrite a context that exists")

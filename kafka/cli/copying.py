@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
-from kafka.cli.delivery import Delivery
+from kafka.cli.delivery import Delivery, Record
 from kafka.cli.files import standard_output, whole_file
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain, counted
@@ -21,7 +21,6 @@ from kafka.cli.source import Source, bounds, partitions_of
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.admin import TopicDescription
     from kafka.producer import FutureRecordMetadata
     from kafka.record import ConsumerRecord
 
@@ -64,7 +63,8 @@ def _copy(arguments: Namespace, connection: Connection) -> int:
 
 
 def _copy_records(arguments: Namespace, connection: Connection, target: Connection) -> int:
-    original = _description(connection, arguments.topic)
+    original = connection.admin().describe_topics([arguments.topic])[0]
+    original.raise_for_error()
     wanted = {int(one.partition_index) for one in original.partitions}
     found = target.admin().describe_topics([arguments.to_topic])[0]
     # Two clusters may have one id, where their configuration was copied; each topic has an id since Kafka 2.8.
@@ -94,12 +94,15 @@ def _copy_records(arguments: Namespace, connection: Connection, target: Connecti
         nonlocal line
         for r in records:
             line += 1
-            partition = None if arguments.repartition else r.partition
-            stamp = r.timestamp if r.timestamp is not None and r.timestamp >= 0 else None
-            delivery.send(arguments.to_topic, (r.key, r.value, list(r.headers) or None, partition, stamp), line)
+            delivery.send(arguments.to_topic, _copy_of(arguments, r), line)
 
     code = delivery.run(lambda: source.run(write))
     return _copied(arguments, connection, target, delivery.delivered) or code
+
+
+def _copy_of(arguments: Namespace, r: ConsumerRecord) -> Record:
+    stamp = r.timestamp if r.timestamp is not None and r.timestamp >= 0 else None
+    return r.key, r.value, list(r.headers) or None, None if arguments.repartition else r.partition, stamp
 
 
 def _copied(arguments: Namespace, connection: Connection, target: Connection, records: int) -> int:
@@ -144,9 +147,8 @@ def _copy_resumably(arguments: Namespace, connection: Connection, target: Connec
         if not futures:
             producer.begin_transaction()
         for r in records:
-            partition = None if arguments.repartition else r.partition
-            stamp = r.timestamp if r.timestamp is not None and r.timestamp >= 0 else None
-            futures.append(producer.send(arguments.to_topic, r.value, r.key, list(r.headers) or None, partition, stamp))
+            key, value, *rest = _copy_of(arguments, r)
+            futures.append(producer.send(arguments.to_topic, value, key, *rest))
         waiting[TopicPartition(arguments.to_topic, records[-1].partition)] = OffsetAndMetadata(records[-1].offset + 1)
         if len(futures) >= _IN_TRANSACTION:
             commit()
@@ -166,12 +168,6 @@ def _copy_resumably(arguments: Namespace, connection: Connection, target: Connec
     finally:
         _copied(arguments, connection, target, copied)
     return 0
-
-
-def _description(connection: Connection, topic: str) -> TopicDescription:
-    found = connection.admin().describe_topics([topic])[0]
-    found.raise_for_error()
-    return found
 
 
 @Verb(

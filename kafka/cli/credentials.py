@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kafka.admin import DelegationToken, UserScramCredentialDeletion, UserScramCredentialUpsertion
+
 _HMAC: Final = arg("HMAC", "its HMAC in base64, or @env:NAME, @FILE, @-")
 _SECURED: Final = "Brokers refuse tokens to clients without authentication: the examples need a secured cluster."
 

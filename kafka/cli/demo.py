@@ -7,16 +7,17 @@ windows have as many. Where pyspark or Java is missing the rest runs, and a line
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafka.broker import Broker
 from kafka.cli.arguments import count, writable_directory
@@ -24,10 +25,6 @@ from kafka.cli.grammar import Verb, arg
 from kafka.consumer import KafkaConsumer
 from kafka.producer import KafkaProducer
 from kafka.structs import TopicPartition
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
 
 TOPIC = "demo-events"
 GROUP = "demo-group"

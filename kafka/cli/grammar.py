@@ -34,7 +34,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "groups": Command("groups", "list and describe groups, their lag, and their committed offsets", _ADMIN),
     "configs": Command("configs", "show and change settings of topics, brokers and groups", _ADMIN),
     "offsets": Command("offsets", "look offsets of partitions up, by place or time", _ADMIN),
-    "records": Command("offsets", "delete the oldest records, decode internal records", _ADMIN),
+    "records": Command("offsets", "delete the oldest records", _ADMIN),
     "brokers": Command("cluster", "list and describe brokers, and the requests that they support", _ADMIN),
     "cluster": Command("cluster", "describe the cluster", _ADMIN),
     "acls": Command("acls", "list, add and delete permissions", _ADMIN),

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import struct
 import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.cli.arguments import UsageError
 from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.output import complain, json_text
 from kafka.errors import KafkaError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Iterator
 
 #: The layout of an entry by the end of a name, and its line, for the base offset of the file and the entry.
 _INDEXES: Final[dict[str, tuple[struct.Struct, Callable[[int, int, int], str]]]] = {

@@ -9,7 +9,7 @@ from kafka.cli.arguments import CommandError, UsageError, reason
 from kafka.cli.connection import Connection
 from kafka.cli.edges import Edges, edges
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
-from kafka.cli.output import Column, agreed, complain, counted, emit, json_text, report, report_failed
+from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_failed
 from kafka.cli.ranges import PLACES, AdminOffsets, Place, Places, parse_topic_partitions, resolve
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kafka.admin import KafkaAdminClient
-    from kafka.record import ConsumerRecord
-_INTERNAL: Final = ("__consumer_offsets", "__transaction_state")
+
 _CHOSEN: Final = "topics, or partitions of them"
 
 
@@ -139,32 +138,4 @@ def _delete_before(arguments: Namespace, connection: Connection) -> int:
     return report(arguments, answers)
 
 
-@Verb(
-    "decode: print the records of __consumer_offsets or __transaction_state as JSON",
-    arg("TOPIC", "the internal topic to read", choices=_INTERNAL),
-    arg("--from PLACE", "where to begin (beginning)", dest="begin"),
-    arg("--to PLACE", "where to end (the present end)", dest="end"),
-    examples=["__consumer_offsets -b localhost:9092", "__transaction_state --from -10 -b localhost:9092"],
-    epilog=PLACES,
-)
-def _decode(arguments: Namespace, connection: Connection) -> int:
-    from kafka.cli.logs import internal_record
-    from kafka.cli.source import Source, bounds, partitions_of
-
-    consumer = connection.reader()
-    chosen = partitions_of(consumer, [arguments.topic], None)
-
-    def write(records: Sequence[ConsumerRecord]) -> None:
-        for r in records:
-            found = internal_record(arguments.topic, r.key, r.value) or {
-                "type": "unknown",
-                "key": r.key,
-                "value": r.value,
-            }
-            print(json_text({"partition": r.partition, "offset": r.offset, "timestamp": r.timestamp, **found}))
-
-    Source(consumer, *bounds(arguments, consumer, chosen)).run(write)
-    return 0
-
-
-COMMAND = {"offsets": Noun("offsets", [_offsets]), "records": Noun("records", [_decode, _delete_before])}
+COMMAND = {"offsets": Noun("offsets", [_offsets]), "records": Noun("records", [_delete_before])}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from collections.abc import Collection
+from typing import Final
 
 #: Words of other tools with one meaning -> the words here, of which the first that a command has is shown. A word in
 #: capital letters is an argument that stands without an option.
@@ -137,6 +135,7 @@ _OTHERS: Final = {
     "misc": "offsets list, brokers versions or cluster quorum",
     "topics add-partitions": "topics alter TOPIC --partitions N",
     "topics alter-config": "topics alter TOPIC --set NAME=VALUE",
+    "records decode": "consume __consumer_offsets --key-type offsets --value-type offsets --format jsonl",
     "topics trim-prefix": "records delete-before TOPIC --place OFFSET",
     "topics describe-storage": "brokers log-dirs --topic TOPIC",
     "topics lag": "groups lag --topic TOPIC",

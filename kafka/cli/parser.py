@@ -98,8 +98,9 @@ def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
         print(_noun_help(noun), end="")
         return None
     name = words[place]
-    if name not in noun.verbs and len(noun.verbs) == 1 and not nearest(name, noun.verbs):
-        return next(iter(noun.verbs.values()))  # offsets events: the only verb need not be named
+    only = next(iter(noun.verbs.values())) if len(noun.verbs) == 1 else None
+    if only is not None and not only.changes and name not in noun.verbs and not nearest(name, noun.verbs):
+        return only  # offsets events: the only verb need not be named, if it changes nothing
     words.pop(place)
     if place < len(words) and f"{name}-{words[place]}" in noun.verbs:  # reassign plan
         name = f"{name}-{words.pop(place)}"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from argparse import Namespace
+from typing import Final
 
 from kafka.cli.arguments import UsageError
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.output import Column, emit, report
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 _TYPES: Final = (("user", "user"), ("client-id", "client"), ("ip", "ip"))
 _DEFAULT: Final = "default"

@@ -9,15 +9,12 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from kafka.cli.arguments import CommandError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 _CHUNK: Final = 256 * 1024
 #: Characters of a cell; a quote that nothing closes must not take memory without end.

@@ -1,6 +1,6 @@
 """Where commands read records from: partitions between two places, alone or as a member of a group.
 
-One loop serves ``consume``, ``tail``, ``topics copy`` and ``dump``, ``records decode``, ``perf`` and the mode of kcat.
+One loop serves ``consume``, ``tail``, ``topics copy`` and ``dump``, ``perf`` and the mode of kcat.
 """
 
 from __future__ import annotations
