@@ -200,7 +200,7 @@ class Verb:
 
     @property
     def words(self) -> str:
-        """What a user writes for it: its noun, if it has one, and its name."""
+        """The words of a command line for it: its noun, if it has one, and its name."""
         return f"{self.noun} {self.name}".lstrip()
 
     @property

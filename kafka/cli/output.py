@@ -314,8 +314,8 @@ def report(
 ) -> int:
     """Print what happened to each item; return 1 if one failed.
 
-    `answers` are those of a call of the administrator: for each item its error or the class of it, None, or a result
-    that has an `error`. They are a mapping, or triples with what was done to the item, which prints nothing if empty.
+    `answers` come from a call of the administrator: for each item its error or the class of it, None, or a result that
+    has an `error`. They are a mapping, or triples with what was done to the item, which prints nothing if empty.
     """
     code = 0
     triples = [(item, one, done) for item, one in sorted(answers.items())] if isinstance(answers, Mapping) else answers
