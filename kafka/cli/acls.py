@@ -71,11 +71,14 @@ def _acl_filters(arguments: Namespace) -> list[ACLFilter]:
 @Verb(
     "list: list the ACLs, or the ones that match",
     [_PRINCIPAL, *_PLACES],
-    examples=["--sandbox", "--topic events --pattern match --sandbox -f json"],
+    examples=["--sandbox", "--topic events --operation write --pattern match --sandbox"],
     lists=True,
+    epilog="--pattern match shows who may do something: also by a prefix, by * and by the operation all.",
 )
 def _list_acls(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
+    if arguments.operation and arguments.pattern == "match":
+        arguments.operation = [*arguments.operation, "all"]
     found = {acl for one in _acl_filters(arguments) for acl in admin.describe_acls(one)[0]}
     rows = sorted((_acl_row(acl) for acl in found), key=lambda row: [str(value) for value in row.values()])
     return emit(arguments, rows, _ACL_COLUMNS)

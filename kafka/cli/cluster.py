@@ -156,14 +156,16 @@ def _describe(arguments: Namespace, connection: Connection) -> int:
         "only replicas of these topics, or partitions of them; may be repeated",
         complete="topic",
     ),
-    examples=["--sandbox", "--broker 1 --topic events --sandbox --format json"],
+    arg("--by directory|topic", "a row for each, the largest topic first (directory)", default="directory"),
+    examples=["--by topic --sandbox", "--broker 1 --topic events --sandbox --format json"],
     lists=True,
 )
 def _log_dirs(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     chosen = partitions(admin, arguments.topic) if arguments.topic else None
     found = admin.describe_log_dirs(chosen, arguments.broker or None, raise_errors=False)
-    code, items = report_brokers(arguments, found.failed), []
+    code = report_brokers(arguments, found.failed)
+    items: list[dict[str, Any]] = []
     for one in found:
         for directory in one.log_dirs:
             code |= report_failed(arguments, {f"broker {one.broker}": directory})
@@ -188,6 +190,13 @@ def _log_dirs(arguments: Namespace, connection: Connection) -> int:
                     "partitions": replicas,
                 }
             )
+    if arguments.by == "topic":
+        sizes: dict[str, list[int]] = {}
+        for one in (replica for item in items for replica in item["partitions"]):
+            sizes.setdefault(one["topic"], []).append(one["bytes"])
+        topics = [{"topic": name, "replicas": len(some), "bytes": sum(some)} for name, some in sizes.items()]
+        topics.sort(key=lambda row: -int(str(row["bytes"])))
+        return emit(arguments, topics, Column.of("topic", "replicas", "bytes")) or code
     rows = [{name: value for name, value in item.items() if name != "partitions"} for item in items]
     columns = Column.of("broker", "directory", "replicas", "bytes", "usable_bytes=FREE")
     return emit(arguments, rows, columns, items=items) or code

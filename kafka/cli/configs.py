@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.cli.arguments import CommandError, UsageError, pairs, reason
+from kafka.cli.arguments import CommandError, UsageError, reason, setting_pairs
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.output import Column, agreed, complain, counted, emit, report
@@ -156,7 +156,7 @@ def _changing(operation: str) -> Callable[[Namespace, Connection], int]:
 
         if operation == "unset":
             return _change(arguments, connection, dict.fromkeys(arguments.settings))
-        given = pairs(arguments.settings, "a setting")
+        given = setting_pairs(arguments.settings, "a setting")
         if operation == "set":
             return _change(arguments, connection, dict(given))
         how = AlterConfigOp[operation.upper()]
@@ -165,9 +165,9 @@ def _changing(operation: str) -> Callable[[Namespace, Connection], int]:
     return run
 
 
-def _changes(summary: str, settings: str, *examples: str) -> Verb:
-    shown = "settings with their values" if "=" in settings else "names of settings"
-    words = arg(f"settings {settings}", shown, complete="setting")
+def _changes(summary: str, form: str, *examples: str) -> Verb:
+    shown = "settings with their values" if "=" in form else "names of settings"
+    words = arg(f"settings {form}", shown, complete="setting")
     return Verb(summary, _KIND, _NAME, words, TABLE, examples=examples, asks=True)(_changing(summary.partition(":")[0]))
 
 

@@ -104,7 +104,7 @@ def lag_rows(
             if numbers is not None and one.partition not in numbers:
                 continue
             if one.error is not None:
-                text = reason(one.error).removeprefix("list_partition_offsets(): ")
+                text = reason(one.error)
                 where = f"{one.topic}-{one.partition}"
                 trouble.append(f"group {name!r}: {text if where in text else f'{where}: {text}'}")
             owner = members.get(one.member_id or "")

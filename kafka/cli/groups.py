@@ -141,7 +141,16 @@ def _delete(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     names = chosen_groups(admin, arguments.groups)
     known = known_groups(arguments, admin, names)
-    code = 1 if len(known) < len(names) else 0
+    alive = {
+        name: CommandError(
+            f"group {name!r} has {counted(len(group.members), 'member')}: stop them first "
+            f"(purekafka groups describe {name} shows them)"
+        )
+        for name, group in known.items()
+        if group.members
+    }
+    code = report(arguments, alive) | (1 if len(known) < len(names) else 0)
+    known = {name: group for name, group in known.items() if name not in alive}
     if not known:
         return code
     rows = [

@@ -18,9 +18,37 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from kafka.admin import KafkaAdminClient
+    from kafka.admin import KafkaAdminClient, TopicDescription
 
-_CHOSEN: Final = "topics, or partitions of them"
+_CHOSEN: Final = "topics or patterns, or partitions of them"
+
+
+def _is_pattern(word: str) -> bool:
+    return bool(set(word) & set("*?["))
+
+
+def chooses(topic: TopicDescription, word: str, *, hidden: bool = False) -> bool:
+    """Whether a name or a pattern chooses a topic; an internal one only if it begins with _, or with `hidden`."""
+    from fnmatch import fnmatchcase
+
+    if _is_pattern(word):
+        shown = hidden or not topic.is_internal or word.startswith("_")
+        return shown and fnmatchcase(str(topic.name), word)
+    return str(topic.name) == word
+
+
+def chosen_topics(admin: KafkaAdminClient, words: Sequence[str]) -> list[str]:
+    """Return the topics that names and patterns choose; a pattern that matches none is an error."""
+    if not any(map(_is_pattern, words)):
+        return list(dict.fromkeys(words))
+    known = sorted(admin.describe_topics(), key=lambda topic: str(topic.name))
+    found: list[str] = []
+    for word in words:
+        matching = [str(topic.name) for topic in known if chooses(topic, word)] if _is_pattern(word) else [word]
+        if not matching:
+            raise UsageError(f"no topic matches {word!r}")
+        found += matching
+    return list(dict.fromkeys(found))
 
 
 def find_partitions(
@@ -30,7 +58,8 @@ def find_partitions(
 
     Without words: all partitions of the cluster that are not internal. The errors are as `report` takes them.
     """
-    wanted = parse_topic_partitions(words)
+    given = parse_topic_partitions(words)
+    wanted = {name: numbers for word, numbers in given.items() for name in chosen_topics(admin, [word])}
     found: list[TopicPartition] = []
     errors: list[tuple[str, object, str]] = []
     for topic in admin.describe_topics(list(wanted) if words else None):

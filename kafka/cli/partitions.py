@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 Replicas = dict[TopicPartition, list[int]]
 
 _PLAN_COLUMNS: Final = Column.of("topic", "partition", "replicas", "new_replicas")
-_CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics, or partitions of them", complete="topic")
-_SOME: Final = arg("partitions [TOPIC[:N,N-M]...]", "topics, or partitions of them; all if none", complete="topic")
+_CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics or patterns, or partitions of them", complete="topic")
+_SOME: Final = arg(
+    "partitions [TOPIC[:N,N-M]...]", "topics or patterns, or partitions of them; all if none", complete="topic"
+)
 
 
 def spread(
@@ -39,7 +41,9 @@ def spread(
     {TopicPartition(topic='t', partition=0): [1], TopicPartition(topic='t', partition=1): [2]}
     """
     if factor > len(brokers):
-        raise UsageError(f"{factor} replicas need as many brokers; there are {len(brokers)}")
+        raise UsageError(
+            f"{factor} replicas need as many brokers; there are {len(brokers)}: -r {len(brokers)} has fewer"
+        )
     room = -(-len(partitions_) * factor // len(brokers))
     leaders_room = -(-len(partitions_) // len(brokers))
     load = dict.fromkeys(brokers, 0)
@@ -106,7 +110,7 @@ def _ids(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise UsageError(f"--brokers takes ids such as 1,2,3, not {text!r}") from None
+        raise UsageError(f"--brokers and --without take ids such as 1,2,3, not {text!r}") from None
 
 
 def _check_brokers(ids: Iterable[int], known: Iterable[int]) -> None:
@@ -119,9 +123,10 @@ def _check_brokers(ids: Iterable[int], known: Iterable[int]) -> None:
     "reassign-plan: plan which brokers have the replicas: evenly, racks apart, with few moves",
     _CHOSEN,
     arg("--brokers ID,ID", "the brokers that may have replicas (all)"),
+    arg("--without ID,ID", "the brokers that are to have none, for maintenance"),
     arg("-r, --replication-factor N", "how many replicas (as many as now)", count),
     arg("--output FILE", "write the plan as JSON, which Kafka's own script reads too"),
-    examples=["events --sandbox", "events --brokers 1 --output plan.json --sandbox"],
+    examples=["events --sandbox", "'*' --without 3 --output plan.json --sandbox"],
     lists=True,
 )
 def _plan(arguments: Namespace, connection: Connection) -> int:
@@ -130,6 +135,7 @@ def _plan(arguments: Namespace, connection: Connection) -> int:
     known = {int(broker.broker_id): broker.rack for broker in admin.describe_cluster().brokers}
     chosen = sorted(set(_ids(arguments.brokers))) if arguments.brokers else sorted(known)
     _check_brokers(chosen, known)
+    chosen = [broker for broker in chosen if broker not in _ids(arguments.without or "-1")]
     by_factor: dict[int, Replicas] = {}
     for tp, replicas in before.items():
         by_factor.setdefault(arguments.replication_factor or len(replicas), {})[tp] = replicas

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Final
 
-from kafka.cli.arguments import UsageError
+from kafka.cli.arguments import UsageError, setting_pairs
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.output import Column, emit, report
@@ -61,18 +61,18 @@ def _change_quotas(arguments: Namespace, connection: Connection, *, unset: bool)
         raise UsageError("name an entity: --user, --client or --ip")
     changes: dict[str, float | None] = {}
     for word in arguments.quotas:
-        name, equals, value = word.partition("=")
+        name, equals, _ = word.partition("=")
         try:
-            changes[name] = float(value) if equals else None
+            changes[name] = float(setting_pairs([word], "a quota")[name]) if equals else None
         except ValueError:
-            raise UsageError(f"{word!r}: the value of a quota must be a number") from None
+            raise UsageError(f"{word!r}: the value of a quota must be a number, or a size such as 5MB") from None
     if not unset and None in changes.values():
         raise UsageError("write quotas as NAME=NUMBER")
     admin = connection.admin()
     results = admin.alter_client_quotas([(entity, changes)], validate_only=arguments.dry_run, raise_errors=False)
     if report(arguments, [("quota", result, "") for result in results.failed]):
         return 1
-    shown = ", ".join(f"{name} unset" if value is None else f"{name}={value:g}" for name, value in changes.items())
+    shown = ", ".join(f"{name} unset" if value is None else f"{name}={value:.15g}" for name, value in changes.items())
     names = ", ".join(f"{kind} {name or _DEFAULT}" for kind, name in entity.items())
     return report(arguments, {names: None}, f"{'would have ' if arguments.dry_run else ''}{shown}")
 

@@ -52,7 +52,8 @@ def partitions_of(consumer: KafkaConsumer, topics: Sequence[str], numbers: set[i
     for topic in topics:
         known = consumer.partitions_for_topic(topic)
         if known is None:
-            raise CommandError(f"topic {topic!r} does not exist")
+            hidden = "" if consumer.config["security_protocol"] == "PLAINTEXT" else ", or this user may not describe it"
+            raise CommandError(f"topic {topic!r} does not exist{hidden}")
         if numbers is not None and numbers - known:
             missing = min(numbers - known)
             raise CommandError(f"topic {topic!r} has no partition {missing}; it has {len(known)} partitions")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.cli.arguments import UsageError, count, kafka_uuid, pairs, reason
+from kafka.cli.arguments import UsageError, count, kafka_uuid, reason, setting_pairs
 from kafka.cli.copying import VERBS
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
-from kafka.cli.output import Column, agreed, counted, emit, print_table, report, report_failed, row_of
+from kafka.cli.offsets import chooses, chosen_topics
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_failed, row_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _TOPICS = arg("topics TOPIC...", "names of topics, or patterns with *", complete="topic")
 _SETTINGS = arg(
-    "-c, --set NAME=VALUE...", "a setting of the topic, such as retention.ms=60000; may be repeated", complete="setting"
+    "-c, --set NAME=VALUE...", "a setting of the topic, such as retention.ms=7d; may be repeated", complete="setting"
 )
 _LIST_COLUMNS = Column.of("name=TOPIC", "partition_count=PARTITIONS", "replication_factor=REPLICAS", "internal")
 _DESCRIBE_COLUMNS = Column.of("topic", "partition", "leader", "replicas", "isr", "start", "end")
@@ -37,7 +38,7 @@ _DESCRIBE_COLUMNS = Column.of("topic", "partition", "leader", "replicas", "isr",
 def _list(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().describe_topics()
     words = arguments.pattern or ["*"]
-    rows = [_summary(topic) for topic in found if any(_chooses(topic, word, hidden=arguments.all) for word in words)]
+    rows = [_summary(topic) for topic in found if any(chooses(topic, word, hidden=arguments.all) for word in words)]
     return emit(arguments, sorted(rows, key=lambda row: str(row["name"])), _LIST_COLUMNS)
 
 
@@ -54,34 +55,6 @@ def _summary(topic: TopicDescription) -> dict[str, Any]:
     }
 
 
-def _is_pattern(word: str) -> bool:
-    return bool(set(word) & set("*?["))
-
-
-def _chooses(topic: TopicDescription, word: str, *, hidden: bool = False) -> bool:
-    """Whether a name or a pattern chooses a topic; an internal one only if it begins with _, or with `hidden`."""
-    from fnmatch import fnmatchcase
-
-    if _is_pattern(word):
-        shown = hidden or not topic.is_internal or word.startswith("_")
-        return shown and fnmatchcase(str(topic.name), word)
-    return str(topic.name) == word
-
-
-def chosen_topics(admin: KafkaAdminClient, words: list[str]) -> list[str]:
-    """Return the topics that names and patterns choose; a pattern that matches none is an error."""
-    if not any(map(_is_pattern, words)):
-        return list(dict.fromkeys(words))
-    known = sorted(admin.describe_topics(), key=lambda topic: str(topic.name))
-    found: list[str] = []
-    for word in words:
-        matching = [str(topic.name) for topic in known if _chooses(topic, word)] if _is_pattern(word) else [word]
-        if not matching:
-            raise UsageError(f"no topic matches {word!r}")
-        found += matching
-    return list(dict.fromkeys(found))
-
-
 @Verb(
     "describe: show partitions, leaders, replicas, offsets and settings of topics",
     arg("topics [TOPIC...]", "names or patterns; all if none", complete="topic"),
@@ -94,28 +67,31 @@ def chosen_topics(admin: KafkaAdminClient, words: list[str]) -> list[str]:
 )
 def _describe(arguments: Namespace, connection: Connection) -> int:
     from kafka.cli.edges import edges_of
+    from kafka.cli.health import FAULTS
 
     admin = connection.admin()
     names = chosen_topics(admin, arguments.topics) if arguments.topics else None
-    described = [topic for topic in admin.describe_topics(names) if names or not topic.is_internal]
+    wanted = [fault for fault in FAULTS if getattr(arguments, fault.replace("-", "_"))]
+    described = [topic for topic in admin.describe_topics(names) if names or wanted or not topic.is_internal]
     code = report_failed(arguments, {topic.name: topic for topic in described})
     found = edges_of(admin, described)
     code |= report_failed(arguments, found)
-    items = _detailed(connection, [topic for topic in described if topic.ok], found, arguments)
+    items = _detailed(connection, [topic for topic in described if topic.ok], found, set(wanted))
+    if wanted and not items and not code and arguments.format == "table":
+        complain(arguments, f"no partition is {' or '.join(wanted)}")
     rows = [{"topic": item["name"], **row} for item in items for row in item["partitions"]]
     return emit(arguments, rows, _DESCRIBE_COLUMNS, items=items, table=lambda: _print_topics(arguments, items)) or code
 
 
 def _detailed(
-    connection: Connection, topics: list[TopicDescription], found: Mapping[TopicPartition, Edges], arguments: Namespace
+    connection: Connection, topics: list[TopicDescription], found: Mapping[TopicPartition, Edges], wanted: set[str]
 ) -> list[dict[str, Any]]:
     from kafka.admin import ConfigResource, ConfigSourceType
-    from kafka.cli.health import FAULTS, faults, least_in_sync
+    from kafka.cli.health import faults, least_in_sync
     from kafka.structs import TopicPartition
 
     if not topics:
         return []
-    wanted = {fault for fault in FAULTS if getattr(arguments, fault.replace("-", "_"))}
     least = least_in_sync(connection.admin(), topics) if wanted else {}
     resources = [ConfigResource("topic", str(topic.name)) for topic in topics]
     configs = connection.admin().describe_configs(resources, config_filter="dynamic", raise_errors=False)
@@ -173,7 +149,7 @@ def _create(arguments: Namespace, connection: Connection) -> int:
     from kafka.admin import NewTopic
     from kafka.errors import TopicAlreadyExistsError
 
-    settings = pairs(arguments.set, "--set")
+    settings = setting_pairs(arguments.set, "--set")
     placed = _assignments(arguments.assignment) if arguments.assignment else None
     wanted = [
         NewTopic(name, arguments.partitions or -1, arguments.replication_factor or -1, placed, settings)
@@ -219,7 +195,7 @@ def _assignments(text: str) -> dict[int, list[int]]:
     asks=True,
 )
 def _alter(arguments: Namespace, connection: Connection) -> int:
-    changes: dict[str, object] = {**pairs(arguments.set, "--set"), **dict.fromkeys(arguments.unset)}
+    changes: dict[str, object] = {**setting_pairs(arguments.set, "--set"), **dict.fromkeys(arguments.unset)}
     if not changes and not arguments.partitions:
         raise UsageError("give --partitions, --set or --unset")
     admin = connection.admin()
