@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, principal
@@ -10,9 +12,6 @@ from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.output import Column, agreed, counted, emit, report
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable
-
     from kafka.admin import ACL, ACLFilter
 
 _ACL_COLUMNS: Final = Column.of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import signal
@@ -18,7 +19,6 @@ from kafka.cli.files import whole_file
 from kafka.cli.grammar import Verb, arg
 
 if TYPE_CHECKING:
-    import argparse
     import ssl
 
 #: What shells return for a command that cannot be run.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, UsageError, pairs
@@ -24,8 +25,6 @@ from kafka.cli.output import (
 from kafka.cli.quorum import VERBS
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import ClusterDescription, KafkaAdminClient, UpdateFeatureType
 
 _BROKER_COLUMNS: Final = Column.of("broker_id=BROKER", "host", "port", "rack", "controller", "leaders", "replicas")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, UsageError, reason, setting_pairs
@@ -10,9 +12,6 @@ from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.output import Column, agreed, complain, counted, emit, report
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Iterable, Mapping
-
     from kafka.admin import ConfigResource
 
 _KINDS: Final = ("topic", "broker", "broker-logger", "client-metrics", "group")

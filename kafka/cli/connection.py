@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from argparse import Namespace
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,6 @@ from kafka.cli.arguments import UsageError
 from kafka.cli.options import merge_flags, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from typing_extensions import Self

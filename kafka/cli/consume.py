@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,9 +19,6 @@ from kafka.cli.source import GroupSource, Source, bounds, ends_of, partitions_of
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Collection, Sequence
-
     from kafka.cli.record_format import Print
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord

@@ -59,20 +59,6 @@ def _show(arguments: Namespace) -> int:
     return emit(arguments, rows, Column.of("option", "value"))
 
 
-def _options(arguments: Namespace) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for word in arguments.options:
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise no_value(word, "-X")
-        option = option_named(name)
-        if option is not None:
-            found[option.name] = value
-    if arguments.bootstrap_servers:
-        found["bootstrap_servers"] = arguments.bootstrap_servers
-    return found
-
-
 @Verb(
     "add: add a context; the first one is in use at once",
     _NAME,
@@ -93,7 +79,16 @@ def _options(arguments: Namespace) -> dict[str, str]:
     connects=False,
 )
 def _add(arguments: Namespace) -> int:
-    return _saved(arguments, Contexts(), _options(arguments))
+    found: dict[str, str] = {}
+    for word in arguments.options:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise no_value(word, "-X")
+        if (option := option_named(name)) is not None:
+            found[option.name] = value
+    if arguments.bootstrap_servers:
+        found["bootstrap_servers"] = arguments.bootstrap_servers
+    return _saved(arguments, Contexts(), found)
 
 
 @Verb(

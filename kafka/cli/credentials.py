@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, expand, principal, reason
@@ -11,9 +13,6 @@ from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.output import Column, agreed, emit, report, report_failed
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
-
     from kafka.admin import DelegationToken, UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 _HMAC: Final = arg("HMAC", "its HMAC in base64, or @env:NAME, @FILE, @-")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka.errors import KafkaError, LeaderNotAvailableError, UnknownTopicOrPartitionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kafka.admin import KafkaAdminClient, TopicDescription
     from kafka.structs import TopicPartition
 

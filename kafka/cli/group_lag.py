@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,8 +13,6 @@ from kafka.cli.output import Column, complain, emit
 from kafka.cli.ranges import parse_topic_partitions
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import KafkaAdminClient
     from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -183,11 +182,7 @@ def _summed(rows: list[dict[str, Any]], by: str) -> tuple[list[dict[str, Any]], 
         # A sum is not known if a part of it is not; the largest part may still be above a limit.
         total["lag"] = None if row["lag"] is None or total["lag"] is None else total["lag"] + row["lag"]
         total["largest"] = max(total["largest"], row["lag"] or 0)
-    return list(sums.values()), [
-        Column("group_id", "GROUP"),
-        *Column.of(*keys[1:], "partitions", "lag"),
-        Column("largest", "LARGEST"),
-    ]
+    return list(sums.values()), Column.of("group_id=GROUP", *keys[1:], "partitions", "lag", "largest")
 
 
 LAG: Final = _lag

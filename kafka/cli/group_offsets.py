@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -25,8 +26,6 @@ from kafka.cli.share_groups import existing, start_offsets
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import GroupDescription, KafkaAdminClient, ShareGroupDescription, StreamsGroupDescription
 
 Offsets = dict[TopicPartition, int]

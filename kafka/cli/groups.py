@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError
@@ -12,8 +13,6 @@ from kafka.cli.group_offsets import GROUP, VERBS, known_groups
 from kafka.cli.output import Column, agreed, counted, emit, print_table, report, report_brokers, row_of
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import MemberDescription, ShareMember, StreamsMember
     from kafka.cli.group_offsets import Described
 
@@ -48,7 +47,7 @@ def _describe(arguments: Namespace, connection: Connection) -> int:
     known = known_groups(arguments, connection.admin(), names)
     items = [_item(group) for group in known.values()]
     rows = [{"group_id": group.group_id, **_member(member)} for group in known.values() for member in group.members]
-    columns = [Column("group_id", "GROUP"), *_MEMBER_COLUMNS]
+    columns = [*Column.of("group_id=GROUP"), *_MEMBER_COLUMNS]
     code = emit(arguments, rows, columns, items=items, table=lambda: _print_groups(arguments, items))
     return 1 if len(known) < len(names) else code
 

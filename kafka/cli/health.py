@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +14,6 @@ from kafka.cli.output import Column, complain, counted, emit
 from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import KafkaAdminClient, TopicDescription
 
 #: The exit code of a cluster that is not healthy.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,9 +17,6 @@ from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
-
     from kafka.admin import KafkaAdminClient, TopicDescription
 
 _CHOSEN: Final = "topics or patterns, or partitions of them"

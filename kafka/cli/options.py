@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.cli.arguments import UsageError, expand, pair
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Mapping
-
     from kafka.config import ForeignOption, Option
 
 _PREFIX: Final = "PUREKAFKA_"

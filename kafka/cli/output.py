@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
@@ -17,8 +18,6 @@ from kafka._text import printable
 from kafka.cli.arguments import UsageError, reason
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.cli.connection import Connection
 
 FORMATS: Final = ("table", "json", "jsonl", "csv")

@@ -6,6 +6,8 @@ import json
 import os
 import sys
 import time
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, count
@@ -18,9 +20,6 @@ from kafka.cli.throttle import rate_of, remove, throttle, throttled_topics
 from kafka.structs import TopicPartition, TopicPartitionReplica
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterable, Mapping, Sequence
-
     from kafka.admin import KafkaAdminClient
 
 Replicas = dict[TopicPartition, list[int]]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+from argparse import Namespace
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, count
@@ -16,12 +18,10 @@ from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.source import Source, partitions_of
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Sequence
-
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord
 
+_PLACES: Final = ((0.5, "50th"), (0.95, "95th"), (0.99, "99th"), (0.999, "99.9th"))
 _SAMPLES: Final = 200_000
 _WINDOW_S: Final = 5.0
 _TOPIC: Final = arg("TOPIC", "the topic to use", complete="topic")
@@ -90,8 +90,7 @@ def _line(records: int, size: int, seconds: float, latencies: list[float], *, do
         f"{mean:.1f} ms avg latency, {found[-1] if found else 0.0:.1f} ms max latency"
     )
     if done:
-        places = ((0.5, "50th"), (0.95, "95th"), (0.99, "99th"), (0.999, "99.9th"))
-        text += "".join(f", {percentile(found, share):.0f} ms {name}" for share, name in places)
+        text += "".join(f", {percentile(found, share):.0f} ms {name}" for share, name in _PLACES)
     print(f"{text}.", flush=True)
 
 
@@ -161,8 +160,8 @@ def _latency(arguments: Namespace, connection: Connection) -> int:
     mean = sum(latencies) / len(latencies)
     latencies.sort()
     print(f"Avg latency: {mean:.4f} ms\n")
-    places = ((0.5, "50th"), (0.99, "99th"), (0.999, "99.9th"))
-    print("Percentiles: " + ", ".join(f"{name} = {percentile(latencies, share):.2f}" for share, name in places))
+    shown = (f"{name} = {percentile(latencies, share):.2f}" for share, name in _PLACES if share != 0.95)
+    print(f"Percentiles: {', '.join(shown)}")
     return 0
 
 

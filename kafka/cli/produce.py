@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -19,9 +20,6 @@ from kafka.cli.record_input import objects_of, pieces_of
 from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable
-
     from kafka.schema_registry import SchemaSerializer
 
 

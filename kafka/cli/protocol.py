@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
+from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -14,9 +16,6 @@ from kafka.errors import KafkaError
 from kafka.protocol.registry import APIS
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-
     from kafka.protocol.fields import Field
     from kafka.protocol.struct import StructMeta
 

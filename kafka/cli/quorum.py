@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, kafka_uuid
@@ -10,7 +11,6 @@ from kafka.cli.grammar import TABLE, Verb, arg
 from kafka.cli.output import Column, agreed, emit, report, row_of
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from uuid import UUID
 
     from kafka.admin import QuorumDescription, QuorumReplica, RaftVoterEndpoint
@@ -69,7 +69,7 @@ def _voter_rows(found: QuorumDescription) -> list[dict[str, object]]:
 )
 def _voters(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().describe_metadata_quorum()
-    return emit(arguments, _voter_rows(found), [*_VOTER_COLUMNS, Column("leader", "LEADER")])
+    return emit(arguments, _voter_rows(found), [*_VOTER_COLUMNS, *Column.of("leader")])
 
 
 @Verb(

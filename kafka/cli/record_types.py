@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from argparse import Namespace
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.cli.arguments import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.cli.connection import Connection
     from kafka.record import ConsumerRecord
     from kafka.schema_registry import Schema, SchemaSerializer

@@ -6,6 +6,7 @@ reply is printed as JSON. The error codes in it are named on standard error, and
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
@@ -20,8 +21,6 @@ from kafka.protocol.negotiation import ApiVersions
 from kafka.version import __version__
 
 if TYPE_CHECKING:
-    import argparse
-
     from kafka.client_async import KafkaClient
 
 #: How long a request may take that has no --timeout, connecting included.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka.cli.arguments import CommandError, UsageError
@@ -13,9 +15,6 @@ from kafka.errors import UnsupportedVersionError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from kafka.admin import KafkaAdminClient, ShareGroupDescription, StreamsGroupDescription
     from kafka.cli.connection import Connection
     from kafka.cli.consume import Printer

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 import time
+from argparse import Namespace
 from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
@@ -20,9 +22,6 @@ from kafka.errors import CommitFailedError, KafkaError, KafkaTimeoutError
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
     from kafka.consumer import ConsumerRebalanceListener, KafkaConsumer
     from kafka.record import ConsumerRecord
 

@@ -5,8 +5,10 @@ SIGINT and SIGTERM stop a job between two batches; started again with the same c
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,8 +21,6 @@ from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import concise
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from kafka.spark.jobs.runner import Progress

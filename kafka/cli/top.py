@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from kafka.cli.arguments import count, reason
@@ -15,8 +16,6 @@ from kafka.cli.screen import Rates, lag_lines, rate_text, redraw, trouble_lines,
 from kafka.errors import LeaderNotAvailableError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import KafkaAdminClient
 
 _TOPICS = 10

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka.cli.arguments import UsageError, count, kafka_uuid, reason, setting_pairs
@@ -11,9 +13,6 @@ from kafka.cli.offsets import chooses, chosen_topics
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_failed, row_of
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterable, Mapping
-
     from kafka.admin import KafkaAdminClient, TopicDescription
     from kafka.cli.connection import Connection
     from kafka.cli.edges import Edges

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError
@@ -11,8 +12,6 @@ from kafka.cli.offsets import find_partitions, partitions
 from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_brokers, row_of
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import HangingTransaction
 
 _HANGING_COLUMNS: Final = Column.of(

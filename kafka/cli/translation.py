@@ -7,6 +7,7 @@ its time, and then by its content; among equal records of one time it is the one
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -15,8 +16,6 @@ from kafka.cli.output import complain
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.cli.connection import Connection
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord

@@ -66,7 +66,7 @@ def test_all_topics_leave_a_broker_before_its_maintenance(cluster: Broker) -> No
     assert ends.lines == ["leave-a", "leave-b"]
 
 
-def test_who_may_write_includes_prefixes_and_the_operation_all(cluster: Broker) -> None:
+def test_writers_by_a_prefix_and_by_the_operation_all_are_listed(cluster: Broker) -> None:
     for words in ("ada --operation write --topic may-orders", "eve --operation all --topic may --pattern prefixed"):
         assert run(f"purekafka acls allow --principal {words} --yes").code == 0
     run("purekafka acls allow --principal bob --operation read --topic may-orders --yes")
@@ -76,7 +76,7 @@ def test_who_may_write_includes_prefixes_and_the_operation_all(cluster: Broker) 
     assert [row["principal"] for row in exact] == ["User:ada"]
 
 
-def test_faults_are_looked_for_in_internal_topics_too_and_none_is_said(cluster: Broker) -> None:
+def test_faults_of_internal_topics_are_listed_and_a_line_tells_of_none(cluster: Broker) -> None:
     cluster.create_topic("__consumer_offsets", 1)
     whole = run("purekafka topics describe __consumer_offsets --offline")
     assert (whole.code, whole.out) == (0, "")
