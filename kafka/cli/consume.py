@@ -271,9 +271,6 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
     return source.repeats
 
 
-# The words…
-
-
 @Verb(
     "tail",
     _SHARED,
