@@ -233,7 +233,7 @@ class ProducerCore:
                     f"Topic {name!r} was not found within {limit}{f': {why}' if why else ''}"
                 ) from error
             try:
-                await self.client.refresh(deadline)
+                await self.client.refresh(deadline, {name})
                 asked = True
             except KafkaTimeoutError:
                 continue
