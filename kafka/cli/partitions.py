@@ -100,16 +100,16 @@ def _read_plan(path: str) -> Replicas:
         raise UsageError(f"{path} is not a plan of a reassignment: {error!r}") from None
 
 
-def _ids(text: str) -> list[int]:
+def _ids(option: str, text: str) -> list[int]:
     """Return the ids of brokers.
 
-    >>> _ids("1, 2")
+    >>> _ids("--brokers", "1, 2")
     [1, 2]
     """
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise UsageError(f"--brokers and --without take ids such as 1,2,3, not {text!r}") from None
+        raise UsageError(f"{option} takes ids such as 1,2,3, not {text!r}") from None
 
 
 def _check_brokers(ids: Iterable[int], known: Iterable[int]) -> None:
@@ -132,9 +132,9 @@ def _plan(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     before = _current(admin, arguments.partitions)
     known = {int(broker.broker_id): broker.rack for broker in admin.describe_cluster().brokers}
-    chosen = sorted(set(_ids(arguments.brokers))) if arguments.brokers else sorted(known)
+    chosen = sorted(set(_ids("--brokers", arguments.brokers))) if arguments.brokers else sorted(known)
     _check_brokers(chosen, known)
-    chosen = [broker for broker in chosen if broker not in _ids(arguments.without or "-1")]
+    chosen = [broker for broker in chosen if broker not in _ids("--without", arguments.without or "-1")]
     by_factor: dict[int, Replicas] = {}
     for tp, replicas in before.items():
         by_factor.setdefault(arguments.replication_factor or len(replicas), {})[tp] = replicas
