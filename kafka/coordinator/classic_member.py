@@ -212,7 +212,13 @@ class ClassicMember:
         membership.move(MemberEvent.RETRY)
         membership.join_again(f"the last attempt failed with {type(error).__name__}")
         if isinstance(error, RejoinNeededError) and failures == 0:
-            log.info("Group %s: %s joins the group again: %s", self.group_id, membership.who, error)
+            log.info(
+                "Group %s: %s joins the group again: %s",
+                self.group_id,
+                membership.who,
+                error,
+                extra={"kafka_group": self.group_id},
+            )
             return 1
         await self._coordinator.back_off(error, failures)
         return failures + 1

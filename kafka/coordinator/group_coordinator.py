@@ -91,6 +91,7 @@ class GroupCoordinator:
                 self.group_id,
                 self.node_id,
                 error,
+                extra={"kafka_group": self.group_id},
             )
             self.client.cluster.forget_coordinator(GROUP, self.group_id)
 
@@ -166,5 +167,6 @@ class GroupCoordinator:
                     self.group_id,
                     printable(member_id),
                     error,
+                    extra={"kafka_group": self.group_id},
                 )
             return
