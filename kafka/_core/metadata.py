@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Metadata", "MetadataState"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 
 _LONGEST_NAME: Final = 2**15 - 1  # in bytes, the limit of the protocol
 

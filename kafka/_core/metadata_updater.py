@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MetadataUpdater"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 
 _AUTO_CREATION_SINCE: Final = 4
 # The endpoint type of controllers, and the first version of DescribeCluster that has endpoint types.

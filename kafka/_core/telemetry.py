@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Telemetry", "client_instance_id", "unsupported"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 
 _CODECS: Final = frozenset(CODEC_NAMES) - {CODEC_NONE}
 _NO_ID: Final = UUID(int=0)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = ["READ", "WRITE", "Loop"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 # A program that does not configure logging gets no output of ours on its stderr.
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 

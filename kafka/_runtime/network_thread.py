@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ThreadDriver", "run_here"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 
 T = TypeVar("T")
 

@@ -32,7 +32,11 @@ def check_topics(errors: Mapping[str, int], wanted: Container[str], missed: froz
         if issubclass(error, (FixNeededError, InvalidTopicError)):
             raise error(f"topic {topic!r} cannot be read")
         if issubclass(error, UnknownTopicOrPartitionError) and topic not in missed:
-            log.warning("The cluster does not have topic %r, check its name; it is read as soon as it exists", topic)
+            log.warning(
+                "The cluster does not have topic %r, check its name; it is read as soon as it exists",
+                topic,
+                extra={"kafka_topic": topic},
+            )
     return frozenset(errors)
 
 

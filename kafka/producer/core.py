@@ -225,7 +225,10 @@ class ProducerCore:
             if missed == _MISSED and name not in self._missed:
                 self._missed.add(name)
                 log.warning(
-                    "The cluster does not have topic %r, check its name; send() waits for it, for %s", name, limit
+                    "The cluster does not have topic %r, check its name; send() waits for it, for %s",
+                    name,
+                    limit,
+                    extra={"kafka_topic": name},
                 )
             if self.now() >= deadline:
                 why = str(error) if error else no_answers(self.client) if code is None else for_code(code).__name__

@@ -352,7 +352,13 @@ class ShareFetcher:
         if isinstance(error, FixNeededError) or not (error.retriable or is_stale):
             self.errors.append(error)
         else:
-            log.info("Group %s: share session with broker %s: %s", self._group_id, node.node_id, error)
+            log.info(
+                "Group %s: share session with broker %s: %s",
+                self._group_id,
+                node.node_id,
+                error,
+                extra={"kafka_group": self._group_id},
+            )
             if error.invalid_metadata or is_stale:
                 self._refresh()
         self._on_event()
@@ -423,7 +429,7 @@ class ShareFetcher:
             self._loop.time() + (self.lock_timeout or math.inf),
         )
         if self.metrics is not None:
-            self.metrics.acquired(partition.topic, found.count, found.size)
+            self.metrics.consumed(partition.topic, found.count, found.size)
         if partition.topic not in self._topics:  # the subscription has changed
             node.waiting.append(Acknowledgements(found.partition, place[0], node.node_id, found.released()))
         else:
@@ -449,7 +455,13 @@ class ShareFetcher:
                 error.topic_partition = partition
             self.errors.append(error)
         elif failures == 1:
-            log.warning("Group %s: %s: %s", self._group_id, printable(name), kind(data.error_message))
+            log.warning(
+                "Group %s: %s: %s",
+                self._group_id,
+                printable(name),
+                kind(data.error_message),
+                extra={"kafka_group": self._group_id},
+            )
 
     def _adopt_leader(
         self,
