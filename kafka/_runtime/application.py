@@ -33,8 +33,16 @@ T = TypeVar("T")
 class Application(Protocol):
     """The means of an application-side coroutine to wait."""
 
-    async def wait(self, future: Future[T] | Pending, deadline: float | None = None) -> bool:
-        """Wait for a future; whether it is done by the deadline (as the loop's `time()` counts)."""
+    async def wait(
+        self,
+        future: Future[T] | Pending,
+        deadline: float | None = None,
+        begin: Callable[[], object] | None = None,
+    ) -> bool:
+        """Wait for a future; whether it is done by the deadline (as the loop's `time()` counts).
+
+        `begin()` runs on the loop first: where this thread turns the loop, no other one is woken for it.
+        """
         ...
 
     def pending(self) -> Pending:
@@ -64,9 +72,11 @@ class ApplicationThread:
     def __init__(self, driver: ThreadDriver) -> None:
         self._driver = driver
 
-    async def wait(self, future: Future[T] | Pending, deadline: float | None = None) -> bool:
+    async def wait(
+        self, future: Future[T] | Pending, deadline: float | None = None, begin: Callable[[], object] | None = None
+    ) -> bool:
         """See `Application.wait`."""
-        return self._driver.wait(cast("Future[T]", future), deadline)
+        return self._driver.wait(cast("Future[T]", future), deadline, begin)
 
     def pending(self) -> Pending:
         """See `Application.pending`."""
@@ -95,8 +105,12 @@ class ApplicationLoop:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
 
-    async def wait(self, future: Future[T] | Pending, deadline: float | None = None) -> bool:
+    async def wait(
+        self, future: Future[T] | Pending, deadline: float | None = None, begin: Callable[[], object] | None = None
+    ) -> bool:
         """See `Application.wait`."""
+        if begin is not None:
+            self._loop.call_soon(begin)
         while not future.is_done:
             remaining = None if deadline is None else deadline - self._loop.time()
             if remaining is not None and remaining <= 0:
@@ -133,8 +147,12 @@ class ApplicationTask:
     def __init__(self, driver: AsyncioDriver | ThreadedAsyncioDriver) -> None:
         self._driver = driver
 
-    def wait(self, future: Future[T] | Pending, deadline: float | None = None) -> Coro[bool]:
+    def wait(
+        self, future: Future[T] | Pending, deadline: float | None = None, begin: Callable[[], object] | None = None
+    ) -> Coro[bool]:
         """See `Application.wait`."""
+        if begin is not None:
+            self._driver.loop.call_soon(begin)
         return self._driver.wait(future, deadline)
 
     def pending(self) -> Pending:

@@ -14,6 +14,9 @@ user's thread that waits anyway, a test. Asyncio is not imported.
   All else (timers, descriptors, tasks' inner state) belongs to the pass.
 - A thread of the application that *claims* the loop turns it itself, and its work then costs no thread switch. The
   network thread sleeps behind a `Gate` and sees nothing of it: of two threads in one epoll each event wakes both.
+- The network thread *dozes*, 2 ms at a time, while another thread sends one record after the other and waits for each:
+  to wake it for the time that a record may linger costs two threads that want the interpreter as much as the record.
+  What no thread waits for may be that late then.
 
 Rejected: asyncio on a private thread (a second network stack for the asyncio face, ten times the
 cost per wake-up), and generated sync/async twins (see DESIGN, section 1).
@@ -25,6 +28,7 @@ import contextlib
 import logging
 import os
 import selectors
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -47,7 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = ["READ", "WRITE", "Loop"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 # A program that does not configure logging gets no output of ours on its stderr.
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 
@@ -64,6 +68,10 @@ _PASS_TIME: Final = 0.01
 _LAST_PASSES: Final = 50
 # The least that the driver sleeps while another thread has claimed the loop, in seconds.
 _ASIDE: Final = 0.1
+# How long the driver sleeps while other threads claim the loop repeatedly, in seconds: no thread wakes it meanwhile.
+_DOZE: Final = 0.002
+# How long the driver lets a thread shut the gate that claims the loop while there are events for it, in seconds.
+_STEP_ASIDE: Final = 0.0002
 # How often a pass looks at the queue: a call of the library takes about as many steps to its request.
 _ROUNDS: Final = 4
 _FAILED: Final = "A callback on the network loop failed: %r"
@@ -120,6 +128,9 @@ class Loop:
         self.driven_by: int | None = None  # the thread whose only work it is to turn the loop
         self._woken = False
         self._claimed_by: int | None = None
+        self._claims = self._claims_seen = 0  # so far, and when the driver went to sleep last
+        self._slept = float("-inf")  # when that was
+        self._dozing = self._spared = False  # whether it sleeps for _DOZE only, and who would wake it has not done so
         self._gate: Gate | None = None
         self.retiring = False
         """Whether the driver is about to end: no thread can claim the loop any more."""
@@ -144,7 +155,10 @@ class Loop:
         # A pass looks at the queue again when it ends, and who has claimed the loop is about to turn
         # it: no thread must be woken then.
         if self._sleepers and self._passing is None and self._claimed_by != get_ident():
-            self.wakeup()
+            if self._dozing and self._claimed_by is None:
+                self._spared = True
+            else:
+                self.wakeup()
 
     def call_at_end(self, callback: Callable[[], object]) -> None:
         """Run `callback()` when the callbacks of this pass have run; between passes, in the next. On the loop only."""
@@ -174,8 +188,12 @@ class Loop:
     def wakeup(self) -> None:
         """Wake the thread that sleeps in the selector, or the next one before it sleeps. Safe from every thread."""
         if not self._woken:
-            self._woken = True
-            self.notify()
+            try:
+                self._woken = True
+                self.notify()
+            except BaseException:  # Ctrl-C, maybe before it was written: no later call would wake that thread
+                self._woken = False
+                raise
 
     def check_usable(self) -> None:
         """Raise ClientClosedError, or ForkedClientError in the child of the process that made the loop."""
@@ -262,12 +280,17 @@ class Loop:
             # either it sees a sleeper and wakes it, or the sleeper sees what was queued.
             self._sleepers += 1
             wait = self._next_wait(timeout)
-        try:
             if gate is not None and wait != 0.0:
-                gate.sleep(wait)
-                wait = 0.0
-            # A thread that has claimed the loop meanwhile sees these events, too.
-            events = self._selector.select(wait) if self._claimed_by in (None, me) else []
+                wait = self._doze(wait)
+        try:
+            fired: object = None
+            if gate is not None and wait != 0.0:
+                fired, wait = gate.sleep(wait), 0.0
+            events = []
+            if self._claimed_by in (None, me):
+                events = self._selector.select(wait)
+            elif fired:  # they are for the thread that claims the loop, and has yet to shut the gate
+                time.sleep(_STEP_ASIDE)
         except BaseException:  # a signal handler may raise here, in a user's thread
             with self._lock:
                 self._sleepers -= 1
@@ -320,19 +343,30 @@ class Loop:
         wait = min(max(0.0, deadline - self.clock.monotonic()), _LONGEST_SLEEP)
         return wait if timeout is None or wait < timeout else timeout
 
+    def _doze(self, wait: float | None) -> float | None:
+        """Return how long the driver sleeps: `wait`, or less if it dozes. See the head of this module."""
+        now, claims = self.clock.monotonic(), self._claims
+        again = self._spared if self._dozing else now - self._slept < 2 * _DOZE
+        self._dozing, self._spared = again and claims != self._claims_seen, False
+        self._claims_seen, self._slept = claims, now
+        if not self._dozing or (wait is not None and wait < _DOZE):
+            return wait
+        self._sleep_until = now + _DOZE
+        return _DOZE
+
     def _pass(self, events: list[tuple[selectors.SelectorKey, int]], budget: float | None) -> None:  # noqa: C901, PLR0912 - hot
-        ready, me, time = self._ready, get_ident(), self.clock.monotonic
+        ready, me, now = self._ready, get_ident(), self.clock.monotonic
         if self._events:
             # Only the events left over by the last pass: sockets and timers behind a busy socket have their turn, too.
             events, self._events = self._events, []
         self._passing, outer, PASSES[me] = me, PASSES.get(me), self._put_off
         try:
             if events:
-                self._handle(events, None if budget is None else time() + budget)
+                self._handle(events, None if budget is None else now() + budget)
             if not self._events:  # else a timer would end a request whose reply has arrived and was not read yet
-                for timer in self._timers.take_due(time()):
+                for timer in self._timers.take_due(now()):
                     ready.append((self._fire, (timer,)))
-            ends = None if budget is None else time() + budget
+            ends = None if budget is None else now() + budget
             rounds = _ROUNDS if budget is None else 1
             while ready and rounds:
                 rounds -= 1
@@ -342,7 +376,7 @@ class Loop:
                         callback(*args)
                     except Exception:
                         log.exception(_FAILED, callback)
-                    if ends is not None and time() >= ends:
+                    if ends is not None and now() >= ends:
                         rounds = 0
                         break
             for _ in range(len(self._at_end)):
@@ -410,6 +444,7 @@ class Loop:
             if self._claimed_by is not None or self.retiring or self._gate is None:
                 return False
             self._claimed_by = get_ident()
+            self._claims += 1
             gate = self._gate
         finally:
             self._lock.release()

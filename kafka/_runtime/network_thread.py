@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._runtime.loop import Loop
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ThreadDriver", "run_here"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 
 T = TypeVar("T")
 
@@ -95,8 +97,7 @@ class ThreadDriver:
         begun: list[Task[T]] = []
 
         def begin() -> Task[T]:
-            if not begun:
-                begun.append(self.loop.spawn(coro))
+            begun.append(self.loop.spawn(coro))
             return begun[0]
 
         try:
@@ -119,31 +120,37 @@ class ThreadDriver:
         if not task.succeeded():
             raise KafkaTimeoutError(f"{what} took too long")
 
-    def wait(self, future: Future[T], deadline: float | None = None) -> bool:
-        """Wait for a future in the calling thread; whether it is done by the deadline."""
-        if not future.is_done:
+    def wait(self, future: Future[T], deadline: float | None = None, begin: Callable[[], object] | None = None) -> bool:
+        """Wait for a future in the calling thread; whether it is done by the deadline. `begin()` runs on the loop."""
+        if begin is not None or not future.is_done:
             if self._thread.ident is None:
                 self.start()
-            self._attend(future, None, deadline)
+            self._attend(future, begin and partial(self._queue, begin, future), deadline)
         return future.is_done
 
+    def _queue(self, begin: Callable[[], object], future: Future[T]) -> Future[T]:
+        self.loop.call_soon(begin)
+        return future
+
     def _attend(self, future: Future[T] | None, begin: Callable[[], Future[T]] | None, deadline: float | None) -> None:
-        """Turn the loop, or wait for the thread that does, until the future, or that of `begin`, is done."""
+        """Turn the loop, or wait for the thread that does, until the future, or that of `begin()`, is done."""
         loop = self.loop
         while True:
-            with SignalsDeferred(loop) as pending:
+            with (deferred := SignalsDeferred(loop)) as pending:
+                # A signal that comes right before the selector's system call does not end it, see _wait_for_others.
+                longest = _GLANCE if deferred.handlers else math.inf
                 # Claimed before a task is queued: then no thread must be woken for it.
                 claimed = loop.claim()
                 try:
-                    if future is None:
-                        assert begin is not None
-                        future = begin()
+                    if begin is not None:
+                        future, begin = begin(), None
+                    assert future is not None
                     if claimed:
                         while not (future.is_done or pending or loop.closed or loop.retiring):
-                            remaining = None if deadline is None else deadline - loop.time()
-                            if remaining is not None and remaining <= 0:
+                            remaining = longest if deadline is None else deadline - loop.time()
+                            if remaining <= 0:
                                 break
-                            loop.turn(remaining)
+                            loop.turn(min(longest, remaining))
                 finally:
                     if claimed:
                         loop.release()
@@ -199,15 +206,16 @@ class ThreadDriver:
         Idempotent. From a callback of the loop, whichever thread runs it, it returns at once; the network
         thread ends after the pass. (A finalizer may run as one: the last who held a client can be a batch.)
         """
+        if self.loop.forked:
+            pass
+        elif self._thread.ident is None:
+            self.loop.close(0.0)
+        else:
+            self._life.stop(timeout)
+        # Not before: Ctrl-C in between leaves the rest to the finalizer.
         self._finalizer.detach()
         _DRIVERS.discard(self)
-        if self.loop.forked:
-            return
-        if self._thread.ident is None:
-            self.loop.close(0.0)
-            return
-        self._life.stop(timeout)
-        if not self._turns_the_loop:
+        if self._thread.ident is not None and not self.loop.forked and not self._turns_the_loop:
             self._thread.join(timeout + _CLOSE_GRACE)
 
 
@@ -256,12 +264,13 @@ def run_here(loop: Loop, task: Task[T], deadline: float | None = None) -> T:
     """
     try:
         while not task.is_done:
-            with SignalsDeferred(loop) as pending:
+            with (deferred := SignalsDeferred(loop)) as pending:
+                longest = _GLANCE if deferred.handlers else math.inf
                 while not task.is_done and not pending:
-                    remaining = None if deadline is None else deadline - loop.time()
-                    if remaining is not None and remaining <= 0:
+                    remaining = longest if deadline is None else deadline - loop.time()
+                    if remaining <= 0:
                         raise KafkaTimeoutError(f"{task.name} took too long")
-                    loop.turn(remaining)
+                    loop.turn(min(remaining, longest))
     finally:
         if not task.is_done:
             task.cancel()

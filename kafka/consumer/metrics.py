@@ -13,15 +13,13 @@ if TYPE_CHECKING:
     from kafka.metrics import Metrics
     from kafka.metrics.series import Series
 
-__all__ = ["FetchMetrics"]
+__all__ = ["FetchMetrics", "FetchSensors"]
 
 
-class FetchMetrics(SensorGroup):
-    """The sensors of fetching."""
+class FetchSensors(SensorGroup):
+    """The sensors of responses to fetches, of consumers and share consumers."""
 
-    def __init__(
-        self, metrics: Metrics, series: Series, prefix: str, subscription: SubscriptionState, *, committed_only: bool
-    ) -> None:
+    def __init__(self, metrics: Metrics, series: Series, prefix: str) -> None:
         super().__init__(metrics, f"{prefix}-fetch-manager-metrics")
         self._count = series.count
         self._latency = self._sensor(
@@ -46,13 +44,6 @@ class FetchMetrics(SensorGroup):
             ("records-consumed-rate", Rate()),
             ("records-consumed-total", Total()),
         )
-        # Seconds in a second: the share of the time that the application waited for records (KIP-517).
-        self._idle = metrics.sensor(f"{prefix}-metrics.poll-idle")
-        self._idle.add(metrics.metric_name("poll-idle-ratio-avg", f"{prefix}-metrics"), Rate())
-        self._gauge("assigned-partitions", lambda: len(subscription.partitions))
-        self._gauge("records-lag-max", lambda: _greatest_lag(subscription))
-        series.gauge("kafka_consumer_assigned_partitions", lambda: _assigned(subscription))
-        series.gauge("kafka_consumer_lag_records", lambda: _lags(subscription, committed_only=committed_only))
 
     def answered(self, seconds: float, throttle_ms: int) -> None:
         """Record a response."""
@@ -60,11 +51,27 @@ class FetchMetrics(SensorGroup):
         self._throttle.record(throttle_ms)
 
     def consumed(self, topic: str, records: int, size: int) -> None:
-        """Record that all records of a partition in a response were taken."""
+        """Record the records of a partition in a response, when the application has them."""
         self._sizes.record(size)
         self._records.record(records)
         self._count("kafka_consumer_records_total", (topic,), records)
         self._count("kafka_consumer_bytes_total", (topic,), size)
+
+
+class FetchMetrics(FetchSensors):
+    """The sensors of a consumer's fetches, its lag and its waiting."""
+
+    def __init__(
+        self, metrics: Metrics, series: Series, prefix: str, subscription: SubscriptionState, *, committed_only: bool
+    ) -> None:
+        super().__init__(metrics, series, prefix)
+        # Seconds in a second: the share of the time that the application waited for records (KIP-517).
+        self._idle = metrics.sensor(f"{prefix}-metrics.poll-idle")
+        self._idle.add(metrics.metric_name("poll-idle-ratio-avg", f"{prefix}-metrics"), Rate())
+        self._gauge("assigned-partitions", lambda: len(subscription.partitions))
+        self._gauge("records-lag-max", lambda: _greatest_lag(subscription))
+        series.gauge("kafka_consumer_assigned_partitions", lambda: _assigned(subscription))
+        series.gauge("kafka_consumer_lag_records", lambda: _lags(subscription, committed_only=committed_only))
 
     def waited(self, seconds: float) -> None:
         """Record how long a call has waited for records."""

@@ -12,6 +12,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka import _hooks
@@ -276,6 +277,7 @@ class ShareConsumerCore:
                 self.config["group_id"],
                 len(self._rows),
                 *self._source.partition,
+                extra={"kafka_group": self.config["group_id"], "kafka_topic": self._source.partition.topic},
             )
             self._rows.clear()
         return bool(self._rows)
@@ -293,10 +295,11 @@ class ShareConsumerCore:
                         self.send()
                     return True
                 self._raise_pending()
+                begin = None
                 if not self._is_fetching:
                     begun = self._is_fetching = True
-                    self._begin_fetching(deadline)
-                if not await self._wait(future, deadline):
+                    begin = self._fetching(deadline)
+                if not await self._wait(future, deadline, begin):
                     return False
                 await self.tell()
         except BaseException:
@@ -352,7 +355,8 @@ class ShareConsumerCore:
         self.held.add(self._source, [row.offset for row in rows])
         return rows
 
-    def _begin_fetching(self, deadline: float) -> None:
+    def _fetching(self, deadline: float) -> Callable[[], None]:
+        """Return what begins to fetch, on the loop."""
         topics, ready = self.topics, self.held.take()
         self._sent_at = self.loop.time()
 
@@ -361,7 +365,7 @@ class ShareConsumerCore:
                 self.member.subscribe(topics)
             self.fetcher.begin(deadline, ready)
 
-        self.loop.call_soon(begin)
+        return begin
 
     def send(self) -> None:
         """Send the acknowledgements that there are, without waiting."""
@@ -391,13 +395,15 @@ class ShareConsumerCore:
         self._seen_topology = topology = self.client.cluster.topology
         self._missed = check_topics(topology.errors, self.topics, self._missed)
 
-    async def _wait(self, future: Any, deadline: float) -> bool:
+    async def _wait(self, future: Any, deadline: float, begin: Callable[[], object] | None) -> bool:
         """Wait until there may be something to do; False at the deadline."""
         self.loop.check_usable()
         if self.loop.time() >= deadline:
+            if begin is not None:
+                self.loop.call_soon(begin)
             await self.application.turn()
             return bool(future.is_done)
-        await self.application.wait(future, None if deadline == math.inf else deadline)
+        await self.application.wait(future, None if deadline == math.inf else deadline, begin)
         self.loop.check_usable()
         return True
 
@@ -419,10 +425,10 @@ class ShareConsumerCore:
         self._sent_at = self.loop.time()
         for entry in ready:
             entry.deadline = deadline
-        self.loop.call_soon(self.fetcher.send, ready)
+        begin: Callable[[], object] | None = partial(self.fetcher.send, ready)
         for entry in ready:
-            if not entry.done.is_done:
-                await self.application.wait(entry.done, deadline)
+            await self.application.wait(entry.done, deadline, begin)
+            begin = None
             error: KafkaError | None
             if entry.done.is_done:
                 error = entry.done.value
@@ -461,6 +467,7 @@ class ShareConsumerCore:
                         entry.count,
                         *partition,
                         error,
+                        extra={"kafka_group": self.config["group_id"], "kafka_topic": partition.topic},
                     )
                 continue
             self.is_in_callback = True

@@ -12,12 +12,13 @@ Acknowledgements for a session that has ended fail with the reason: the broker h
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
-from uuid import UUID
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka._core.attempts import pause_after
 from kafka._core.client import FETCH
@@ -36,28 +37,27 @@ from kafka.errors import (
     UnsupportedVersionError,
     for_code,
 )
-from kafka.protocol.share import ShareAcknowledgeRequest, ShareFetchRequest
-from kafka.share.acknowledgements import AcknowledgedRange, Acknowledgements, acknowledged_ranges, types_of
+from kafka.future import Future
+from kafka.protocol.share import ShareFetchRequest, ShareFetchResponse
+from kafka.share.acknowledgements import Acknowledgements
 from kafka.share.acquired_records import AcquiredRange, AcquiredRecords
-from kafka.share.session import CLOSING, Place, ShareSession
+from kafka.share.requests import ShareRequests
+from kafka.share.session import ShareSession
 from kafka.structs import BrokerMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka._runtime.tasks import Task
     from kafka.config import Config
     from kafka.consumer.fetch_response import ReaderSettings
     from kafka.coordinator.share_group_member import ShareGroupMember
-    from kafka.protocol.share import ShareAcknowledgeResponse, ShareFetchResponse
+    from kafka.protocol.share import ShareAcknowledgeRequest, ShareAcknowledgeResponse
     from kafka.share.metrics import ShareFetchMetrics
+    from kafka.share.session import Place
 
 __all__ = ["AcknowledgementResult", "ShareFetcher"]
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
-_RECORD_LIMIT: Final = 1
 _RECORD_LIMIT_SINCE: Final = 2
 # A fetch is answered this much before the poll ends that waits for it, in seconds: else its records wait for the next.
 _MARGIN: Final = 0.01
@@ -79,14 +79,15 @@ class AcknowledgementResult(NamedTuple):
 class _Node:
     """One broker: its session, and what waits to be sent to it."""
 
-    __slots__ = ("asked_in", "failures", "fetched_at", "fetching", "node_id", "retry_at", "session", "task", "waiting")
-
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
         self.session = ShareSession()
         self.waiting: list[Acknowledgements] = []
-        self.task: Task[object] | None = None
+        self.request: Future[Any] | None = None
+        """The one that is under way."""
         self.fetching = False
+        self.checked = False
+        """Whether it knows record limits, as far as this session is concerned."""
         self.fetched_at = -math.inf
         self.asked_in = 0
         """The number of the poll that it was asked for last."""
@@ -122,10 +123,8 @@ class ShareFetcher:
         self._reading = reading
         self._on_event = on_event
         self._backoff = client.backoff
-        self._max_wait_ms: int = config["fetch_max_wait_ms"]
-        self._min_bytes: int = config["fetch_min_bytes"]
-        self._max_bytes: int = config["fetch_max_bytes"]
-        self._max_records: int = config["max_poll_records"]
+        self._max_wait: float = config["fetch_max_wait_ms"] / 1000
+        self._requests = ShareRequests(config, member.member_id)
         self._exactly = config["share_acquire_mode"] == "record_limit"
         self._nodes: dict[int, _Node] = {}
         self._by_node: dict[int, list[Place]] = {}
@@ -200,6 +199,8 @@ class ShareFetcher:
                 else:
                     by_node.setdefault(leader, []).append(place)
         self._by_node = by_node
+        for node_id in by_node:
+            self._node(node_id)
         if is_unknown:
             self._refresh()
         self._on_event()
@@ -225,33 +226,43 @@ class ShareFetcher:
     # Choosing the next request…
 
     def _pump(self) -> None:
+        """Send each broker that has none its next request, if there is something to send."""
         if self._closed:
             return
-        for node_id in self._by_node:
-            self._node(node_id)
         for node in sorted(self._nodes.values(), key=lambda node: node.fetched_at):
-            if node.task is None and self._has_work(node):
-                node.task = self._loop.spawn_logged(self._serve(node), f"share session with broker {node.node_id}")
-                node.task.add_both(lambda _, node=node: self._served(node))
+            if node.request is None:
+                self._pump_node(node)
 
-    def _served(self, node: _Node) -> None:
-        node.task = None
-        node.fetching = False
-        self._pump()
-
-    def _has_work(self, node: _Node) -> bool:
+    def _pump_node(self, node: _Node) -> None:
         if node.waiting and not node.session.is_open:
-            return True
+            error = ShareSessionNotFoundError(
+                f"the share session with broker {node.node_id} has ended, and the broker has released the records"
+            )
+            sent, node.waiting = node.waiting, []
+            self._finish(sent, error)
         now = self._loop.time()
+        places = self._fetchable(node, now)
+        wants = bool(places) and self._wants(node, now)
+        if not wants and not node.waiting:
+            return
         if node.retry_at > now:
-            if node.waiting or self._wants(node, now):
-                self._pump_at(node.retry_at)
-            return False
-        return bool(node.waiting) or self._wants(node, now)
+            self._pump_at(node.retry_at)
+            return
+        sent, node.waiting = node.waiting, []
+        if wants and all(
+            entry.deadline is None and not entry.renews and (entry.topic_id, entry.partition.partition) in places
+            for entry in sent
+        ):
+            if self._exactly and not node.checked:
+                self._check_record_limit(node)  # nothing is to be sent: the session is not open
+            else:
+                self._fetch(node, places, sent, now)
+        else:
+            self._submit(node, self._requests.acknowledge(node.session, sent), sent)
 
     def _wants(self, node: _Node, now: float) -> bool:
         """Whether a poll waits for records that this broker may have."""
-        if self.arrivals or not self._fetchable(node, now):
+        if self.arrivals:
             return False
         if node.asked_in == self._poll:
             if self._wanted_until - now <= _MARGIN:
@@ -282,36 +293,54 @@ class ShareFetcher:
 
             self._loop.call_at(when, due)
 
-    async def _serve(self, node: _Node) -> None:
-        """Send one request to a broker, and take the response."""
-        if node.waiting and not node.session.is_open:
-            error = ShareSessionNotFoundError(
-                f"the share session with broker {node.node_id} has ended, and the broker has released the records"
-            )
-            self._finish(node.waiting, error)
-            node.waiting = []
-            return
-        now = self._loop.time()
-        wants, places = self._wants(node, now), self._fetchable(node, now)
-        if not wants and not node.waiting:
-            return
-        sent, node.waiting = node.waiting, []
-        with_fetch = wants and all(
-            entry.deadline is None and not entry.renews and (entry.topic_id, entry.partition.partition) in places
-            for entry in sent
-        )
+    def _submit(
+        self,
+        node: _Node,
+        request: ShareFetchRequest | ShareAcknowledgeRequest,
+        sent: list[Acknowledgements],
+        timeout: float | None = None,
+    ) -> None:
+        """Send a request to a broker, which has no other one."""
         try:
-            if sent and not with_fetch:
-                await self._acknowledge(node, sent)
-            else:
-                await self._fetch(node, places, sent)
+            node.request = self._client.submit(node.node_id, request, use=FETCH, timeout=timeout)
         except KafkaError as error:
-            node.session.failed()  # a broker releases what a member has when its connection ends
-            self._finish(sent, error)
-            self._failed(node, error)
-        except BaseException:
-            self._finish(sent, ClientClosedError("The consumer was closed."))
-            raise
+            node.request = Future[Any]().failure(error)
+        node.request.add_both(partial(self._answered, node, sent, self._loop.time()))
+
+    def _answered(
+        self,
+        node: _Node,
+        sent: list[Acknowledgements],
+        sent_at: float,
+        result: ShareFetchResponse | ShareAcknowledgeResponse | BaseException,
+    ) -> None:
+        node.request, node.fetching = None, False
+        if isinstance(result, BaseException):
+            # A broker releases what a member has when its connection ends.
+            self._refused(node, _as_kafka_error(result), sent)
+        elif result.error_code:
+            message = result.error_message or f"broker {node.node_id} refused a request of its share session"
+            self._refused(node, for_code(result.error_code)(message), sent)
+        else:
+            node.session.answered()
+            node.failures = 0
+            endpoints = [BrokerMetadata(one.node_id, one.host, one.port, one.rack) for one in result.node_endpoints]
+            if isinstance(result, ShareFetchResponse):
+                if self.metrics is not None:
+                    self.metrics.answered(self._loop.time() - sent_at, result.throttle_time_ms)
+                self._take_fetched(node, result, endpoints, sent)
+            else:
+                self._take_acknowledged(result, endpoints, sent)
+            self._on_event()
+            self._pump()
+
+    def _refused(self, node: _Node, error: KafkaError, sent: Iterable[Acknowledgements]) -> None:
+        """React to an error of the whole request."""
+        node.session.failed()
+        node.checked = False
+        self._finish(sent, error)
+        self._failed(node, error)
+        self._loop.call_soon(self._pump)  # not now: what fails at once would come back here
 
     def _failed(self, node: _Node, error: KafkaError) -> None:
         node.failures += 1
@@ -323,72 +352,54 @@ class ShareFetcher:
         if isinstance(error, FixNeededError) or not (error.retriable or is_stale):
             self.errors.append(error)
         else:
-            log.info("Group %s: share session with broker %s: %s", self._group_id, node.node_id, error)
+            log.info(
+                "Group %s: share session with broker %s: %s",
+                self._group_id,
+                node.node_id,
+                error,
+                extra={"kafka_group": self._group_id},
+            )
             if error.invalid_metadata or is_stale:
                 self._refresh()
         self._on_event()
 
     # Fetching…
 
-    async def _fetch(self, node: _Node, places: Collection[Place], sent: list[Acknowledgements]) -> None:
-        node.fetching, node.asked_in = True, self._poll
-        if self._exactly:
-            await self._check_record_limit(node)
-        now = self._loop.time()
-        node.fetched_at = now
-        part = node.session.fetch(places)
-        left = min(self._max_wait_ms / 1000, self._wanted_until - now - _MARGIN)
-        max_wait = max(0.0, left)
-        said = _merged(sent)
-        make, batch = ShareFetchRequest.FetchPartition, ShareFetchRequest.AcknowledgementBatch
-        parts = [
-            (place[0], make(partition_index=place[1], acknowledgement_batches=_batches(batch, said.get(place, ()))))
-            for place in sorted({*part.added, *said}, key=lambda place: (place[0].int, place[1]))
-        ]
-        request = ShareFetchRequest(
-            group_id=self._group_id,
-            member_id=self._member.member_id,
-            share_session_epoch=part.epoch,
-            max_wait_ms=int(max_wait * 1000),
-            min_bytes=self._min_bytes,
-            max_bytes=self._max_bytes,
-            max_records=self._max_records,
-            batch_size=self._max_records,
-            share_acquire_mode=_RECORD_LIMIT if self._exactly else 0,
-            topics=_by_topic(ShareFetchRequest.FetchTopic, parts),
-            forgotten_topics_data=_by_topic(ShareFetchRequest.ForgottenTopic, part.forgotten),
-        )
-        timeout = self._client.settings.request_timeout + max_wait
-        response = await self._client.submit(node.node_id, request, use=FETCH, timeout=timeout)
-        if self.metrics is not None:
-            self.metrics.answered(self._loop.time() - now, response.throttle_time_ms)
-        if response.error_code:
-            self._refused(node, for_code(response.error_code), response.error_message, sent)
-            return
-        node.session.answered()
-        node.failures = 0
-        self._take_fetched(node, response, sent)
+    def _fetch(self, node: _Node, places: list[Place], sent: list[Acknowledgements], now: float) -> None:
+        node.fetching, node.asked_in, node.fetched_at = True, self._poll, now
+        max_wait = max(0.0, min(self._max_wait, self._wanted_until - now - _MARGIN))
+        request = self._requests.fetch(node.session, places, sent, max_wait)
+        self._submit(node, request, sent, self._client.settings.request_timeout + max_wait)
 
-    async def _check_record_limit(self, node: _Node) -> None:
+    def _check_record_limit(self, node: _Node) -> None:
+        """Connect, and continue if the broker knows record limits: an older one would acquire more."""
+        node.fetching = True
+        node.request = self._loop.spawn(self._connected(node), f"connect to broker {node.node_id}")
+        node.request.add_both(partial(self._checked, node))
+
+    async def _connected(self, node: _Node) -> None:
         link = self._client.link(node.node_id, FETCH)
         await self._client.open(link, self._loop.time() + self._client.settings.request_timeout)
         assert link.versions is not None
         if link.versions.version_for(ShareFetchRequest()) < _RECORD_LIMIT_SINCE:
             raise UnsupportedVersionError("share_acquire_mode='record_limit' needs ShareFetch 2 of Kafka 4.2")
+        node.checked = True
 
-    def _refused(
-        self, node: _Node, kind: type[KafkaError], message: str | None, sent: Iterable[Acknowledgements]
+    def _checked(self, node: _Node, error: BaseException | None) -> None:
+        node.request, node.fetching = None, False
+        if error is not None:
+            self._failed(node, _as_kafka_error(error))
+        self._pump()
+
+    def _take_fetched(
+        self,
+        node: _Node,
+        response: ShareFetchResponse,
+        endpoints: Iterable[BrokerMetadata],
+        sent: Iterable[Acknowledgements],
     ) -> None:
-        """React to an error of the whole request."""
-        error = kind(message or f"broker {node.node_id} refused a request of its share session")
-        node.session.failed()
-        self._finish(sent, error)
-        self._failed(node, error)
-
-    def _take_fetched(self, node: _Node, response: ShareFetchResponse, sent: list[Acknowledgements]) -> None:
         if response.acquisition_lock_timeout_ms > 0:
             self.lock_timeout = response.acquisition_lock_timeout_ms / 1000
-        endpoints = [BrokerMetadata(one.node_id, one.host, one.port, one.rack) for one in response.node_endpoints]
         codes: dict[Place, tuple[int, str | None]] = {}
         for topic in response.responses:
             for data in topic.partitions:
@@ -401,8 +412,7 @@ class ShareFetcher:
                 self._failures.pop(place, None)
                 if data.acquired_records:
                     self._acquired(node, place, data, response.API_VERSION)
-        self._answered(sent, codes)
-        self._on_event()
+        self._settle(sent, codes)
 
     def _acquired(self, node: _Node, place: Place, data: ShareFetchResponse.PartitionData, version: int) -> None:
         partition = self._names.get(place)
@@ -419,7 +429,7 @@ class ShareFetcher:
             self._loop.time() + (self.lock_timeout or math.inf),
         )
         if self.metrics is not None:
-            self.metrics.acquired(partition.topic, found.count, found.size)
+            self.metrics.consumed(partition.topic, found.count, found.size)
         if partition.topic not in self._topics:  # the subscription has changed
             node.waiting.append(Acknowledgements(found.partition, place[0], node.node_id, found.released()))
         else:
@@ -445,7 +455,13 @@ class ShareFetcher:
                 error.topic_partition = partition
             self.errors.append(error)
         elif failures == 1:
-            log.warning("Group %s: %s: %s", self._group_id, printable(name), kind(data.error_message))
+            log.warning(
+                "Group %s: %s: %s",
+                self._group_id,
+                printable(name),
+                kind(data.error_message),
+                extra={"kafka_group": self._group_id},
+            )
 
     def _adopt_leader(
         self,
@@ -462,28 +478,12 @@ class ShareFetcher:
 
     # Acknowledging…
 
-    async def _acknowledge(
-        self, node: _Node, sent: list[Acknowledgements], *, closing: bool = False, timeout: float | None = None
+    def _take_acknowledged(
+        self,
+        response: ShareAcknowledgeResponse,
+        endpoints: Iterable[BrokerMetadata],
+        sent: Iterable[Acknowledgements],
     ) -> None:
-        make, batch = ShareAcknowledgeRequest.AcknowledgePartition, ShareAcknowledgeRequest.AcknowledgementBatch
-        parts = [
-            (place[0], make(partition_index=place[1], acknowledgement_batches=_batches(batch, ranges)))
-            for place, ranges in _merged(sent).items()
-        ]
-        request = ShareAcknowledgeRequest(
-            group_id=self._group_id,
-            member_id=self._member.member_id,
-            share_session_epoch=CLOSING if closing else node.session.epoch,
-            is_renew_ack=any(entry.renews for entry in sent),
-            topics=_by_topic(ShareAcknowledgeRequest.AcknowledgeTopic, parts),
-        )
-        response = await self._client.submit(node.node_id, request, use=FETCH, timeout=timeout)
-        if response.error_code:
-            self._refused(node, for_code(response.error_code), response.error_message, sent)
-            return
-        node.session.answered()
-        node.failures = 0
-        endpoints = [BrokerMetadata(one.node_id, one.host, one.port, one.rack) for one in response.node_endpoints]
         codes: dict[Place, tuple[int, str | None]] = {}
         for topic in response.responses:
             for data in topic.partitions:
@@ -491,10 +491,9 @@ class ShareFetcher:
                 codes[place] = data.error_code, data.error_message
                 if data.error_code in _LEADER_MOVED:
                     self._adopt_leader(self._names.get(place), data.current_leader, endpoints)
-        self._answered(sent, codes)
-        self._on_event()
+        self._settle(sent, codes)
 
-    def _answered(self, sent: Iterable[Acknowledgements], codes: Mapping[Place, tuple[int, str | None]]) -> None:
+    def _settle(self, sent: Iterable[Acknowledgements], codes: Mapping[Place, tuple[int, str | None]]) -> None:
         for entry in sent:
             code, message = codes.get((entry.topic_id, entry.partition.partition), (None, None))
             name = f"{entry.partition.topic}-{entry.partition.partition}"
@@ -551,8 +550,8 @@ class ShareFetcher:
             # A fetch may wait at the broker, which takes one request after another. Half of the time is for the rest:
             # when the connection ends, the broker closes the session as well.
             with loop.timeout_at((loop.time() + deadline) / 2, "closing a share session"):
-                if node.task is not None:
-                    await node.task
+                if node.request is not None:
+                    await node.request
         except KafkaError:
             node.session.failed()
         sent, node.waiting = node.waiting, []
@@ -560,32 +559,12 @@ class ShareFetcher:
         if not node.session.is_open or link is None or not link.ready:
             self._finish(sent, KafkaConnectionError(f"broker {node.node_id} cannot be reached as the consumer closes"))
             return
-        try:
-            await self._acknowledge(node, sent, closing=True, timeout=max(0.0, deadline - loop.time()))
-        except KafkaError as error:
-            self._finish(sent, error)
+        request = self._requests.acknowledge(node.session, sent, closing=True)
+        self._submit(node, request, sent, timeout=max(0.0, deadline - loop.time()))
+        if node.request is not None:
+            with contextlib.suppress(KafkaError):
+                await node.request
 
 
-def _merged(sent: Iterable[Acknowledgements]) -> dict[Place, list[AcknowledgedRange]]:
-    """Return acknowledgements by partition; later ones count."""
-    found: dict[Place, list[AcknowledgedRange]] = {}
-    for entry in sent:
-        place = (entry.topic_id, entry.partition.partition)
-        before = found.get(place)
-        if before is None:
-            found[place] = entry.ranges
-        else:
-            found[place] = acknowledged_ranges({**types_of(before), **entry.types})
-    return found
-
-
-def _batches(make: Callable[..., T], ranges: Iterable[AcknowledgedRange]) -> list[T]:
-    return [make(first_offset=first, last_offset=last, acknowledge_types=types) for first, last, types in ranges]
-
-
-def _by_topic(make: Callable[..., T], rows: Iterable[tuple[UUID, Any]]) -> list[T]:
-    """Return partitions below their topics."""
-    topics: dict[UUID, list[Any]] = {}
-    for topic_id, partition in rows:
-        topics.setdefault(topic_id, []).append(partition)
-    return [make(topic_id=topic_id, partitions=partitions) for topic_id, partitions in topics.items()]
+def _as_kafka_error(error: BaseException) -> KafkaError:
+    return error if isinstance(error, KafkaError) else ClientClosedError(f"The consumer was closed: {error!r}")

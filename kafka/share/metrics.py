@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka._core.metrics import SensorGroup
-from kafka.metrics.stats import Avg, Count, Max, Rate, Total
+from kafka.consumer.metrics import FetchSensors
+from kafka.metrics.stats import Count, Max, Rate, Total
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,53 +17,18 @@ if TYPE_CHECKING:
 __all__ = ["ShareFetchMetrics", "ShareHeartbeatMetrics"]
 
 
-class ShareFetchMetrics(SensorGroup):
+class ShareFetchMetrics(FetchSensors):
     """The sensors of fetching and acknowledging."""
 
     def __init__(self, metrics: Metrics, series: Series, prefix: str) -> None:
-        super().__init__(metrics, f"{prefix}-fetch-manager-metrics")
-        self._count = series.count
-        self._latency = self._sensor(
-            "fetch-latency",
-            ("fetch-latency-avg", Avg()),
-            ("fetch-latency-max", Max(empty=0.0)),
-            ("fetch-rate", Rate()),
-        )
-        self._throttle = self._sensor(
-            "throttle", ("fetch-throttle-time-avg", Avg()), ("fetch-throttle-time-max", Max(empty=0.0))
-        )
-        self._sizes = self._sensor(
-            "bytes",
-            ("fetch-size-avg", Avg()),
-            ("fetch-size-max", Max(empty=0.0)),
-            ("bytes-consumed-rate", Rate()),
-            ("bytes-consumed-total", Total()),
-        )
-        self._records = self._sensor(
-            "records",
-            ("records-per-request-avg", Avg()),
-            ("records-per-request-max", Max(empty=0.0)),
-            ("records-consumed-rate", Rate()),
-            ("records-consumed-total", Total()),
-        )
+        super().__init__(metrics, series, prefix)
+        self._sensor("records", ("records-per-request-max", Max(empty=0.0)))
         self._acknowledgements = self._sensor(
             "acknowledgements", ("acknowledgements-send-rate", Rate()), ("acknowledgements-send-total", Total())
         )
         self._refusals = self._sensor(
             "acknowledgement-errors", ("acknowledgements-error-rate", Rate()), ("acknowledgements-error-total", Total())
         )
-
-    def answered(self, seconds: float, throttle_ms: int) -> None:
-        """Record the response to a fetch."""
-        self._latency.record(seconds * 1000)
-        self._throttle.record(throttle_ms)
-
-    def acquired(self, topic: str, records: int, size: int) -> None:
-        """Record what a response has brought of one partition."""
-        self._count("kafka_consumer_records_total", (topic,), records)
-        self._count("kafka_consumer_bytes_total", (topic,), size)
-        self._sizes.record(size)
-        self._records.record(records)
 
     def acknowledged(self, topic: str, records: int, error: BaseException | None) -> None:
         """Record the answer to acknowledgements."""

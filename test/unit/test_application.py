@@ -23,6 +23,8 @@ async def a_public_call(application: Application, loop: Loop) -> list[object]:
     seen.append(await application.wait(soon))
     seen.append(soon.value)
     seen.append(await application.wait(Future(), loop.time() + 0.001))
+    begun: Future[None] = Future()
+    seen.append(await application.wait(begun, loop.time() + 10, lambda: begun.success(None)))
 
     async def work() -> str:
         await loop.sleep(0.001)
@@ -35,7 +37,7 @@ async def a_public_call(application: Application, loop: Loop) -> list[object]:
     return seen
 
 
-EXPECTED = [True, 7, False, "done", "user code says hello"]
+EXPECTED = [True, 7, False, True, "done", "user code says hello"]
 
 
 @pytest.fixture

@@ -757,6 +757,29 @@ def test_an_idle_member_asks_once_per_wait(broker: Broker, member: MakeMember) -
     assert not requests(broker, "ShareFetch"), "nothing is acquired while no poll waits"
 
 
+def test_a_record_costs_one_fetch_one_acknowledgement_and_no_other_thread(broker: Broker, member: MakeMember) -> None:
+    """What waits between send() and the confirmation is then the broker alone."""
+    one = member()
+    broker.append("jobs", "first")
+    assert finish(one) == [(0, 1)]
+    loop = getattr(one, "client", one)._core.loop
+    is_asyncio = hasattr(one, "client")
+    notify, notified = loop.notify, []
+    loop.notify = lambda: (notified.append(1), notify())
+    broker.forget_requests()
+    turns = loop.turns
+    for number in range(1, 21):
+        broker.append("jobs", "next")
+        assert finish(one) == [(number, 1)]
+    turns, loop.notify = loop.turns - turns, notify
+    seen = [seen.name for seen in broker.requests if seen.name in {"ShareFetch", "ShareAcknowledge"}]
+    assert seen == ["ShareFetch", "ShareAcknowledge"] * 20
+    # Two for each request: it goes out, the answer comes (below threads it is one for the driver). Then there are
+    # heartbeats. Asyncio is told once for each request, and a thread has nobody to tell.
+    assert turns < 100
+    assert len(notified) < (50 if is_asyncio else 10)
+
+
 # Construction…
 
 

@@ -47,7 +47,11 @@ class HereDriver:
             while self.loop.has_ready:
                 self.loop.turn(0)
 
-    def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+    def wait(
+        self, future: Future[Any], deadline: float | None = None, begin: Callable[[], object] | None = None
+    ) -> bool:
+        if begin is not None:
+            self.loop.call_soon(begin)
         while not future.is_done:
             remaining = None if deadline is None else deadline - self.loop.time()
             if remaining is not None and remaining <= 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 from uuid import NAMESPACE_DNS, UUID, uuid5
 
@@ -135,7 +135,11 @@ class InlineDriver(ThreadDriver):
             raise KafkaTimeoutError(f"{what} took too long")
         return task.result()
 
-    def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+    def wait(
+        self, future: Future[Any], deadline: float | None = None, begin: Callable[[], object] | None = None
+    ) -> bool:
+        if begin is not None:
+            self.loop.call_soon(begin)
         end = self.loop.time() + LONG if deadline is None else deadline
         while not future.is_done and self.loop.time() < end:
             self.loop.turn(end - self.loop.time())

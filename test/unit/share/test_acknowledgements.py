@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.share.acknowledgements import GAP, AcknowledgedRange, Acknowledgements, AcknowledgeType, acknowledged_ranges
-from kafka.share.fetcher import _merged
+from kafka.share.requests import merged
 from kafka.structs import TopicPartition
 
 TYPES = st.sampled_from([GAP, *AcknowledgeType])
@@ -35,4 +35,4 @@ def test_of_two_acknowledgements_on_the_way_the_later_one_counts() -> None:
         Acknowledgements(TopicPartition("jobs", 0), UUID(int=1), 1, [AcknowledgedRange(first, last, [kind])])
         for first, last, kind in ((0, 3, 2), (2, 5, 1))
     ]
-    assert _merged(entries) == {(UUID(int=1), 0): [(0, 5, [2, 2, 1, 1, 1, 1])]}
+    assert merged(entries) == {(UUID(int=1), 0): [(0, 5, [2, 2, 1, 1, 1, 1])]}
