@@ -251,9 +251,8 @@ def _refuse_update_mode(module: str) -> None:
             *others: object,
             **options: object,
         ) -> object:
-            to = format or getattr(self, _FORMAT, "")
-            mode = outputMode or getattr(self, _OUTPUT, "")
-            if mode.lower() == "update" and to.lower() == _OWN:
+            to, mode = format or getattr(self, _FORMAT, ""), outputMode or getattr(self, _OUTPUT, "")
+            if str(mode).lower() == "update" and str(to).lower() == _OWN:
                 raise KafkaSparkOptionError(
                     "Spark gives no update mode to a sink in Python. Replace format() by "
                     "foreachBatch(kafka.spark.foreach_batch_writer(**options)), which has it"
