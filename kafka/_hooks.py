@@ -9,22 +9,21 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sized
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakSet
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from kafka.metrics.series import Series
     from kafka.structs import TopicPartition
 
 __all__ = [
+    "CallSpan",
     "ClientFacts",
     "ConsumerTracer",
     "HeaderPairs",
     "ProducerTracer",
     "SendSpan",
-    "SettleSpan",
     "Tracer",
     "add",
     "discard",
@@ -46,8 +45,8 @@ class SendSpan(Protocol):
         """End it: records were refused, or given up."""
 
 
-class SettleSpan(Protocol):
-    """The span of a commit that the caller does not wait for. It does not raise."""
+class CallSpan(AbstractContextManager[None], Protocol):
+    """The span of a block, or of a commit that the caller does not wait for. It raises nothing itself."""
 
     def ended(self, error: BaseException | None = None) -> object:
         """End it: offsets are committed, or they failed."""
@@ -67,8 +66,8 @@ class ProducerTracer(Protocol):
     def settled(self, topic: str, count: int, seconds: float, error: BaseException | None) -> None:
         """Note a batch that was acknowledged, or given up, this long after it was opened. On the network thread."""
 
-    def settling(self, operation: str) -> AbstractContextManager[object]:
-        """Return the block in which offsets are committed."""
+    def settling(self, operation: str) -> CallSpan:
+        """Begin the span of a block in which offsets are committed."""
 
 
 class ConsumerTracer(Protocol):
@@ -86,11 +85,8 @@ class ConsumerTracer(Protocol):
     def processing(self, record: Any) -> AbstractContextManager[object]:
         """Return the block in which a record is processed."""
 
-    def settling(self, operation: str) -> AbstractContextManager[object]:
-        """Return the block in which offsets or acknowledgements are committed."""
-
-    def begin_settling(self, operation: str) -> SettleSpan | None:
-        """Begin the span of a commit that ends later, on the network thread."""
+    def settling(self, operation: str) -> CallSpan:
+        """Begin the span of a block in which offsets or acknowledgements are committed, or of a commit."""
 
 
 class ClientFacts(Protocol):
@@ -124,8 +120,8 @@ class Tracer(Protocol):
     def consumer(self, facts: ClientFacts) -> ConsumerTracer | None:
         """Return the tracer of a consumer that is being made."""
 
-    def writing(self, topic: str | None) -> AbstractContextManager[object]:
-        """Return the block in which other processes send records for this one, as Spark's executors do."""
+    def writing(self, topic: str | None) -> CallSpan:
+        """Begin the span of a block in which other processes send records for this one, as Spark's executors do."""
 
 
 tracer: Tracer | None = None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 
 import pytest
 
 from test.invariants import plugin
+from test.scheduling import pytest_collection_modifyitems, pytest_xdist_make_scheduler
+
+__all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 
 # An exception that these log as an error is a mistake of ours, whatever the test did.
 WATCHED = ("kafka._runtime.loop", "kafka._runtime.network_thread", "kafka.consumer.fetch_connection", "kafka.broker")
@@ -62,6 +67,12 @@ def pytest_collection() -> None:
     settings.load_profile("purekafka")
 
 
+def pytest_collection_finish() -> None:
+    """Leave the modules and thousands of tests out of what a full collection looks through: most of its time."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_runtest_teardown() -> None:
     """Give Ctrl-C back to the tests that come next: a Spark driver in the process keeps it for itself."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -69,6 +80,23 @@ def pytest_runtest_teardown() -> None:
 
 
 invariants_hold = plugin.invariants_hold
+
+
+@pytest.fixture(scope="session", autouse=True)
+def what_is_left_is_removed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Give the run a temporary directory of its own: programs that tests kill leave theirs there."""
+    if os.name == "nt":
+        yield
+        return
+    from test.scratch import Scratch
+
+    tmp_path_factory.getbasetemp()  # stays where it is: three runs can be looked at
+    scratch = Scratch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(scratch.path))
+        patch.setattr(tempfile, "tempdir", str(scratch.path))
+        yield
+    scratch.close()
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The examples that the manuals print, each run as printed: ``python -m test.manual_examples NAME SERVERS``.
+"""The examples that the manuals print, each run as printed: ``python -m test.manual_examples SERVERS NAME...``.
 
 All of them are in the manual of kafka-python 1.3.4; the pages on the KafkaClient and ClusterMetadata of 2.x and on the
 coordinators of 1.x print none. In the order of the manual, chapter and block -> example here:
@@ -12,7 +12,7 @@ coordinators of 1.x print none. In the order of the manual, chapter and block ->
   synchronous -> simple_producer; KeyedProducer -> keyed_producer; SimpleClient -> simple_client
 * The blocks with shell commands (pip, git, tox, the build of Snappy) concern that package and are not run.
 
-test_manual_examples in test/embedded/legacy and test/real/legacy runs each of them as a process.
+test_manual_examples in test/embedded/legacy and test/real/legacy runs them as processes.
 
 Addresses are those of a test; where an example gives none, DEFAULT_CONFIG has them. The statements are executed one by
 one, as at a prompt, and a loop without an end is left at its third ``print``, as if by Ctrl-C. What the examples take
@@ -24,6 +24,7 @@ Python 2, to a serializer that writes JSON; the SimpleProducer's asynchronous bl
 from __future__ import annotations
 
 import ast
+import gc
 import json
 import logging
 import re
@@ -618,13 +619,15 @@ def runs_on(name: str, release: str) -> bool:
     return name not in _IN_GROUPS or (number >= (0, 9) and not (name == "releases" and number >= (4,)))
 
 
-def main(name: str, servers: str) -> None:
-    """Run an example, with the addresses that it does not give."""
+def main(servers: str, *names: str) -> None:
+    """Run examples, with the addresses that they do not give; each one's clients are gone before the next begins."""
     for cls in (KafkaConsumer, KafkaProducer):
         cls.DEFAULT_CONFIG["bootstrap_servers"] = servers
-    example = {**EXAMPLES, **SIMPLE_EXAMPLES}[name]
-    example.check(execute(example, servers))
-    print("done", flush=True)
+    for name in names:
+        example = {**EXAMPLES, **SIMPLE_EXAMPLES}[name]
+        example.check(execute(example, servers))
+        gc.collect()
+        print(name, flush=True)
 
 
 if __name__ == "__main__":

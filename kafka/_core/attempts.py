@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Attempts", "is_not_sent", "is_retriable", "pause_after"]
 
-log: Final = logging.getLogger(__name__)
+log: Final = logging.getLogger("kafka.client")
 
 
 def pause_after(error: KafkaError, failures: int, backoff: Backoff) -> float:

@@ -7,7 +7,7 @@ records nor groups, and does not retry requests that a broker has answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -176,7 +176,7 @@ class Client(Connections):
                 if (leader is None or leader < 0) and not attempt.failures:
                     if partition.topic not in cluster.wanted_topics and not cluster.need_all_topic_metadata:
                         cluster.set_topics(cluster.wanted_topics | {partition.topic})
-                    await self.refresh(attempt.deadline)
+                    await self.refresh(attempt.deadline, {partition.topic})
                 leader = cluster.leader_for_partition(partition)
                 if leader is None or leader < 0:
                     unknown = UnknownTopicOrPartitionError if leader is None else LeaderNotAvailableError
@@ -233,9 +233,9 @@ class Client(Connections):
         """
         await self.metadata.bootstrap(patient=self.settings.discovery_timeout == 0)
 
-    async def refresh(self, deadline: float) -> None:
-        """Request metadata and wait for the response; raise the error of the request."""
-        await self.metadata.refresh(deadline)
+    async def refresh(self, deadline: float, topics: Collection[str] = ()) -> None:
+        """Request metadata, of some topics or of all that are wanted, and wait; raise the error of the request."""
+        await self.metadata.refresh(deadline, topics)
 
     # Health…
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT", "SLOW_TO_CONNECT", "Connections", "NodeId"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 
 NodeId = int | str
 

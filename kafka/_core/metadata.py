@@ -6,6 +6,9 @@ Responses go in (`update_metadata`, `failed_update`); readers take an immutable 
 The wanted topics may change while a request is in flight. So changes are counted, a request covers the topics wanted at
 some count (`wanted_version`), and a response that is older than the last change does not complete the update that the
 change requested: `need_update` stays true and its futures stay pending.
+
+A request names only the topics that are new, or whose last answer was not complete, unless all that is wanted is due to
+be refreshed, by age or on demand: with one topic after the other, each request would be longer than the one before.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Metadata", "MetadataState"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 
 _LONGEST_NAME: Final = 2**15 - 1  # in bytes, the limit of the protocol
 
@@ -77,15 +80,19 @@ class Metadata:
         self._held: list[frozenset[str] | None] = []  # what `also` adds; None for all topics
         self._refused: frozenset[str] = frozenset()  # of the topics asked for, those whose names cannot be sent
         self._wanted_version = 0
+        self._added_version = 0  # that of the last topics that were new
         self._answered_version = 0
-        self._waiting: dict[int, Future[Self]] = {}  # by the version that they wait for
+        # By the version that they wait for, and whether for an answer about all that is wanted.
+        self._waiting: dict[tuple[int, bool], Future[Self]] = {}
         self._listeners: set[Callable[[Any], object]] = set()
         self.creates_topics = True
         """Whether brokers may create a topic that is asked for, if ``allow_auto_create_topics`` says so too."""
         self.on_request: Callable[[], object] | None = None
         """Called when an update is requested; wakes the client that sends the requests."""
         # When the next request is due…
-        self._need_update = True
+        self._need_update = True  # about all that is wanted
+        self._full_version = 0  # the version that was wanted then
+        self._due: dict[str, int] = {}  # topics to be asked about, each with the version of the first request for it
         self._wait = 0.0  # the backoff after the last failure
         self._failures = 0
         self._tried_at: float | None = None
@@ -154,9 +161,10 @@ class Metadata:
             if refused:  # or there would be more of them with each name that a program tries
                 errors = {name: code for name, code in self._topology.errors.items() if name not in refused}
                 self._topology = self._topology.changed(errors=errors)
-            self._wanted_version += bool(new)
+            if new:
+                self._add(new)
         if new:
-            return self.request_update()
+            return self.request_update(new)
         known: Future[Self] = Future()
         return known.success(self)
 
@@ -175,11 +183,13 @@ class Metadata:
         held = None if everything else frozenset(topics)
         with self._lock:
             new = not self._wants_everything if held is None else not held <= self._asked_topics
+            unknown = frozenset() if held is None else held - self._topology.topics.keys()
             self._held.append(held)
-            self._wanted_version += new
+            if new:
+                self._add(unknown)
         try:
-            if new and (held is None or not held <= self._topology.topics.keys()):
-                self.request_update()
+            if new and (held is None or unknown):
+                self.request_update(unknown)
             yield
         finally:
             with self._lock:
@@ -198,8 +208,16 @@ class Metadata:
     @need_all_topic_metadata.setter
     def need_all_topic_metadata(self, wants_all: bool) -> None:
         with self._lock:
-            self._wanted_version += wants_all and not self._wants_all
+            if wants_all and not self._wants_all:
+                self._add(())
+                self._full_version = self._wanted_version
             self._wants_all = wants_all
+
+    def _add(self, topics: Iterable[str]) -> None:
+        """Count a change, and ask about these topics soon."""
+        self._wanted_version += 1
+        self._added_version = self._wanted_version
+        self._due.update(dict.fromkeys(topics, self._wanted_version))
 
     @property
     def wanted_version(self) -> int:
@@ -214,16 +232,24 @@ class Metadata:
     def _wants_everything(self) -> bool:
         return self._wants_all or None in self._held
 
-    def metadata_request(self) -> MetadataRequest:
-        """The request that the next update takes; the version is the connection's to choose."""
+    def due_topics(self) -> frozenset[str] | None:
+        """The topics that the next request is about; None if it is about all that is wanted."""
+        with self._lock:
+            if self._wants_everything or self._is_due(self._clock.monotonic()):
+                return None
+            return self._asked_topics.intersection(self._due)
+
+    def metadata_request(self, topics: Collection[str] | None = None) -> MetadataRequest:
+        """The request for some topics, or for all that is wanted; the version is the connection's to choose."""
         from kafka.protocol.metadata import MetadataRequest
 
         with self._lock:
             wanted = self._topics
-            names = None if self._wants_everything else sorted(self._asked_topics)
+            names = None if self._wants_everything else sorted(self._asked_topics if topics is None else topics)
             # One name that cannot be encoded must not cost the others their metadata.
             refused = frozenset(name for name in names or () if not _can_be_sent(name))
-            news, self._refused = refused - self._refused, refused
+            news = refused - self._refused
+            self._refused = refused if topics is None else refused | self._refused
         for name in news:
             log.warning("The topic name %.100r cannot be sent to a broker; it is left out of metadata requests", name)
         if names is None:
@@ -243,15 +269,23 @@ class Metadata:
     @property
     def need_update(self) -> bool:
         """Whether an update was asked for."""
-        return self._need_update
+        return self._need_update or bool(self._due)
 
-    def request_update(self) -> Future[Self]:
-        """Ask for an update; the future resolves to this object when one came that has what is wanted now."""
+    def request_update(self, topics: Collection[str] = ()) -> Future[Self]:
+        """Ask for an update of all that is wanted, or of some topics of it.
+
+        The future resolves to this object when one came that has what is wanted now.
+        """
         with self._lock:
-            self._need_update = True
-            future = self._waiting.get(self._wanted_version)
+            if not topics:
+                self._need_update, self._full_version = True, self._wanted_version
+            elif more := [topic for topic in topics if topic not in self._due]:
+                self._wanted_version += 1
+                self._due.update(dict.fromkeys(more, self._wanted_version))
+            key = self._wanted_version, not topics
+            future = self._waiting.get(key)
             if future is None or future.is_done:
-                future = self._waiting[self._wanted_version] = Future()
+                future = self._waiting[key] = Future()
         if self.on_request is not None:
             self.on_request()
         return future
@@ -259,15 +293,19 @@ class Metadata:
     def due_in(self) -> float:
         """Seconds until a request is due: by age or on demand, and after the backoff of a failure. 0 for now."""
         now = self._clock.monotonic()
-        due = now if self._need_update or self._updated_at is None else self._updated_at + self._max_age
+        due = now if self._due or self._updated_at is None or self._need_update else self._updated_at + self._max_age
         return max(0.0, due - now, self.backs_off_for())
+
+    def _is_due(self, now: float) -> bool:
+        """Whether all that is wanted is to be refreshed."""
+        return self._need_update or self._updated_at is None or self._updated_at + self._max_age <= now
 
     def backs_off_for(self) -> float:
         """Seconds that the backoff after the last answer still lasts, or less than 0.
 
         Topics that were added since then do not wait, or the first record of each would take retry_backoff_ms more.
         """
-        if not self._failures and self._answered_version < self._wanted_version:
+        if not self._failures and self._answered_version < self._added_version:
             return 0.0
         return 0.0 if self._tried_at is None else self._tried_at + self._wait - self._clock.monotonic()
 
@@ -286,15 +324,23 @@ class Metadata:
         return MetadataState.FRESH if self.due_in() > 0 else MetadataState.DUE
 
     def update_age(self) -> float | None:
-        """Seconds since the last update; None before the first."""
+        """Seconds since the last update of all that is wanted; None before the first."""
         return None if self._updated_at is None else self._clock.monotonic() - self._updated_at
 
     # Responses…
 
     def update_metadata(
-        self, metadata: MetadataResponse, *, whole: bool | None = None, version: int | None = None
+        self,
+        metadata: MetadataResponse,
+        *,
+        whole: bool | None = None,
+        version: int | None = None,
+        partial: bool = False,
     ) -> None:
-        """Take a MetadataResponse; `whole` if all topics had been asked for, `version` as it was then."""
+        """Take a MetadataResponse, with `version` as it was when it was asked for.
+
+        It is `whole` if it is about all topics that there are, `partial` if it is not about all that is wanted.
+        """
         if not hasattr(metadata, "brokers"):
             raise TypeError(f"metadata must be a MetadataResponse, not {metadata!r:.200}")
         if not metadata.brokers:
@@ -302,7 +348,7 @@ class Metadata:
             self.failed_update(error, version=version)
             return
         if whole is None:
-            whole = self._wants_everything
+            whole = self._wants_everything and not partial
         self.error = None
         now = self._clock.monotonic()
         with self._lock:
@@ -312,15 +358,18 @@ class Metadata:
                     errors={**topology.errors, **dict.fromkeys(self._refused, int(Code.INVALID_TOPIC_EXCEPTION))}
                 )
             self._topology = topology
-            self._tried_at = self._updated_at = now
-            futures = self._take_waiting(version)
             if version is None:
                 version = self._wanted_version
+            futures = self._take_waiting(version, partial=partial)
             self._answered_version = max(version, self._answered_version)
-            names = topology.names_by_id
-            incomplete = _incomplete(topology, {topic.name or names.get(topic.topic_id) for topic in metadata.topics})
-            self._need_update = incomplete or self._answered_version < self._wanted_version
+            self._tried_at = now
+            self._updated_at = self._updated_at if partial else now
             # Incomplete metadata is requested again, as after a failure.
+            incomplete = _incomplete(topology, metadata)
+            everything = bool(incomplete) and whole and self._wants_everything
+            self._need_update = everything or (self._need_update and (partial or version < self._full_version))
+            later = {topic: since for topic, since in self._due.items() if since > version}
+            self._due = {**dict.fromkeys(() if everything else incomplete, version), **later}
             self._failures = self._failures + 1 if incomplete else 0
             self._wait = self._backoff.delay(max(1, self._failures))
         for future in futures:
@@ -342,10 +391,14 @@ class Metadata:
         for future in futures:
             future.try_failure(exception)
 
-    def _take_waiting(self, version: int | None) -> list[Future[Self]]:
+    def _take_waiting(self, version: int | None, *, partial: bool = False) -> list[Future[Self]]:
         """Return who waits for an update that has what was wanted at a version; all who wait with None."""
-        over = [wanted for wanted in self._waiting if version is None or wanted <= version]
-        return [self._waiting.pop(wanted) for wanted in over]
+        over = [
+            (wanted, full)
+            for wanted, full in self._waiting
+            if (version is None or wanted <= version) and not (partial and full)
+        ]
+        return [self._waiting.pop(key) for key in over]
 
     def add_listener(self, listener: Callable[[Self], object]) -> None:
         """Call `listener(cluster)` after each update."""
@@ -369,14 +422,21 @@ def _can_be_sent(name: str) -> bool:
         return False
 
 
-def _incomplete(topology: Topology, answered: Collection[str | None]) -> bool:
-    """Whether a response has a transient error: a topic being created, a leader being elected.
+def _incomplete(topology: Topology, metadata: MetadataResponse) -> list[str]:
+    """Return the topics for which a response has a transient error: one that is created, a leader that is elected.
 
     Topics that were not part of the request, because they are no longer wanted, do not count.
     """
-    return any(for_code(code).retriable for name, code in topology.errors.items() if name in answered) or any(
-        partition.error is not None and partition.error.invalid_metadata and partition.leader < 0
-        for name, partitions in topology.topics.items()
-        if name in answered
-        for partition in partitions.values()
-    )
+    names = [topic.name or topology.names_by_id.get(topic.topic_id) for topic in metadata.topics]
+    return [
+        name
+        for name in names
+        if name is not None
+        and (
+            for_code(topology.errors.get(name, 0)).retriable
+            or any(
+                partition.error is not None and partition.error.invalid_metadata and partition.leader < 0
+                for partition in topology.topics.get(name, {}).values()
+            )
+        )
+    ]

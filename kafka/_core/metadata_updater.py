@@ -27,13 +27,15 @@ from kafka.net.resolver import NoListenerError
 from kafka.net.states import ConnectionStates
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from kafka.config import Config
     from kafka.net.connection import Connection
     from kafka.protocol.metadata import DescribeClusterResponse, MetadataResponse
 
 __all__ = ["MetadataUpdater"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 
 _AUTO_CREATION_SINCE: Final = 4
 # The endpoint type of controllers, and the first version of DescribeCluster that has endpoint types.
@@ -209,9 +211,9 @@ class MetadataUpdater:
 
     # Refreshes…
 
-    async def refresh(self, deadline: float) -> None:
-        """Ask for metadata and wait until it came; the error if it did not."""
-        future = self._metadata.request_update()
+    async def refresh(self, deadline: float, topics: Collection[str] = ()) -> None:
+        """Ask for metadata, of some topics only or of all that are wanted, and wait; the error if it did not come."""
+        future = self._metadata.request_update(topics)
         self.start()
         self._awaited += 1
         try:
@@ -280,7 +282,7 @@ class MetadataUpdater:
             link = self._connections.link(node_id)
             await self._open(link, deadline, patience)
             version = metadata.wanted_version
-            response, whole = await self._ask(link, deadline)
+            response, whole, partial = await self._ask(link, deadline)
         except _SlowToConnectError as error:
             self._note_failure(node_id, error)
             raise
@@ -294,7 +296,7 @@ class MetadataUpdater:
         self._failed.clear()
         self._retry_after.clear()
         self._failing_since = None
-        metadata.update_metadata(response, whole=whole, version=version)
+        metadata.update_metadata(response, whole=whole, version=version, partial=partial)
         self._log_cluster(link)
         self._connections.drop_departed()
 
@@ -307,9 +309,10 @@ class MetadataUpdater:
                 raise _SlowToConnectError(str(error)) from error
             raise
 
-    async def _ask(self, link: Connection, deadline: float) -> tuple[MetadataResponse, bool]:
-        """Return a broker's metadata, and whether it has all topics."""
-        request, whole = self._request(link)
+    async def _ask(self, link: Connection, deadline: float) -> tuple[MetadataResponse, bool, bool]:
+        """Return a broker's metadata, whether it has all topics, and whether it has not all that are wanted."""
+        due = self._metadata.due_topics()
+        request, whole = self._request(link, due)
         response = await link.submit(request, deadline=deadline)
         code = getattr(response, "error_code", 0)
         if code == Code.REBOOTSTRAP_REQUIRED:
@@ -322,7 +325,7 @@ class MetadataUpdater:
             response = _metadata_of(response)
         if not response.brokers:
             raise MetadataEmptyBrokerList(f"{link} does not know any broker; it may be starting")
-        return response, whole
+        return response, whole, due is not None and not whole
 
     def _note_failure(self, node_id: NodeId, error: KafkaError) -> None:
         self._failed.add(node_id)
@@ -347,8 +350,8 @@ class MetadataUpdater:
             extra={"kafka_client_id": config["client_id"]},
         )
 
-    def _request(self, link: Connection) -> tuple[Any, bool]:
-        """Return the request for the wanted topics in this broker's version, and whether that is all topics."""
+    def _request(self, link: Connection, due: frozenset[str] | None) -> tuple[Any, bool]:
+        """Return the request for what is due in this broker's version, and whether that is all topics."""
         from kafka.protocol.metadata import DescribeClusterRequest, MetadataRequest
 
         assert link.versions is not None
@@ -358,7 +361,7 @@ class MetadataUpdater:
             return DescribeClusterRequest(endpoint_type=_CONTROLLERS), True
         if not link.versions.reaches(MetadataRequest.API_KEY):
             raise MismatchedEndpointTypeError(_NOT_A_BROKER.format(link=link))
-        request = self._metadata.metadata_request()
+        request = self._metadata.metadata_request(due)
         version = link.versions.version_for(request)
         topics = request.topics
         if version < _AUTO_CREATION_SINCE and topics is not None and not request.allow_auto_topic_creation:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
 from kafka.codec import CODEC_NAMES, CODEC_NONE, compressor, has_codec
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Telemetry", "client_instance_id", "unsupported"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 
 _CODECS: Final = frozenset(CODEC_NAMES) - {CODEC_NONE}
 _NO_ID: Final = UUID(int=0)
@@ -56,6 +56,9 @@ _ASK_AGAIN: Final = frozenset({Code.UNKNOWN_SUBSCRIPTION_ID, Code.UNSUPPORTED_CO
 #: In place of a code: the request failed on its way.
 _NOT_ANSWERED: Final = -(1 << 15)
 _NEXT_TIME: Final = frozenset({Code.TELEMETRY_TOO_LARGE, Code.THROTTLING_QUOTA_EXCEEDED, _NOT_ANSWERED})
+
+# The name of a metric and its labels.
+_Key: TypeAlias = tuple[str, str]
 
 
 class _Next(Enum):
@@ -75,10 +78,6 @@ class Subscription(NamedTuple):
     codec: int
     max_bytes: int
     is_delta: bool
-
-    def wants(self, name: str) -> bool:
-        """Whether it asks for a metric."""
-        return name.startswith(self.prefixes)
 
 
 class Listened(Protocol):
@@ -130,7 +129,8 @@ class Telemetry:
         self._began_ns = self._now_ns()
         # Time and sums of the last push that a broker took.
         self._pushed_ns = self._began_ns
-        self._sums: dict[tuple[str, str], float] = {}
+        self._sums: dict[_Key, float] = {}
+        self._names: dict[KafkaMetric, tuple[_Key, dict[str, str], bool]] = {}
         client.cluster.add_listener(lambda _cluster: self._look())
         client.loop.on_close(self._closed)
 
@@ -260,9 +260,9 @@ class Telemetry:
         self._stop(for_code(code)("a broker refused client metrics"))
         return _Next.STOP
 
-    def _payload(self, subscription: Subscription, now_ns: int) -> tuple[bytes, dict[tuple[str, str], float]]:
+    def _payload(self, subscription: Subscription, now_ns: int) -> tuple[bytes, dict[_Key, float]]:
         """Return the metrics that a broker wants, compressed, and their sums; without the metrics of nodes if large."""
-        points, sums = self._points(subscription)
+        points, sums = self._points(subscription, now_ns / 1e6)
         resource = dict(self._resource)
         if self.member_id is not None and (member_id := self.member_id()):
             resource["group_member_id"] = member_id
@@ -282,14 +282,15 @@ class Telemetry:
         log.debug("Client metrics take %d bytes, and the broker takes %d", len(data), subscription.max_bytes)
         return b"", self._sums
 
-    def _points(self, subscription: Subscription) -> tuple[list[Point], dict[tuple[str, str], float]]:
+    def _points(self, subscription: Subscription, now_ms: float) -> tuple[list[Point], dict[_Key, float]]:
         points: list[Point] = []
-        sums: dict[tuple[str, str], float] = {}
-        for name, labels, metric in self._named():
-            if not subscription.wants(name):
+        sums: dict[_Key, float] = {}
+        for metric, (key, labels, is_sum) in self._named().items():
+            name = key[0]
+            if not name.startswith(subscription.prefixes):
                 continue
             try:
-                value, is_sum = metric.value(), isinstance(metric.measurable, Total)
+                value = metric.value(now_ms)
             except Exception:  # the application's own, or a gauge whose state another thread has just changed
                 log.debug("The metric %s cannot be read now", name, exc_info=True)
                 continue
@@ -297,7 +298,6 @@ class Telemetry:
                 continue
             start = 0
             if is_sum:
-                key = name, str(labels)
                 sums[key] = value
                 start = self._began_ns
                 if subscription.is_delta:
@@ -306,16 +306,12 @@ class Telemetry:
             points.append(Point(name, value, labels, start, is_sum))
         return points, sums
 
-    def _named(self) -> Iterator[tuple[str, Mapping[str, str], KafkaMetric]]:
-        """Go through the metrics with the names and labels of Java's clients."""
-        for metric_name, metric in (*self._metrics.metrics.items(), *tuple(self._own.items())):
-            group, _, part = metric_name.group.partition(".")
-            group = group.removesuffix("-metrics")
-            tags = metric_name.tags.items()
-            labels = {key.replace("-", "_").lower(): str(value) for key, value in tags if key != "client-id"}
-            if part:  # consumer-node-metrics.node-1
-                labels[f"{group.rpartition('-')[2]}_id"] = part
-            yield f"{_PREFIX}{group}.{metric_name.name}".replace("-", ".").lower(), labels, metric
+    def _named(self) -> dict[KafkaMetric, tuple[_Key, dict[str, str], bool]]:
+        """Return the metrics with their names, which are kept from one push to the next."""
+        before = self._names
+        found = (*self._metrics.metrics.values(), *tuple(self._own.values()))
+        self._names = {metric: before.get(metric) or _java_name(metric) for metric in found}
+        return self._names
 
     def _now_ns(self) -> int:
         return int(self._client.environment.clock.time() * 1e9)
@@ -337,6 +333,18 @@ class Telemetry:
     def _closed(self) -> None:
         self._stopped = True
         self._instance_id.try_failure(ClientClosedError("The client was closed."))
+
+
+def _java_name(metric: KafkaMetric) -> tuple[_Key, dict[str, str], bool]:
+    """Return the name and the labels of a metric in Java's clients, and whether it is a sum."""
+    of = metric.metric_name
+    group, _, part = of.group.partition(".")
+    group = group.removesuffix("-metrics")
+    labels = {key.replace("-", "_").lower(): str(value) for key, value in of.tags.items() if key != "client-id"}
+    if part:  # consumer-node-metrics.node-1
+        labels[f"{group.rpartition('-')[2]}_id"] = part
+    name = f"{_PREFIX}{group}.{of.name}".replace("-", ".").lower()
+    return (name, str(labels)), labels, isinstance(metric.measurable, Total)
 
 
 def _subscription(response: GetTelemetrySubscriptionsResponse) -> Subscription:

@@ -144,6 +144,7 @@ def merged(old: Topology, response: MetadataResponse, *, whole: bool) -> Topolog
         internal_topics=frozenset(internal),
         controller_id=response.controller_id,
         cluster_id=response.cluster_id or old.cluster_id,
+        names_by_id=old.names_by_id if ids == old.topic_ids else None,
     )
 
 

@@ -28,6 +28,7 @@ import contextlib
 import logging
 import os
 import selectors
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = ["READ", "WRITE", "Loop"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 # A program that does not configure logging gets no output of ours on its stderr.
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 
@@ -69,6 +70,8 @@ _LAST_PASSES: Final = 50
 _ASIDE: Final = 0.1
 # How long the driver sleeps while other threads claim the loop repeatedly, in seconds: no thread wakes it meanwhile.
 _DOZE: Final = 0.002
+# How long the driver lets a thread shut the gate that claims the loop while there are events for it, in seconds.
+_STEP_ASIDE: Final = 0.0002
 # How often a pass looks at the queue: a call of the library takes about as many steps to its request.
 _ROUNDS: Final = 4
 _FAILED: Final = "A callback on the network loop failed: %r"
@@ -185,8 +188,12 @@ class Loop:
     def wakeup(self) -> None:
         """Wake the thread that sleeps in the selector, or the next one before it sleeps. Safe from every thread."""
         if not self._woken:
-            self._woken = True
-            self.notify()
+            try:
+                self._woken = True
+                self.notify()
+            except BaseException:  # Ctrl-C, maybe before it was written: no later call would wake that thread
+                self._woken = False
+                raise
 
     def check_usable(self) -> None:
         """Raise ClientClosedError, or ForkedClientError in the child of the process that made the loop."""
@@ -276,11 +283,14 @@ class Loop:
             if gate is not None and wait != 0.0:
                 wait = self._doze(wait)
         try:
+            fired: object = None
             if gate is not None and wait != 0.0:
-                gate.sleep(wait)
-                wait = 0.0
-            # A thread that has claimed the loop meanwhile sees these events, too.
-            events = self._selector.select(wait) if self._claimed_by in (None, me) else []
+                fired, wait = gate.sleep(wait), 0.0
+            events = []
+            if self._claimed_by in (None, me):
+                events = self._selector.select(wait)
+            elif fired:  # they are for the thread that claims the loop, and has yet to shut the gate
+                time.sleep(_STEP_ASIDE)
         except BaseException:  # a signal handler may raise here, in a user's thread
             with self._lock:
                 self._sleepers -= 1
@@ -345,18 +355,18 @@ class Loop:
         return _DOZE
 
     def _pass(self, events: list[tuple[selectors.SelectorKey, int]], budget: float | None) -> None:  # noqa: C901, PLR0912 - hot
-        ready, me, time = self._ready, get_ident(), self.clock.monotonic
+        ready, me, now = self._ready, get_ident(), self.clock.monotonic
         if self._events:
             # Only the events left over by the last pass: sockets and timers behind a busy socket have their turn, too.
             events, self._events = self._events, []
         self._passing, outer, PASSES[me] = me, PASSES.get(me), self._put_off
         try:
             if events:
-                self._handle(events, None if budget is None else time() + budget)
+                self._handle(events, None if budget is None else now() + budget)
             if not self._events:  # else a timer would end a request whose reply has arrived and was not read yet
-                for timer in self._timers.take_due(time()):
+                for timer in self._timers.take_due(now()):
                     ready.append((self._fire, (timer,)))
-            ends = None if budget is None else time() + budget
+            ends = None if budget is None else now() + budget
             rounds = _ROUNDS if budget is None else 1
             while ready and rounds:
                 rounds -= 1
@@ -366,7 +376,7 @@ class Loop:
                         callback(*args)
                     except Exception:
                         log.exception(_FAILED, callback)
-                    if ends is not None and time() >= ends:
+                    if ends is not None and now() >= ends:
                         rounds = 0
                         break
             for _ in range(len(self._at_end)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import threading
 import weakref
 from collections.abc import Callable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ThreadDriver", "run_here"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.client")
 
 T = TypeVar("T")
 
@@ -87,7 +88,7 @@ class ThreadDriver:
         """
         if self._turns_the_loop:
             coro.close()
-            raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback on the network thread")
+            raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback")
         try:
             self.start()
         except BaseException:
@@ -135,7 +136,9 @@ class ThreadDriver:
         """Turn the loop, or wait for the thread that does, until the future, or that of `begin()`, is done."""
         loop = self.loop
         while True:
-            with SignalsDeferred(loop) as pending:
+            with (deferred := SignalsDeferred(loop)) as pending:
+                # A signal that comes right before the selector's system call does not end it, see _wait_for_others.
+                longest = _GLANCE if deferred.handlers else math.inf
                 # Claimed before a task is queued: then no thread must be woken for it.
                 claimed = loop.claim()
                 try:
@@ -144,10 +147,10 @@ class ThreadDriver:
                     assert future is not None
                     if claimed:
                         while not (future.is_done or pending or loop.closed or loop.retiring):
-                            remaining = None if deadline is None else deadline - loop.time()
-                            if remaining is not None and remaining <= 0:
+                            remaining = longest if deadline is None else deadline - loop.time()
+                            if remaining <= 0:
                                 break
-                            loop.turn(remaining)
+                            loop.turn(min(longest, remaining))
                 finally:
                     if claimed:
                         loop.release()
@@ -203,15 +206,16 @@ class ThreadDriver:
         Idempotent. From a callback of the loop, whichever thread runs it, it returns at once; the network
         thread ends after the pass. (A finalizer may run as one: the last who held a client can be a batch.)
         """
+        if self.loop.forked:
+            pass
+        elif self._thread.ident is None:
+            self.loop.close(0.0)
+        else:
+            self._life.stop(timeout)
+        # Not before: Ctrl-C in between leaves the rest to the finalizer.
         self._finalizer.detach()
         _DRIVERS.discard(self)
-        if self.loop.forked:
-            return
-        if self._thread.ident is None:
-            self.loop.close(0.0)
-            return
-        self._life.stop(timeout)
-        if not self._turns_the_loop:
+        if self._thread.ident is not None and not self.loop.forked and not self._turns_the_loop:
             self._thread.join(timeout + _CLOSE_GRACE)
 
 
@@ -260,12 +264,13 @@ def run_here(loop: Loop, task: Task[T], deadline: float | None = None) -> T:
     """
     try:
         while not task.is_done:
-            with SignalsDeferred(loop) as pending:
+            with (deferred := SignalsDeferred(loop)) as pending:
+                longest = _GLANCE if deferred.handlers else math.inf
                 while not task.is_done and not pending:
-                    remaining = None if deadline is None else deadline - loop.time()
-                    if remaining is not None and remaining <= 0:
+                    remaining = longest if deadline is None else deadline - loop.time()
+                    if remaining <= 0:
                         raise KafkaTimeoutError(f"{task.name} took too long")
-                    loop.turn(remaining)
+                    loop.turn(min(remaining, longest))
     finally:
         if not task.is_done:
             task.cancel()

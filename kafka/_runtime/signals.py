@@ -41,12 +41,13 @@ class SignalsDeferred:
     Gives the list of what has come in, which is empty until then.
     """
 
-    __slots__ = ("_loop", "_pending", "_saved")
+    __slots__ = ("_loop", "_pending", "handlers")
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._pending: list[tuple[int, FrameType | None]] = []
-        self._saved: list[tuple[int, Callable[[int, FrameType | None], object]]] = []
+        self.handlers: list[tuple[int, Callable[[int, FrameType | None], object]]] = []
+        """The application's, which are put off."""
 
     def __enter__(self) -> list[tuple[int, FrameType | None]]:
         if threading.get_ident() in _WITHOUT_SIGNALS:
@@ -56,15 +57,15 @@ class SignalsDeferred:
             for number in _DEFERRED:
                 handler = _signal.getsignal(number)
                 if callable(handler):  # not SIG_DFL, SIG_IGN, or set by C code: those do not raise
-                    self._saved.append((number, handler))
+                    self.handlers.append((number, handler))
                     _signal.signal(number, self._note)
         except BaseException as error:
             # Only Python knows which thread runs the handlers: `threading` takes the thread that imported it first for
             # the main one, and a second interpreter has none. Elsewhere the very first attempt is refused.
             traceback = error.__traceback__
             refused = type(error) is ValueError and traceback is not None and traceback.tb_next is None
-            if refused and len(self._saved) == 1:
-                self._saved.clear()
+            if refused and len(self.handlers) == 1:
+                self.handlers.clear()
                 _WITHOUT_SIGNALS.add(threading.get_ident())
                 return self._pending
             self._restore()
@@ -76,8 +77,8 @@ class SignalsDeferred:
         self._loop.wakeup()
 
     def __exit__(self, *_: object) -> None:
-        if self._saved:
-            handlers = dict(self._saved)
+        if self.handlers:
+            handlers = dict(self.handlers)
             self._restore()
             if self._pending:
                 self._run(handlers, 0)
@@ -85,11 +86,11 @@ class SignalsDeferred:
     def _restore(self) -> None:
         """Give the application its handlers back: all of them, though each may run, and raise, right after."""
         raised: BaseException | None = None
-        while self._saved:
-            number, handler = self._saved[0]
+        while self.handlers:
+            number, handler = self.handlers[0]
             try:
                 _signal.signal(number, handler)
-                del self._saved[0]
+                del self.handlers[0]
             except BaseException as error:
                 if error is not raised:
                     error.__context__, raised = raised, error

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import os
 import socket
+from functools import partial
+from typing import Any, Final
 
 __all__ = ["Waker"]
 
+_HAS_EVENTFD: Final = hasattr(os, "eventfd")
 
-class _Event:
-    """An eventfd that is closed when the last reference is gone.
+
+class _Event(int):
+    """The descriptor of an eventfd, which is closed when the last reference is gone.
 
     `Waker.signal` runs in any thread and in signal handlers, so it must not take a lock that `close` could hold. But a
     descriptor that is closed between its look at the waker and its write may be another file's number by then, and the
     write would go into that file. So `close` only drops the reference: a thread that is about to write has one too.
     """
 
-    __slots__ = ("fd",)
+    __slots__ = ()
 
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-
-    def signal(self) -> None:
-        os.eventfd_write(self.fd, 1)
-
-    def drain(self) -> None:
-        os.eventfd_read(self.fd)
-
-    def __del__(self) -> None:
-        os.close(self.fd)
+    # `os.close(self)` without a frame: an interrupt in one would be ignored, and the descriptor stay open.
+    __del__: Any = property(partial(partial, os.close))
 
 
 class _Pair:  # pragma: no cover - Linux has eventfd
@@ -56,14 +51,19 @@ class _Pair:  # pragma: no cover - Linux has eventfd
 class Waker:
     """A descriptor that any thread can make readable. The reader decides how often it is written."""
 
+    # No function has the event in a variable: a frame may live long, in the traceback of a signal's handler that raised
+    # there. The exceptions that are expected: it is full, so it is readable anyway; it is closed.
+
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self._end: _Event | _Pair | None
-        if hasattr(os, "eventfd"):
-            self._end = _Event(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
+        self._end: Any
+        if _HAS_EVENTFD:
+            # In one call from Python: Ctrl-C between two would leave a number that no code closes.
+            self._end = next(map(_Event, map(os.eventfd, (0,), (os.EFD_NONBLOCK | os.EFD_CLOEXEC,))))
+            self._fd = int(self._end)
         else:  # pragma: no cover - Linux has eventfd
             self._end = _Pair(socket.socketpair())
-        self._fd = self._end.fd
+            self._fd = self._end.fd
 
     def fileno(self) -> int:
         """Return the descriptor to watch for reading."""
@@ -71,21 +71,23 @@ class Waker:
 
     def signal(self) -> None:
         """Make it readable; nothing happens once it is closed. Safe from every thread, and from signal handlers."""
-        end = self._end
-        if end is not None:
-            try:  # noqa: SIM105 - suppress() costs more than the write
-                end.signal()
-            except OSError:  # full, so it is readable anyway
-                pass
+        try:
+            if _HAS_EVENTFD:
+                os.eventfd_write(self._end, 1)
+            else:  # pragma: no cover - Linux has eventfd
+                self._end.signal()
+        except (OSError, TypeError, AttributeError):
+            pass
 
     def drain(self) -> None:
         """Make it unreadable again."""
-        end = self._end
-        if end is not None:
-            try:  # noqa: SIM105 - suppress() costs more than the write
-                end.drain()
-            except OSError:  # spurious
-                pass
+        try:
+            if _HAS_EVENTFD:
+                os.eventfd_read(self._end)
+            else:  # pragma: no cover - Linux has eventfd
+                self._end.drain()
+        except (OSError, TypeError, AttributeError):
+            pass
 
     def close(self) -> None:
         """Free it; idempotent."""

@@ -460,7 +460,12 @@ class Cluster(Lifecycle):
             if topic.error_code in {Code.REPLICA_NOT_AVAILABLE, Code.LEADER_NOT_AVAILABLE}:
                 missing.add(topic.name)
             elif topic.error_code:
-                log.warning("Topic %r is left out: %s", topic.name, for_code(topic.error_code).__name__)
+                log.warning(
+                    "Topic %r is left out: %s",
+                    topic.name,
+                    for_code(topic.error_code).__name__,
+                    extra={"kafka_topic": topic.name},
+                )
                 self._forget(topic.name)
                 continue
             leaders = {

@@ -174,6 +174,7 @@ class ConsumerCore:
         if self.interceptors is not None and self.interceptors.has("on_commit"):
             group.offsets.committer.on_committed = self._committed.append
         group.offsets.tracer = self.tracer
+        group.membership.last_count = self.collector.last_count
         group.on_due = self._notify_application
         return group
 

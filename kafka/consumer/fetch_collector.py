@@ -52,6 +52,12 @@ class FetchCollector:
         """
         self._begun.clear()
 
+    def last_count(self) -> int:
+        """Return how many offsets the last call that returned records has moved over. From any thread."""
+        return sum(
+            (cursor.position or 0) - position for _, cursor, position, _ in tuple(self._begun) if position is not None
+        )
+
     def take_back(self) -> None:
         """Restore the positions as they were at `begin`: records taken since have not reached the application."""
         for state, cursor, position, epoch in self._begun:

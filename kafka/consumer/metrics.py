@@ -17,7 +17,7 @@ __all__ = ["FetchMetrics", "FetchSensors"]
 
 
 class FetchSensors(SensorGroup):
-    """The sensors of fetching that all consumers have."""
+    """The sensors of responses to fetches, of consumers and share consumers."""
 
     def __init__(self, metrics: Metrics, series: Series, prefix: str) -> None:
         super().__init__(metrics, f"{prefix}-fetch-manager-metrics")
@@ -51,7 +51,7 @@ class FetchSensors(SensorGroup):
         self._throttle.record(throttle_ms)
 
     def consumed(self, topic: str, records: int, size: int) -> None:
-        """Record that all records of a partition in a response were taken."""
+        """Record the records of a partition in a response, when the application has them."""
         self._sizes.record(size)
         self._records.record(records)
         self._count("kafka_consumer_records_total", (topic,), records)
@@ -59,7 +59,7 @@ class FetchSensors(SensorGroup):
 
 
 class FetchMetrics(FetchSensors):
-    """The sensors of a consumer."""
+    """The sensors of a consumer's fetches, its lag and its waiting."""
 
     def __init__(
         self, metrics: Metrics, series: Series, prefix: str, subscription: SubscriptionState, *, committed_only: bool

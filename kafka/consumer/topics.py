@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import TYPE_CHECKING
 
 from kafka.errors import FixNeededError, InvalidTopicError, KafkaError, UnknownTopicOrPartitionError, for_code
@@ -32,7 +32,11 @@ def check_topics(errors: Mapping[str, int], wanted: Container[str], missed: froz
         if issubclass(error, (FixNeededError, InvalidTopicError)):
             raise error(f"topic {topic!r} cannot be read")
         if issubclass(error, UnknownTopicOrPartitionError) and topic not in missed:
-            log.warning("The cluster does not have topic %r, check its name; it is read as soon as it exists", topic)
+            log.warning(
+                "The cluster does not have topic %r, check its name; it is read as soon as it exists",
+                topic,
+                extra={"kafka_topic": topic},
+            )
     return frozenset(errors)
 
 
@@ -106,12 +110,12 @@ class ConsumerTopics:
 
     # Library-side…
 
-    async def refresh(self, deadline: float) -> None:
-        """Refresh metadata, and retry what may pass until the deadline."""
+    async def refresh(self, deadline: float, topics: Collection[str] = ()) -> None:
+        """Refresh metadata, of some topics or of all that are wanted, and retry what may pass until the deadline."""
         # Not by `client.attempts`: after a failure they ask for metadata too, beside the request that is repeated here.
         while True:
             try:
-                return await self._client.refresh(deadline)
+                return await self._client.refresh(deadline, topics)
             except KafkaError as error:  # noqa: PERF203 - a request each time round; the backoff keeps them apart
                 if not error.retriable or self._client.loop.time() >= deadline:
                     raise
@@ -129,5 +133,5 @@ class ConsumerTopics:
     async def partitions(self, topic: str, deadline: float) -> set[int] | None:
         """Return the partitions of a topic; None if there is no such topic."""
         with self._cluster.also({topic}):
-            await self.refresh(deadline)
+            await self.refresh(deadline, {topic})
         return self._cluster.partitions_for_topic(topic)

@@ -151,8 +151,9 @@ class ClassicAssignment:
             )
         if not cluster.need_all_topic_metadata and not topics <= cluster.wanted_topics:
             cluster.set_topics(cluster.wanted_topics | topics)
-        if any(cluster.partitions_for_topic(topic) is None for topic in topics):
-            await client.refresh(self._loop.time() + client.settings.request_timeout)
+        unknown = {topic for topic in topics if cluster.partitions_for_topic(topic) is None}
+        if unknown:
+            await client.refresh(self._loop.time() + client.settings.request_timeout, unknown)
         self._snapshot = group_leader.take_snapshot(cluster, topics)
 
     def metadata_changed(self) -> None:

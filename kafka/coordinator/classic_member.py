@@ -158,7 +158,7 @@ class ClassicMember:
 
     async def _send_join(self, reason: str, offer: Sequence[tuple[str, object]]) -> JoinGroupResponse:
         membership = self._membership
-        timeout = max(self.heartbeat.poll_interval + _JOIN_GRACE, self._coordinator.client.settings.request_timeout)
+        timeout = max(membership.rebalance_timeout + _JOIN_GRACE, self._coordinator.client.settings.request_timeout)
         while True:
             request = join_group.join_request(
                 self.group_id,
@@ -173,6 +173,7 @@ class ClassicMember:
             # A separate task: if this one is cancelled, `leave` needs the id that the coordinator assigns.
             asking = self._asking = self.loop.spawn(self.ask(request, JOINS, timeout), "join")
             response = await asking
+            self._asking = None
             if not join_group.is_member_id_required(response):
                 join_group.check_joined(response, self.rounds.protocol_type())
                 return response
@@ -189,7 +190,7 @@ class ClassicMember:
             await self.rounds.assignment_skipped(joined.members)
         began, generation, protocol_type = self.loop.time(), self.generation, self.rounds.protocol_type()
         request = join_group.sync_request(self.group_id, generation, self.group_instance_id, protocol_type, assignments)
-        response = await self.ask(request, JOINS, self.heartbeat.poll_interval + _JOIN_GRACE)
+        response = await self.ask(request, JOINS, self._membership.rebalance_timeout + _JOIN_GRACE)
         self.sensors.synced(self.loop.time() - began)
         join_group.check_synced(response, protocol_type, self.generation)
         return bytes(response.assignment)
@@ -211,7 +212,13 @@ class ClassicMember:
         membership.move(MemberEvent.RETRY)
         membership.join_again(f"the last attempt failed with {type(error).__name__}")
         if isinstance(error, RejoinNeededError) and failures == 0:
-            log.info("Group %s: %s joins the group again: %s", self.group_id, membership.who, error)
+            log.info(
+                "Group %s: %s joins the group again: %s",
+                self.group_id,
+                membership.who,
+                error,
+                extra={"kafka_group": self.group_id},
+            )
             return 1
         await self._coordinator.back_off(error, failures)
         return failures + 1
@@ -291,9 +298,9 @@ class ClassicMember:
         await self._coordinator.leave(leaving.member_id, deadline, send)
 
     async def _assigned_id(self, deadline: float | None) -> Generation:
-        """Return the identity that the response to the first join has, if that is under way: the group waits for it."""
+        """Return the identity in the answer to the first join that this member did not take: the group waits for it."""
         asking, self._asking = self._asking, None
-        if asking is None or asking.is_done:
+        if asking is None:
             return NO_GENERATION
         patience = self.loop.time() + _ID_PATIENCE
         try:

@@ -73,7 +73,8 @@ class ConsumerGroup:
         self.assignments = Assignments(subscription, self.membership.rendezvous)
         self.membership.on_lost = self.assignments.mark_lost
         sensors = GroupCoordinatorMetrics(heartbeat, metrics, config["metric_group_prefix"])
-        self.membership.on_rebalanced = sensors.rebalanced
+        self.membership.on_rebalanced = self._rebalanced
+        self._sensors = sensors
         self.assignment = ClassicAssignment(self.membership, subscription, self.assignments, config)
         self.classic = ClassicMember(self.membership, self.assignment, sensors, config)
         self.membership.member = self.classic
@@ -152,6 +153,20 @@ class ConsumerGroup:
             or (membership.poll_timer.notified and membership.is_polling())
             or self.has_new_subscription
             or self.offsets.is_due
+        )
+
+    def _rebalanced(self, seconds: float, why: str) -> None:
+        self._sensors.rebalanced(seconds)
+        held, cluster = self.assignments.held(), self.client.cluster
+        topics = {*self.subscription.subscribed_topics, *(partition.topic for partition in held)}
+        log.info(
+            "Group %s: rebalanced in %.1f s: this member has %d of %d partitions, because %s",
+            self.group_id,
+            seconds,
+            len(held),
+            sum(len(cluster.partitions_for_topic(topic) or ()) for topic in topics),
+            why,
+            extra={"kafka_client_id": self.client.config["client_id"], "kafka_group": self.group_id},
         )
 
     # Metadata…
@@ -266,7 +281,7 @@ class ConsumerGroup:
         try:
             await self.application.run(coro, deadline, what)
         except KafkaTimeoutError as error:
-            log.warning("Group %s: %s failed: %s", self.group_id, what, error)
+            log.warning("Group %s: %s failed: %s", self.group_id, what, error, extra={"kafka_group": self.group_id})
 
 
 class _BrokersReachable:

@@ -119,7 +119,12 @@ class ConsumerGroupMember:
                 )
             )
         else:
-            log.info("Group %s: the brokers have the classic protocol only, so it is used: %s", self._group_id, error)
+            log.info(
+                "Group %s: the brokers have the classic protocol only, so it is used: %s",
+                self._group_id,
+                error,
+                extra={"kafka_group": self._group_id},
+            )
             membership.move(MemberEvent.RETRY)
             membership.rejoin.set()
 
@@ -223,7 +228,13 @@ class ConsumerGroupMember:
             membership.move(MemberEvent.JOINED)
             self._assignments.rebalance_logged = False
             member = printable(response.member_id or "")
-            log.info("Group %s: member %s joined the group, epoch %d", self._group_id, member, response.member_epoch)
+            log.info(
+                "Group %s: member %s joined the group, epoch %d",
+                self._group_id,
+                member,
+                response.member_epoch,
+                extra={"kafka_group": self._group_id},
+            )
         self._member_id = response.member_id or self._member_id
         membership.generation = Generation(response.member_epoch, self._member_id, self._assignor)
         if response.heartbeat_interval_ms > 0:
@@ -312,7 +323,12 @@ class ConsumerGroupMember:
                 RebalanceCall(CallKind.WATCH, (), lambda: self._subscription.watch_for_group(watched))
             )
         except KafkaError as error:
-            log.info("Group %s: assigned topics could not be looked up by id, trying again: %s", self._group_id, error)
+            log.info(
+                "Group %s: assigned topics could not be looked up by id, trying again: %s",
+                self._group_id,
+                error,
+                extra={"kafka_group": self._group_id},
+            )
         finally:
             self._looking_up = False
         if unknown <= self._names.keys():

@@ -158,7 +158,7 @@ class GroupOffsets:
         """
         chosen, ids = self._chosen(offsets)
         future: Future[OffsetCommitResponse | None] = Future()
-        span = None if self.tracer is None else self.tracer.begin_settling("commit")
+        span = None if self.tracer is None else self.tracer.settling("commit")
 
         def ended(outcome: object) -> None:
             if span is not None:
@@ -292,6 +292,7 @@ class GroupOffsets:
                     "read again: %s",
                     self._group_id,
                     error,
+                    extra={"kafka_group": self._group_id},
                 )
 
     # Reading…

@@ -294,9 +294,15 @@ class HeartbeatTask:
                     coordinator.group_id,
                     heartbeat.timeout,
                     lost,
+                    extra={"kafka_group": coordinator.group_id},
                 )
             else:
-                log.info("Group %s: a heartbeat failed and is sent again: %s", coordinator.group_id, lost)
+                log.info(
+                    "Group %s: a heartbeat failed and is sent again: %s",
+                    coordinator.group_id,
+                    lost,
+                    extra={"kafka_group": coordinator.group_id},
+                )
             coordinator.coordinator_dead(lost)
             await coordinator.loop.sleep(coordinator.retry_backoff)
             heartbeat.fail_heartbeat()

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 from uuid import uuid4
 
-from kafka._runtime.tasks import Event, Task
+from kafka._runtime.tasks import Event, Task, wait_any
 from kafka._text import printable
 from kafka.coordinator.group_coordinator import GroupCoordinator
 from kafka.coordinator.heartbeat import Heartbeat, PollTimer
@@ -113,6 +113,7 @@ class Membership:
         """Why its last membership has ended, in words."""
         self.error: KafkaError | None = None
         """For the application to raise, once."""
+        self._leaving: Task[object] | None = None
         self.rejoin = Event()
         """Set when it must join, or with KIP-848 send a heartbeat."""
         self.rejoin_reason = ""
@@ -127,12 +128,15 @@ class Membership:
         """Called, from any thread, when the application has something to do."""
         self.on_change: Callable[[], object] = lambda: None
         """Called, from any thread, after each change of the state, and when `on_due` is."""
-        self.on_rebalanced: Callable[[float], object] = lambda _seconds: None
-        """Called after a rebalance with the seconds that it took."""
+        self.on_rebalanced: Callable[[float, str], object] = lambda _seconds, _why: None
+        """Called after a rebalance with the seconds that it took, and the reason for it."""
+        self.last_count: Callable[[], int] = lambda: 0
+        """Returns how many records the last poll() has returned. From any thread."""
         self.on_lost: Callable[[str], object] = lambda _why: None
         """Called on the loop with the reason when the coordinator removed it, or it must give its partitions up."""
         self._application = application
         self._rebalance_began = 0.0
+        self._rebalances_because = ""
         self._running: Task[object] | None = None
 
     @property
@@ -220,22 +224,29 @@ class Membership:
         before, self.state = self.state, next_state(self.state, event)
         series = self.coordinator.client.series
         if event is MemberEvent.START:
-            self._rebalance_began = self.loop.time()
+            self._rebalance_began, self._rebalances_because = self.loop.time(), self.rejoin_reason
         elif event is MemberEvent.COMPLETED:
             seconds = self.loop.time() - self._rebalance_began
-            self.on_rebalanced(seconds)
+            self.on_rebalanced(seconds, self._rebalances_because)
             if series is not None:
                 series.count("kafka_consumer_rebalances_total", (self.group_id,))
                 series.count("kafka_consumer_rebalance_seconds_total", (self.group_id,), seconds)
         elif event is MemberEvent.SYNCED and before is MemberState.STABLE:
-            self._rebalance_began = self.loop.time()  # KIP-848: the assignment came with a heartbeat
+            # KIP-848: the assignment came with a heartbeat.
+            self._rebalance_began, self._rebalances_because = self.loop.time(), "the coordinator changed the assignment"
         log.debug("Group %s: %s -> %s (%s)", self.group_id, before.name, self.state.name, event.value)
         self.on_change()
 
     def join_again(self, reason: str) -> None:
         """Have the member join again, with this reason unless there is one before."""
         if not self.rejoin.is_set():
-            log.info("Group %s: %s joins the group: %s", self.group_id, self.who, reason)
+            log.info(
+                "Group %s: %s joins the group: %s",
+                self.group_id,
+                self.who,
+                reason,
+                extra={"kafka_group": self.group_id},
+            )
             self.rejoin_reason = reason
         self.rejoin.set()
 
@@ -257,6 +268,7 @@ class Membership:
             self.group_id,
             self.who,
             error,
+            extra={"kafka_group": self.group_id},
         )
         self.lose_generation(keep_id=not isinstance(error, FencedInstanceIdError), why=f"{REMOVED}: {error}")
         self.move(MemberEvent.FATAL)
@@ -276,11 +288,12 @@ class Membership:
     def _poll_timed_out(self) -> None:
         why = f"poll() was not called for {self.heartbeat.poll_interval:g} s (max_poll_interval_ms)"
         log.warning(
-            "Group %s: %s leaves the group because %s. Return fewer records from each poll() (max_poll_records), or "
-            "raise max_poll_interval_ms",
+            "Group %s: %s leaves the group because %s; the last one returned %d records. Return fewer records from "
+            "each poll() (max_poll_records), or raise max_poll_interval_ms",
             self.group_id,
             self.who,
             why,
+            self.last_count(),
             extra={"kafka_group": self.group_id},
         )
         self.stop()
@@ -288,7 +301,7 @@ class Membership:
         self.lose_generation(keep_id=self.group_instance_id is not None, why=why)
         self.move(MemberEvent.POLL_TIMEOUT)
         self.coordinator.waiting_for = f"the application: {why}"
-        self.loop.spawn_logged(self.member.leave(leaving, why, None), "leave the group")
+        self._leaving = self.loop.spawn_logged(self.member.leave(leaving, why, None), "leave the group")
         self.notify_application()  # a call that waits was late, as on a machine that was suspended: it joins again
 
     # On the loop: leaving…
@@ -312,6 +325,8 @@ class Membership:
         if self.state is not MemberState.CLOSED:
             self.move(MemberEvent.LEAVE)
         await self.member.leave(leaving, reason, deadline)
+        if self._leaving is not None:  # begun when poll() was not called; a client that ends would end it
+            await wait_any(self.loop, self._leaving, deadline=deadline)
 
     async def close(self, reason: str, deadline: float | None) -> None:
         """Leave the group for good."""

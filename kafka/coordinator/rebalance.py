@@ -230,7 +230,12 @@ class Assignments:
         self.rebalance_logged = True
         held = len(self.held())
         returned = f"only records of the {held} partitions that this member keeps" if held else "no records"
-        log.info("Group %s: the group rebalances; until that has ended poll() returns %s", group_id, returned)
+        log.info(
+            "Group %s: the group rebalances; until that has ended poll() returns %s",
+            group_id,
+            returned,
+            extra={"kafka_group": group_id},
+        )
 
     async def revoke(self, partitions: Collection[TopicPartition]) -> None:
         """Revoke partitions that the member still owns."""

@@ -154,6 +154,7 @@ class ShareGroupMember:
             "it is. Acknowledgements of the records that it has are still sent",
             self.group_id,
             self._poll_interval * 1000,
+            extra={"kafka_group": self.group_id},
         )
         await self._depart("poll() was not called", None)
 
@@ -184,6 +185,7 @@ class ShareGroupMember:
                 self.group_id,
                 self.member_id,
                 response.member_epoch,
+                extra={"kafka_group": self.group_id},
             )
         self.epoch = response.member_epoch
         if response.heartbeat_interval_ms > 0:
@@ -252,7 +254,13 @@ class ShareGroupMember:
         """Send the heartbeat that says so, if the coordinator may have it as a member."""
         if not leaving.is_member:
             return
-        log.info("Group %s: member %s leaves the share group: %s", self.group_id, self.member_id, reason)
+        log.info(
+            "Group %s: member %s leaves the share group: %s",
+            self.group_id,
+            self.member_id,
+            reason,
+            extra={"kafka_group": self.group_id},
+        )
         request = ShareGroupHeartbeatRequest(
             group_id=self.group_id, member_id=self.member_id, member_epoch=_LEAVE, subscribed_topic_names=None
         )

@@ -220,7 +220,9 @@ class KafkaMetric:
     def value(self, time_ms: float | None = None) -> float:
         """The value now, or at a time."""
         with self._lock:
-            return self.measurable.measure(self.config, self._clock.time() * 1000 if time_ms is None else time_ms)
+            if self._before is not None:
+                self._before()
+            return self._measurable.measure(self.config, self._clock.time() * 1000 if time_ms is None else time_ms)
 
     def __repr__(self) -> str:
         return f"<KafkaMetric {self.metric_name!r}>"

@@ -19,8 +19,9 @@ scrape, whenever they were made, without asking a broker: a scrape never waits f
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Iterator
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka import _hooks
@@ -41,6 +42,15 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 #: How many series one client has at most, unless the caller says otherwise.
 MAX_SERIES: Final = 2000
 _WHOLE: Final = 2.0**53
+_NOTHING: Final = ("",) * max(len(metric.labels) for metric in CATALOG.values())
+# Characters that the text format escapes in the values of labels.
+_ESCAPED: Final = re.compile(r'["\\\n]')
+_ESCAPES: Final = str.maketrans({'"': r"\"", "\\": r"\\", "\n": r"\n"})
+# By the name of the metric, its line: the client, the other labels, the value.
+_FORMS: Final = {
+    name: name + "{" + ",".join(f'{label}="%s"' for label in (CLIENT_LABEL, *metric.labels)) + "} %s\n"
+    for name, metric in CATALOG.items()
+}
 
 
 def samples(max_series: int = MAX_SERIES, *, only: str | None = None) -> dict[str, list[tuple[Labels, float]]]:
@@ -51,12 +61,17 @@ def samples(max_series: int = MAX_SERIES, *, only: str | None = None) -> dict[st
     are missing. Numbers that are not finite are left out. With `only` there is one metric.
     """
     found: dict[str, list[tuple[Labels, float]]] = {name: [] for name in CATALOG}
-    for series in _hooks.living():
-        client = series.client_id
-        for name, values in _of_client(series, max_series, only).items():
-            of_name = found[name]
-            of_name += [((client, *labels), value) for labels, value in values.items() if math.isfinite(value)]
+    for client, name, values in _of_clients(max_series, only):
+        of_name = found[name]
+        of_name += [((client, *labels), value) for labels, value in values.items() if isfinite(value)]
     return {name: of_name for name, of_name in found.items() if of_name}
+
+
+def _of_clients(max_series: int, only: str | None = None) -> Iterator[tuple[str, str, dict[Labels, float]]]:
+    """Go through the metrics of all open clients: the client, the name, the values."""
+    for series in _hooks.living():
+        for name, values in _of_client(series, max_series, only).items():
+            yield series.client_id, name, values
 
 
 def _of_client(series: Series, max_series: int, only: str | None) -> dict[str, dict[Labels, float]]:
@@ -65,7 +80,7 @@ def _of_client(series: Series, max_series: int, only: str | None) -> dict[str, d
         found["kafka_client_info"] = {(__version__, series.kind, series.group): 1}
     if not found:
         return found
-    total = before = sum(map(len, found.values()))
+    total = before = sum(map(len, found.values())) + 1  # how many are missing is a series too
     while total > max_series:
         largest = max(found, key=lambda name: len(found[name]))
         folded = _folded(found[largest])
@@ -81,8 +96,10 @@ def _folded(values: dict[Labels, float]) -> dict[Labels, float]:
     """Return sums over the last label that is not empty."""
     sums: dict[Labels, float] = {}
     for labels, value in values.items():
-        at = max((at for at, label in enumerate(labels) if label), default=None)
-        key = labels if at is None else (*labels[:at], *("",) * (len(labels) - at))
+        at = len(labels)
+        while at and not labels[at - 1]:
+            at -= 1
+        key = labels[: at - 1] + _NOTHING[: len(labels) - at + 1] if at else labels
         sums[key] = sums.get(key, 0) + value
     return sums
 
@@ -92,17 +109,28 @@ def text(max_series: int = MAX_SERIES) -> str:
 
     See `samples` for `max_series`.
     """
+    found: dict[str, list[str]] = {name: [] for name in CATALOG}
+    for client, name, values in _of_clients(max_series):
+        form, shown, rows = _FORMS[name], client, values
+        if _ESCAPED.search("".join((client, *map("".join, values)))):  # rare, so one search for all labels
+            shown = client.translate(_ESCAPES)
+            rows = {tuple(label.translate(_ESCAPES) for label in labels): value for labels, value in values.items()}
+        # For each series of each client, once a scrape: an int, as most are, is written by the form.
+        found[name] += [
+            form % (shown, *labels, value if type(value) is int else _number(value))
+            for labels, value in rows.items()
+            if isfinite(value)
+        ]
     lines: list[str] = []
     before = ""
-    for name, of_name in samples(max_series).items():
+    for name, of_name in found.items():
         metric = CATALOG[name]
-        names = (CLIENT_LABEL, *metric.labels)
         family, kind = _family(metric)
-        if family != before:  # the parts of a summary are one family
-            lines += (f"# HELP {family} {metric.text}", f"# TYPE {family} {kind}")
+        if of_name and family != before:  # the parts of a summary are one family
+            lines.append(f"# HELP {family} {metric.text}\n# TYPE {family} {kind}\n")
             before = family
-        lines += [f"{name}{{{','.join(map(_label, names, labels))}}} {_number(value)}" for labels, value in of_name]
-    return "".join(f"{line}\n" for line in lines)
+        lines += of_name
+    return "".join(lines)
 
 
 def _family(metric: MetricDescription) -> tuple[str, str]:
@@ -111,12 +139,6 @@ def _family(metric: MetricDescription) -> tuple[str, str]:
         if metric.name.endswith(part):
             return metric.name.removesuffix(part), "summary"
     return metric.name, metric.kind
-
-
-def _label(name: str, value: str) -> str:
-    if "\\" in value or '"' in value or "\n" in value:
-        value = value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
-    return f'{name}="{value}"'
 
 
 def _number(value: float) -> str:

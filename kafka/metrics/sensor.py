@@ -101,9 +101,8 @@ class Sensor:
     def _take_in(self) -> None:
         """Hand what was recorded to the stats. The lock is held; other threads may record meanwhile."""
         pending = self._pending
-        taken = [pending.popleft() for _ in range(len(pending))]
-        if taken:
-            values, times = zip(*taken, strict=True)
+        if pending:
+            values, times = zip(*[pending.popleft() for _ in range(len(pending))], strict=True)
             for stat in self._stats:
                 stat.record_all(self._config, values, times)
 

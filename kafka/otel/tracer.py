@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sized
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sized
 from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
@@ -132,6 +131,43 @@ class _SentSpan:
             self._of.telemetry.failed("a span of send() was ended")
 
 
+class _CallSpan:
+    """The span of a call that sends no records of this process, such as a commit: it is a block, or `ended` ends it."""
+
+    def __init__(
+        self,
+        telemetry: Telemetry,
+        name: str,
+        attributes: Callable[[], dict[str, Any]],
+        measure: Callable[[float, BaseException | None], object] | None = None,
+    ) -> None:
+        self._telemetry = telemetry
+        self._span: trace.Span = trace.INVALID_SPAN
+        self._measure = measure
+        self._began = perf_counter()
+        try:
+            if not telemetry.is_suppressed(contexts.get_current()):
+                self._span = telemetry.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=attributes())
+        except Exception:
+            telemetry.failed("a span was begun")
+
+    def ended(self, error: BaseException | None = None) -> None:
+        if self._span is trace.INVALID_SPAN:
+            return
+        try:
+            _end(self._span, error)
+            if self._measure is not None:
+                self._measure(perf_counter() - self._began, error)
+        except Exception:
+            self._telemetry.failed("a span was ended")
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace_back: object) -> None:
+        self.ended(error)
+
+
 class _Tracing:
     """The facts that the spans of one client share."""
 
@@ -153,30 +189,14 @@ class _Tracing:
             found[names.DESTINATION] = topic
         return found
 
-    def begin_settling(self, operation: str) -> _SettleSpan | None:
-        """Begin the span of a commit that ends later, on the network thread."""
-        try:
-            if self.telemetry.is_suppressed(contexts.get_current()):
-                return None
-            attributes = self.attributes(operation, "settle")
-            span = self.telemetry.tracer.start_span(operation, kind=SpanKind.CLIENT, attributes=attributes)
-            return _SettleSpan(span, self, operation)
-        except Exception:
-            self.telemetry.failed("a span of a commit was begun")
-            return None
-
-    @contextmanager
-    def settling(self, operation: str) -> Iterator[None]:
-        """Make the span of a block in which offsets or acknowledgements are committed."""
-        span, error = self.begin_settling(operation), None
-        try:
-            yield
-        except BaseException as raised:
-            error = raised
-            raise
-        finally:
-            if span is not None:
-                span.ended(error)
+    def settling(self, operation: str) -> _CallSpan:
+        """Begin the span of a block that commits, or of a commit that ends later on the network thread."""
+        return _CallSpan(
+            self.telemetry,
+            operation,
+            lambda: self.attributes(operation, "settle"),
+            lambda seconds, error: self.measure(operation, None, seconds, error),
+        )
 
     def measure(self, operation: str, topic: str | None, seconds: float, error: BaseException | None) -> None:
         """Record how long an operation took."""
@@ -188,21 +208,6 @@ class _Tracing:
         if error is not None:
             attributes[names.ERROR_TYPE] = _error_type(error)
         self.telemetry.durations.record(max(0.0, seconds), attributes)
-
-
-class _SettleSpan:
-    """The span of a commit; see `kafka._hooks.SettleSpan`."""
-
-    def __init__(self, span: trace.Span, of: _Tracing, operation: str) -> None:
-        self._span, self._of, self._operation = span, of, operation
-        self._began = perf_counter()
-
-    def ended(self, error: BaseException | None = None) -> None:
-        try:
-            _end(self._span, error)
-            self._of.measure(self._operation, None, perf_counter() - self._began, error)
-        except Exception:
-            self._of.telemetry.failed("a span of a commit was ended")
 
 
 class ProducerTracing(_Tracing):
@@ -528,30 +533,12 @@ class KafkaTracer:
         """Return the tracer of a consumer, unless another instrumentation traces it."""
         return None if self._is_traced(facts, "__next__") else ConsumerTracing(self.telemetry, facts)
 
-    @contextmanager
-    def writing(self, topic: str | None) -> Iterator[None]:
-        """Make the span of a block in which other processes send records: its context is not in these."""
-        telemetry, error = self.telemetry, None
+    def writing(self, topic: str | None) -> _CallSpan:
+        """Begin the span of a block in which other processes send records: its context is not in these."""
         attributes = {names.SYSTEM: "kafka", names.OPERATION_NAME: "send", names.OPERATION_TYPE: "send"}
         if topic is not None:
             attributes[names.DESTINATION] = topic
-        span: trace.Span = trace.INVALID_SPAN
-        try:
-            if not telemetry.is_suppressed(contexts.get_current()):
-                name = "send" if topic is None else f"send {topic}"
-                span = telemetry.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=attributes)
-        except Exception:
-            telemetry.failed("a span of Spark was begun")
-        try:
-            yield
-        except BaseException as raised:
-            error = raised
-            raise
-        finally:
-            try:
-                _end(span, error)
-            except Exception:
-                telemetry.failed("a span of Spark was ended")
+        return _CallSpan(self.telemetry, "send" if topic is None else f"send {topic}", lambda: attributes)
 
     def _is_traced(self, facts: ClientFacts, method: str) -> bool:
         """Whether an instrumentation of OpenTelemetry has wrapped the class: then every span would be there twice."""

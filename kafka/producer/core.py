@@ -225,7 +225,10 @@ class ProducerCore:
             if missed == _MISSED and name not in self._missed:
                 self._missed.add(name)
                 log.warning(
-                    "The cluster does not have topic %r, check its name; send() waits for it, for %s", name, limit
+                    "The cluster does not have topic %r, check its name; send() waits for it, for %s",
+                    name,
+                    limit,
+                    extra={"kafka_topic": name},
                 )
             if self.now() >= deadline:
                 why = str(error) if error else no_answers(self.client) if code is None else for_code(code).__name__
@@ -233,7 +236,7 @@ class ProducerCore:
                     f"Topic {name!r} was not found within {limit}{f': {why}' if why else ''}"
                 ) from error
             try:
-                await self.client.refresh(deadline)
+                await self.client.refresh(deadline, {name})
                 asked = True
             except KafkaTimeoutError:
                 continue

@@ -349,7 +349,9 @@ class Partition:
         if is_first and outcome is ProduceOutcome.SEQUENCE:
             # All before it is settled, so the gap is real: a batch was given up, or the broker lost the end of its log.
             if not self.sequence_gap:
-                log.warning("%s-%s: %s; continuing under a new epoch", *self.tp, error)
+                log.warning(
+                    "%s-%s: %s; continuing under a new epoch", *self.tp, error, extra={"kafka_topic": self.tp.topic}
+                )
             self.sequence_gap = True
         if sender.metrics is not None:
             sender.metrics.retried(batch)

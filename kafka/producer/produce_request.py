@@ -39,7 +39,6 @@ _INDEX: Final = struct.Struct(">i").pack
 _ACKS_AND_TIMEOUT: Final = struct.Struct(">hi").pack
 # Up to this size one copy costs less than to hand the pieces of a request to the socket.
 _JOINED: Final = 48 << 10
-_NO_ID: Final = bytes(16)
 
 # A partition in a reply: index, error, base offset, append time, log start, and the empty fields behind them.
 _RESULT: Final = struct.Struct(">ihqqq3s")
@@ -68,7 +67,7 @@ class BatchesRequest:
         transactional_id: str | None = None,
         names: dict[int, str] | None = None,
     ) -> None:
-        """`names` gets the topics whose ids stand in the request, by the numbers of these ids."""
+        """`names` gets the topics by the numbers of their ids, as these are now."""
         self._acks = acks
         # The buffers are taken now: a batch that is given up before the request leaves forgets its own.
         by_topic: dict[str, list[Placed]] = {}
@@ -80,17 +79,12 @@ class BatchesRequest:
             _uvarint(len(by_topic) + 1),
         ]
         for name, batches in by_topic.items():
-            if self.API_VERSION < TOPIC_IDS_SINCE:
-                pieces.append(_compact_text(name))
-            else:
-                known = topic_id(name)
-                if known is None:
-                    pieces.append(_NO_ID)
-                else:
-                    number = known.int
-                    pieces.append(number.to_bytes(16, "big"))
-                    if names is not None:
-                        names[number] = name
+            known = topic_id(name)
+            number = 0 if known is None else known.int
+            if number and names is not None:
+                names[number] = name
+            by_name = self.API_VERSION < TOPIC_IDS_SINCE
+            pieces.append(_compact_text(name) if by_name else number.to_bytes(16, "big"))
             pieces.append(_uvarint(len(batches) + 1))
             for _, index, sealed in batches:
                 pieces += (_INDEX(index), _uvarint(sealed.size + 1), sealed.header, sealed.body, b"\0")

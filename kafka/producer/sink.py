@@ -189,7 +189,7 @@ class Sink:
         future.add_both(partial(self._answered, batches, names))
 
     def _request(self, link: Connection, batches: list[ProducerBatch], names: _Names) -> Any:
-        """Return the request; `names` gets its topics where the reply has their ids instead."""
+        """Return the request; `names` gets its topics by their ids, which the reply may have instead."""
         sender, transactions, transactional_id = self._sender, self._sender.transactions, None
         assert link.versions is not None, "the link is ready"
         version = link.versions.version_for(ProduceRequest)
@@ -258,7 +258,7 @@ class Sink:
     def _take_response(self, batches: list[ProducerBatch], names: _Names, response: ProduceResponse) -> None:
         results = {}
         for topic in response.responses:
-            name = names.get(topic.topic_id.int) if names else topic.name
+            name = topic.name or names.get(topic.topic_id.int)
             for result in topic.partition_responses:
                 results[name, result.index] = result
         for batch in batches:
@@ -269,7 +269,7 @@ class Sink:
                 delivered = Delivered(found.base_offset, found.log_append_time_ms, found.log_start_offset)
                 batch.partition.answered(batch, ProduceOutcome.DONE, delivered)
             else:
-                self._take_error(batch, found, response)
+                self._take_error(batch, names, found, response)
 
     def _take_written(self, batches: list[ProducerBatch], names: _Names, written: Written) -> None:
         name = written.topic if isinstance(written.topic, str) else names.get(written.topic)
@@ -286,7 +286,11 @@ class Sink:
         batch.partition.answered(batch, ProduceOutcome.RETRY, missing, definite=False)
 
     def _take_error(
-        self, batch: ProducerBatch, result: ProduceResponse.PartitionProduceResponse, response: ProduceResponse
+        self,
+        batch: ProducerBatch,
+        names: _Names,
+        result: ProduceResponse.PartitionProduceResponse,
+        response: ProduceResponse,
     ) -> None:
         partition = batch.partition
         text = result.error_message or ""
@@ -301,7 +305,11 @@ class Sink:
         known = False
         if error.invalid_metadata:
             cluster, leader = self._client.cluster, result.current_leader
-            if leader is not None and leader.leader_id >= 0:  # KIP-951
+            # If the topic was deleted and created again since the request, this is the leader of the one that is gone,
+            # and its epoch may be higher than all that metadata will have for long.
+            topic_id = cluster.topic_id(partition.topic.name)
+            is_same = topic_id is None or topic_id.int in names
+            if leader is not None and leader.leader_id >= 0 and is_same:  # KIP-951
                 endpoints = response.node_endpoints or ()
                 brokers = [BrokerMetadata(end.node_id, end.host, end.port, end.rack) for end in endpoints]
                 known = cluster.update_partition_leader(partition.tp, leader.leader_id, leader.leader_epoch, brokers)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from kafka.errors import KafkaProtocolError
@@ -19,6 +20,12 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _INT: Final = struct.Struct("<q")
 _TIMES: Final = struct.Struct("<Q")
 _DOUBLE: Final = struct.Struct("<d")
+# The end of a point: its times and its value, each behind its key.
+_GAUGE: Final = struct.Struct("<BQBd")
+_SUM: Final = struct.Struct("<BQBQBd")
+_START_KEY, _TIME_KEY, _VALUE_KEY = (field << 3 | _FIXED64 for field in (2, 3, 4))
+# Metrics whose bytes before the end are kept: a client in a cluster of 100 brokers has a thousand.
+_MOST_METRICS: Final = 2000
 
 
 class Point(NamedTuple):
@@ -50,35 +57,36 @@ def encode_metrics(
     >>> len(encode_metrics([point], 1, temporality=CUMULATIVE, resource={"group_id": "g"}, scope=("purekafka", "1.0")))
     114
     """
-    metrics = b"".join(_bytes(2, _metric(point, time_ns, temporality)) for point in points)
-    if not metrics:
+    parts = []
+    tail = bytes((2 << 3, temporality, 3 << 3, 1))  # of a sum: that it only grows
+    for name, value, labels, start_ns, is_sum in points:
+        parts.append(_before(name, tuple(labels.items()), bool(start_ns), is_sum))
+        if start_ns:
+            parts.append(_SUM.pack(_START_KEY, start_ns, _TIME_KEY, time_ns, _VALUE_KEY, value))
+        else:
+            parts.append(_GAUGE.pack(_TIME_KEY, time_ns, _VALUE_KEY, value))
+        if is_sum:
+            parts.append(tail)
+    if not parts:
         return b""
     name, version = scope
-    scoped = _bytes(1, _text(1, name) + _text(2, version)) + metrics
-    return _bytes(1, _bytes(1, _attributes(1, resource)) + _bytes(2, scoped))
+    scoped = _bytes(1, _text(1, name) + _text(2, version)) + b"".join(parts)
+    return _bytes(1, _bytes(1, _attributes(1, resource.items())) + _bytes(2, scoped))
 
 
-def _metric(point: Point, time_ns: int, temporality: int) -> bytes:
-    data = (
-        _attributes(7, point.labels)
-        + (_key(2, _FIXED64) + _TIMES.pack(point.start_ns) if point.start_ns else b"")
-        + _key(3, _FIXED64)
-        + _TIMES.pack(time_ns)
-        + _key(4, _FIXED64)
-        + _DOUBLE.pack(point.value)
-    )
-    points = _bytes(1, data)
-    if not point.is_sum:
-        return _text(1, point.name) + _bytes(5, points)
-    return _text(1, point.name) + _bytes(7, points + bytes((2 << 3, temporality, 3 << 3, 1)))
+@lru_cache(_MOST_METRICS)
+def _before(name: str, labels: tuple[tuple[str, str], ...], has_start: bool, is_sum: bool) -> bytes:
+    """Return a metric up to its times and its value: these have one size, so that each push has the same bytes here."""
+    attributes = _attributes(7, labels)
+    end = (_SUM if has_start else _GAUGE).size
+    point = _head(1, len(attributes) + end)
+    of_kind = _head(7 if is_sum else 5, len(point) + len(attributes) + end + (4 if is_sum else 0))
+    metric = _text(1, name) + of_kind + point + attributes
+    return _head(2, len(metric) + end + (4 if is_sum else 0)) + metric
 
 
-def _attributes(field: int, attributes: Mapping[str, str]) -> bytes:
-    return b"".join(_bytes(field, _text(1, key) + _bytes(2, _text(1, value))) for key, value in attributes.items())
-
-
-def _key(field: int, kind: int) -> bytes:
-    return bytes((field << 3 | kind,))
+def _attributes(field: int, attributes: Iterable[tuple[str, str]]) -> bytes:
+    return b"".join(_bytes(field, _text(1, key) + _bytes(2, _text(1, value))) for key, value in attributes)
 
 
 def _text(field: int, text: str) -> bytes:
@@ -86,13 +94,17 @@ def _text(field: int, text: str) -> bytes:
 
 
 def _bytes(field: int, data: bytes) -> bytes:
-    size = len(data)
-    prefix = bytearray((field << 3 | _BYTES,))
+    return _head(field, len(data)) + data
+
+
+def _head(field: int, size: int) -> bytes:
+    """Return the key and the size of a field of bytes."""
+    head = bytearray((field << 3 | _BYTES,))
     while size > 0x7F:
-        prefix.append(size & 0x7F | 0x80)
+        head.append(size & 0x7F | 0x80)
         size >>= 7
-    prefix.append(size)
-    return bytes(prefix) + data
+    head.append(size)
+    return bytes(head)
 
 
 # Reading…

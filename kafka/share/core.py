@@ -277,6 +277,7 @@ class ShareConsumerCore:
                 self.config["group_id"],
                 len(self._rows),
                 *self._source.partition,
+                extra={"kafka_group": self.config["group_id"], "kafka_topic": self._source.partition.topic},
             )
             self._rows.clear()
         return bool(self._rows)
@@ -466,6 +467,7 @@ class ShareConsumerCore:
                         entry.count,
                         *partition,
                         error,
+                        extra={"kafka_group": self.config["group_id"], "kafka_topic": partition.topic},
                     )
                 continue
             self.is_in_callback = True

@@ -356,7 +356,13 @@ class ShareFetcher:
         if isinstance(error, FixNeededError) or not (error.retriable or is_stale):
             self.errors.append(error)
         else:
-            log.info("Group %s: share session with broker %s: %s", self._group_id, node.node_id, error)
+            log.info(
+                "Group %s: share session with broker %s: %s",
+                self._group_id,
+                node.node_id,
+                error,
+                extra={"kafka_group": self._group_id},
+            )
             if error.invalid_metadata or is_stale:
                 self._refresh()
         self._on_event()
@@ -435,7 +441,13 @@ class ShareFetcher:
                 error.topic_partition = partition
             self.errors.append(error)
         elif failures == 1:
-            log.warning("Group %s: %s: %s", self._group_id, printable(name), kind(data.error_message))
+            log.warning(
+                "Group %s: %s: %s",
+                self._group_id,
+                printable(name),
+                kind(data.error_message),
+                extra={"kafka_group": self._group_id},
+            )
 
     def _adopt_leader(self, place: Place, leader: Any, endpoints: Iterable[Any]) -> None:
         partition = self._names.get(place)

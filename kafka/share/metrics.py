@@ -22,8 +22,7 @@ class ShareFetchMetrics(FetchSensors):
 
     def __init__(self, metrics: Metrics, series: Series, prefix: str) -> None:
         super().__init__(metrics, series, prefix)
-        group = f"{prefix}-fetch-manager-metrics"
-        self._records.add(metrics.metric_name("records-per-request-max", group), Max(empty=0.0))
+        self._sensor("records", ("records-per-request-max", Max(empty=0.0)))
         self._acknowledgements = self._sensor(
             "acknowledgements", ("acknowledgements-send-rate", Rate()), ("acknowledgements-send-total", Total())
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -42,16 +40,3 @@ def test_a_directory_that_cannot_be_written_to_is_refused_before_anything_is_don
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == f"purekafka demo: --directory {tmp_path}/file/below: Not a directory\n"
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_the_demo_counts_every_event_on_spark(tmp_path: Path) -> None:
-    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'purekafka[spark]'")
-    # In a process of its own, as a session of this one's would be taken.
-    words = [sys.executable, "-m", "kafka", "demo", "--events", "5000", "--directory", str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=800, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "5,000 events in 10 windows" in done.stdout
-    assert "all 5,000 events arrived, each once, and the group committed them" in done.stdout
-    assert list((tmp_path / "by-window").glob("*.parquet"))

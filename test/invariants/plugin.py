@@ -82,7 +82,7 @@ def _check_leftovers(before: set[threading.Thread], files: dict[str, str], clien
     for client in clients:
         _record.report("leftovers", f"a client that was not closed: {client}")
     deadline = time.monotonic() + _PATIENCE
-    collect_at = 0.0
+    collect_at = time.monotonic() + 0.05  # by then most threads have ended by themselves
     while left := _left(before, files):
         now = time.monotonic()
         if now > deadline:
@@ -90,7 +90,7 @@ def _check_leftovers(before: set[threading.Thread], files: dict[str, str], clien
             break
         if now >= collect_at:
             gc.collect()  # what a traceback or a circle keeps
-            collect_at = now + 2  # it takes half a second in a large run
+            collect_at = now + 2  # it takes long in a large run
         time.sleep(0.005)
 
 

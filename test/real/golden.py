@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from test.scratch import Scratch
+
 from . import jvm
 from .child import Child
-from .scratch import Scratch
 
 if TYPE_CHECKING:
     from typing_extensions import Self

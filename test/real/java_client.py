@@ -19,9 +19,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from test.scratch import Scratch
+
 from . import jvm
 from .child import Child
-from .scratch import Scratch
 
 if TYPE_CHECKING:
     from typing_extensions import Self

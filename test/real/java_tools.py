@@ -11,9 +11,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from test.scratch import Scratch
+
 from . import jvm
 from .child import Child
-from .scratch import Scratch
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -10,8 +10,9 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from test.scratch import Scratch
+
 from . import kafka_jars
-from .scratch import Scratch
 
 CONFIG = Path(__file__).parent / "java"
 FLAGS = (

@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from test.scratch import Scratch
+
 from . import jvm, kafka_jars, kraft_format, ports, wire, zookeeper
 from .broker_config import (
     CONTROLLER,
@@ -30,7 +32,6 @@ from .broker_config import (
 )
 from .child import Child
 from .releases import NEWEST, Release
-from .scratch import Scratch
 
 if TYPE_CHECKING:
     from typing_extensions import Self

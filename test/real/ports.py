@@ -1,7 +1,7 @@
 """Free loopback ports that stay ours: a Kafka node must know its ports, and its peers', before it starts.
 
 They are taken below the range from which the kernel hands out ephemeral ports, so no outgoing
-connection can sit on one, and each is held by a file lock, so neither can another test run.
+connection can sit on one, and each is held by a lock on a byte of a file, so neither can another test run.
 """
 
 from __future__ import annotations
@@ -10,41 +10,46 @@ import fcntl
 import os
 import random
 import socket
-import tempfile
 from pathlib import Path
-from typing import IO
+
+from . import kafka_jars
 
 HOST = "127.0.0.1"
 FIRST = 15000
 DEFAULT_EPHEMERAL = 32768  # Linux's default; other systems start higher
 
 _rng = random.Random(os.urandom(8))  # not the seed of the test run: two runs may share it
-_held: dict[int, IO[str]] = {}
+_held: set[int] = set()
+_locks: dict[int, int] = {}  # the file, by the process that has opened it: these locks do not outlive a fork
 
 
 def reserve() -> int:
     """A port on which nothing listens, ours until :func:`release` or the end of the process."""
-    locks = Path(tempfile.gettempdir()) / f"purekafka-ports-{os.getuid()}"
-    locks.mkdir(exist_ok=True)
     while True:
         port = _rng.randrange(FIRST, _first_ephemeral())
         if port in _held:
             continue
-        handle = (locks / str(port)).open("w", encoding="utf-8")
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            handle.close()
+            _lock(fcntl.LOCK_EX | fcntl.LOCK_NB, port)
+        except (BlockingIOError, PermissionError):  # of another run; which of both is raised depends on the system
             continue
         if _listenable(port):
-            _held[port] = handle
+            _held.add(port)
             return port
-        handle.close()
+        _lock(fcntl.LOCK_UN, port)
 
 
 def release(port: int) -> None:
     """Give a port back."""
-    _held.pop(port).close()
+    _held.remove(port)
+    _lock(fcntl.LOCK_UN, port)
+
+
+def _lock(command: int, port: int) -> None:
+    if os.getpid() not in _locks:
+        kafka_jars.cache_dir().mkdir(parents=True, exist_ok=True)
+        _locks[os.getpid()] = os.open(kafka_jars.cache_dir() / "ports.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.lockf(_locks[os.getpid()], command, 1, port)
 
 
 def _listenable(port: int) -> bool:

@@ -7,6 +7,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -45,8 +46,10 @@ def quick_home() -> Iterator[None]:
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_HOME", str(_linked_home()))
+        temporary = f"-Djava.io.tmpdir={tempfile.gettempdir()}"  # Java does not heed TMPDIR
         with suppress(kafka_jars.KafkaUnavailable):  # there is no Java
-            patch.setenv("SPARK_SUBMIT_OPTS", f"{QUICK_JAVA} {_class_archive(os.environ['SPARK_HOME'])}")
+            archive = _class_archive(os.environ["SPARK_HOME"])
+            patch.setenv("SPARK_SUBMIT_OPTS", f"{temporary} {QUICK_JAVA} {archive}")
         yield
 
 

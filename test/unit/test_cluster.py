@@ -10,7 +10,13 @@ import pytest
 
 from kafka._core.metadata import MetadataState
 from kafka.cluster import ClusterMetadata, NodeId
-from kafka.errors import KafkaConnectionError, KafkaTimeoutError, LeaderNotAvailableError, MetadataEmptyBrokerList
+from kafka.errors import (
+    InvalidTopicError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    LeaderNotAvailableError,
+    MetadataEmptyBrokerList,
+)
 from kafka.protocol.commit import FindCoordinatorResponse
 from kafka.protocol.metadata import MetadataResponse
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
@@ -364,6 +370,86 @@ def test_topics_that_are_new_ask_for_an_update(cluster):
     assert cluster.metadata_request().topics is None
 
 
+def test_a_request_names_the_topics_that_are_new_and_all_when_that_is_due(cluster, clock):
+    def asked():
+        topics = cluster.metadata_request(cluster.due_topics()).topics
+        return None if topics is None else [topic.name for topic in topics]
+
+    def answer(*topics, partial=True):
+        cluster.update_metadata(response(*topics), version=cluster.wanted_version, partial=partial)
+
+    cluster.set_topics(["a", "b"])
+    assert asked() == ["a", "b"]
+    answer(topic("a", partition(0, 1)), topic("b", error=5), partial=False)  # b's leader is being elected
+    assert cluster.due_in() > 0
+    assert asked() == ["b"]
+    future = cluster.add_topic("c")
+    clock.advance(0.2)
+    assert cluster.due_in() == 0
+    assert asked() == ["b", "c"]
+    everything = cluster.request_update()
+    assert asked() == ["a", "b", "c"]
+    answer(topic("c", partition(0, 1)))  # what was asked for before
+    assert future.value is cluster
+    assert not everything.is_done
+    assert cluster.need_update
+    assert asked() == ["a", "b", "c"]
+    answer(*(topic(name, partition(0, 1)) for name in "abc"), partial=False)
+    assert everything.value is cluster
+    assert not cluster.need_update
+    clock.advance(200)
+    cluster.set_topics(["b", "c", "d"])
+    assert asked() == ["d"]
+    answer(topic("d", partition(0, 1)))
+    assert cluster.update_age() == 200
+    assert 0 < cluster.due_in() <= 100  # its age is that of the oldest part
+    clock.advance(101)
+    assert asked() == ["b", "c", "d"]
+    cluster.need_all_topic_metadata = True
+    assert asked() is None
+    assert set(cluster.topics()) == set("abcd")
+
+
+def test_one_topic_can_be_asked_for_again_and_waits_for_the_backoff(cluster, clock):
+    cluster.set_topics(["a", "b"])
+    cluster.update_metadata(response(topic("a", partition(0, 1)), topic("b", error=29)))
+    version = cluster.wanted_version
+    again = cluster.request_update(["b"])
+    assert cluster.due_topics() == {"b"}
+    assert cluster.due_in() > 0
+    assert cluster.request_update(["b"]) is again
+    cluster.update_metadata(response(topic("a", partition(0, 1))), version=version, partial=True)  # sent before
+    assert not again.is_done
+    cluster.update_metadata(response(topic("b", partition(0, 1))), version=cluster.wanted_version, partial=True)
+    assert again.value is cluster
+    assert cluster.due_topics() == frozenset()
+    assert not cluster.need_update
+
+
+def test_a_future_of_a_topic_that_is_no_longer_wanted_gets_the_next_answer(cluster):
+    cluster.update_metadata(response())
+    future = cluster.add_topic("a")
+    cluster.set_topics([])
+    assert cluster.due_in() == 0
+    assert cluster.metadata_request(cluster.due_topics()).topics == []
+    cluster.update_metadata(response(), version=cluster.wanted_version, partial=True)
+    assert future.value is cluster
+    assert not cluster.need_update
+
+
+def test_a_name_that_cannot_be_sent_is_refused_once_and_stays_so(cluster, caplog):
+    cluster.update_metadata(response())
+    for name in ("x" * 40_000, "good"):
+        cluster.add_topic(name)
+        request = cluster.metadata_request(cluster.due_topics())
+        found = [topic(each.name, partition(0, 1)) for each in request.topics]
+        cluster.update_metadata(response(*found), version=cluster.wanted_version, partial=True)
+        assert cluster.topic_error("x" * 40_000) is InvalidTopicError
+        assert not cluster.need_update
+    assert cluster.topics() == {"good"}
+    assert caplog.text.count("cannot be sent") == 1
+
+
 # What is wanted while a request is under way
 
 
@@ -417,9 +503,10 @@ def test_an_update_of_what_is_asked_for_already_comes_with_the_reply_under_way(c
     version = cluster.wanted_version
     cluster.set_topics([])
     cluster.need_all_topic_metadata = False
-    assert cluster.request_update() is first
+    second = cluster.request_update()
+    assert cluster.request_update() is second
     cluster.update_metadata(response(topic("t", partition(0, 1))), version=version)
-    assert first.value is cluster
+    assert first.value is second.value is cluster
     assert not cluster.need_update
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -46,6 +47,7 @@ def lines_of(path: Path) -> list[Line]:
     return found
 
 
+@functools.cache
 def logged() -> set[Line]:
     return {
         line for package in PACKAGES for path in (ROOT / "kafka" / package).rglob("*.py") for line in lines_of(path)
@@ -67,6 +69,13 @@ def test_the_page_lists_each_line_with_its_level_and_fields():
     found = {(level, re.sub(r"\s+", " ", template), fields) for level, template, fields in logged()}
     assert len(found) > 30
     assert documented() == found
+
+
+def test_lines_about_a_group_or_a_topic_have_its_name_as_a_field():
+    """Handlers that write JSON filter by it."""
+    for level, template, fields in logged():
+        assert "kafka_group" in fields or not template.startswith("Group %s"), (level, template)
+        assert "kafka_topic" in fields or not re.search("topic %r|^%s-%s: ", template), (level, template)
 
 
 @pytest.mark.parametrize("package", PACKAGES)

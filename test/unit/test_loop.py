@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import multiprocessing
 import os
 import selectors
@@ -14,6 +15,7 @@ import sys
 import textwrap
 import threading
 import time
+import traceback
 import weakref
 from functools import partial
 from pathlib import Path
@@ -938,6 +940,75 @@ def test_ctrl_c_ends_a_blocking_call_at_once(inline):
         driver.close()
 
 
+@pytest.mark.parametrize("how", ["wait", "here"])
+def test_a_signal_right_before_the_system_call_that_sleeps_is_heard_soon(how):
+    class EpollSelector(selectors.DefaultSelector):  # the name of one that may be claimed
+        missed = 1
+
+        def select(self, timeout=None):
+            if threading.current_thread() is not threading.main_thread() or timeout == 0 or not self.missed:
+                return super().select(timeout)
+            self.missed = 0
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            os.kill(os.getpid(), signal.SIGINT)
+            try:
+                return super().select(timeout)  # as if it had come in between: nothing ends this
+            finally:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+    loop = Loop(selector=EpollSelector)
+    driver = ThreadDriver(loop)
+    began = time.monotonic()
+    if how == "wait":
+        driver.start()
+        while not loop._sleepers:  # it begins with a pass
+            time.sleep(0.001)
+        with pytest.raises(KeyboardInterrupt):
+            driver.wait(Future(), loop.time() + 100)
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            run_here(loop, loop.spawn(loop.sleep(100)))
+    assert time.monotonic() - began < 50
+    assert loop._selector.missed == 0
+    driver.close()
+
+
+def test_the_network_thread_steps_aside_while_another_thread_is_about_to_shut_the_gate(driver, monkeypatch):
+    """With events for that thread it would take the interpreter from it, turn by turn."""
+    loop = driver.loop
+    driver.start()
+    ours, theirs = socket.socketpair()
+    gate = loop._gate
+    shut, turns = gate.set_open, []
+
+    def hesitates(is_open):
+        if not is_open:
+            theirs.send(b"x")
+            begun = time.monotonic()
+            before = loop.turns
+            while time.monotonic() < begun + 0.1:
+                time.sleep(0.001)
+            turns.append(loop.turns - before)
+        shut(is_open)
+
+    with ours, theirs:
+        driver.run(watched(loop, ours))
+        monkeypatch.setattr(gate, "set_open", hesitates)
+        assert loop.claim()
+        loop.release()
+        monkeypatch.undo()
+        driver.run(unwatched(loop, ours))
+    assert 0 < turns[0] < 1000  # the least that a turn takes then is 0.2 ms; without that it is some 3 us
+
+
+async def watched(loop, sock):
+    loop.watch(sock, READ, lambda _: sock.recv(1))
+
+
+async def unwatched(loop, sock):
+    loop.unwatch(sock)
+
+
 @pytest.mark.parametrize("how", ["run", "wait", "here"])
 @pytest.mark.parametrize("inline", [True, False])
 def test_a_signal_that_is_only_taken_note_of_ends_no_call(inline, how):
@@ -1099,9 +1170,96 @@ def test_a_waker_that_is_closed_while_another_thread_signals_writes_into_no_othe
     assert path.read_bytes() == b"another file's content"
     with pytest.raises(OSError, match="Bad file"):  # it was freed in the end
         os.fstat(number)
+    monkeypatch.undo()
     waker.signal()
     waker.drain()
     waker.close()
+
+
+def open_files():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def interrupted_at(at, act, *args):
+    """Call `act` with KeyboardInterrupt before a bytecode of the loop's code, by its number; None if it has fewer."""
+    left = at
+
+    def trace(frame, event, _arg):
+        nonlocal left
+        if "/kafka/_runtime/" not in frame.f_code.co_filename:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act(*args)
+    except KeyboardInterrupt as error:
+        return error
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc here")
+def test_an_interrupt_at_any_bytecode_while_a_loop_is_made_leaves_no_descriptor():
+    made = []
+
+    def make():
+        made.append(ThreadDriver(Loop()))
+
+    gc.collect()
+    gc.freeze()  # a collection is to look at no more than was made here
+    try:
+        before = open_files()
+        for at in itertools.count():
+            if interrupted_at(at, make) is None:
+                break
+            if open_files() != before:
+                gc.collect()
+                assert open_files() == before, at
+    finally:
+        gc.unfreeze()
+    made[0].close()
+    assert at > 100
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc here")
+def test_an_interrupt_at_any_bytecode_of_closing_leaves_nothing_when_it_is_closed_again():
+    before = open_files()
+    error = KeyboardInterrupt()
+    for at in itertools.count():
+        driver = ThreadDriver(Loop())
+        driver.start()
+        error = interrupted_at(at, driver.close)
+        driver.close()
+        driver._thread.join(10)
+        assert open_files() == before, traceback.format_tb(error.__traceback__)[-2:]
+        if error is None:
+            break
+    assert at > 50
+
+
+@pytest.mark.skipif(not hasattr(os, "eventfd") or not os.path.isdir("/proc/self/fd"), reason="no eventfd here")
+def test_the_traceback_of_an_interrupt_holds_no_descriptor_of_a_waker_that_is_closed():
+    def use(waker):
+        waker.signal()
+        waker.drain()
+
+    before = open_files()
+    for at in itertools.count():
+        waker = Waker()
+        error = interrupted_at(at, use, waker)
+        waker.close()
+        if error is None:
+            break
+        assert open_files() == before, traceback.format_tb(error.__traceback__)[-1]
+    assert at > 10
 
 
 @pytest.mark.internal_errors

@@ -1,6 +1,7 @@
 """What type checkers find in applications: wrong options, the types of keys and values, calls that are not awaited.
 
-mypy --strict and pyright read the same programs, each once: every example of the documentation, and the programs below.
+mypy --strict and pyright read the same programs, all in one run of each: every example of the documentation, in the
+page's own order and alone, and the programs below.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 import doctest
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,11 @@ class AwaitedTokens:
 # What the tests of the documentation have for all pages, and what a page has in place of its hidden blocks, which put
 # something simpler into the place of a client.
 ALL_PAGES = "from typing import Any\nbroker: Any = None\n"
+# Examples are short: their functions have no annotations, use a name twice, and read for ever.
+RELAXED = (
+    "# mypy: allow-untyped-defs, allow-untyped-calls, allow-any-generics, allow-redefinition, no-warn-unreachable\n"
+    '# mypy: enable-error-code="unused-awaitable", disable-error-code="no-redef"\n'
+)
 PRELUDES = {
     "quickstart.rst": "",
     "security.rst": "import os\nfrom kafka import KafkaProducer\n",
@@ -242,9 +248,9 @@ OWN_MODULES = {
 
 
 def write_programs(where: Path) -> None:
-    """Write the programs above, and one for each page of the documentation with all its examples."""
+    """Write the programs above, one for each page of the documentation with all its examples, and each block alone."""
     program = PROGRAM + IMPORTS + "".join(f"{line}  # error:\n" for line in WRONG_OPTIONS.split("\n") if line)
-    (where / "program.py").write_text(program + RIGHT_OPTIONS, encoding="utf-8")
+    (where / "program.py").write_text(RELAXED + program + RIGHT_OPTIONS, encoding="utf-8")
     for name, text in OWN_MODULES.items():
         (where / f"{name}.py").write_text(text, encoding="utf-8")
     for page in pages():
@@ -259,8 +265,27 @@ def write_programs(where: Path) -> None:
         ]
         if sources:
             (where / f"page_{name_of(page)}.py").write_text(
-                "\n".join([ALL_PAGES, PRELUDES.get(page.name, ""), *sources]), encoding="utf-8"
+                "\n".join([RELAXED, ALL_PAGES, PRELUDES.get(page.name, ""), *sources]), encoding="utf-8"
             )
+        for block in blocks(page):
+            if block.language == "python" and not block.hidden and not block.is_doctest:
+                text = "# pyright: strict\n" + block.text
+                (where / f"{ALONE}{name_of(page)}_{block.line}.py").write_text(text, encoding="utf-8")
+
+
+def name_of(page: Path) -> str:
+    return re.sub(r"\W", "_", str(page.relative_to(ROOT).with_suffix("")))
+
+
+#: How the names of files begin that have one block of a page.
+ALONE = "alone_"
+#: Each block of these is strict in every respect; short code of others leaves something out.
+FIRST_PAGES = ("README.rst", "docs/index.rst", "docs/quickstart.rst")
+FIRST = tuple(f"{ALONE}{name_of(ROOT / page)}_" for page in FIRST_PAGES)
+#: What strict pyright says of short code: functions without annotations, and names that the text around it has.
+OF_SHORT_CODE = re.compile(
+    r"report(Unknown\w+|Missing(Parameter|Type)\w+|UndefinedVariable|Untyped\w+|Unused(Import|Variable))"
+)
 
 
 Found = dict[str, dict[int, str]]
@@ -269,20 +294,18 @@ Found = dict[str, dict[int, str]]
 
 @pytest.fixture(scope="module")
 def found_by_mypy(tmp_path_factory: pytest.TempPathFactory) -> Found:
-    api = pytest.importorskip("mypy.api", reason="needs mypy")
+    pytest.importorskip("mypy", reason="needs mypy")
     where = tmp_path_factory.mktemp("mypy")
     write_programs(where)
-    # Examples are short: their functions have no annotations, use a name twice, and read for ever.
-    relaxed = ["--allow-untyped-defs", "--allow-untyped-calls", "--allow-any-generics", "--allow-redefinition"]
-    relaxed += ["--no-warn-unreachable"]
-    words = ["--strict", *relaxed, "--enable-error-code", "unused-awaitable", "--disable-error-code", "no-redef"]
-    words += ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MYPYPATH", f"{ROOT}:{where}")
-        out, err, _ = api.run([*words, *map(str, sorted(where.glob("*.py")))])
-    assert err == ""
+    files = [path for path in sorted(where.glob("*.py")) if path.name.startswith(FIRST) or ALONE not in path.name]
+    # In a process of its own: what mypy keeps would make each collection of garbage in this one take seconds.
+    words = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")]
+    words += ["--cache-dir", str(ROOT / ".mypy_cache"), *map(str, files)]
+    environment = {**os.environ, "MYPYPATH": f"{ROOT}:{where}"}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=280, check=False, env=environment)
+    assert done.stderr == ""
     found: Found = defaultdict(dict)
-    for file, line, said in re.findall(r"(\w+)\.py:(\d+): error: (.*)", out):
+    for file, line, said in re.findall(r"(\w+)\.py:(\d+): error: (.*)", done.stdout):
         if file == "program" or "[unused-awaitable]" not in said:  # send() returns a future, which may be awaited
             found[file].setdefault(int(line), said)
     return found
@@ -299,23 +322,18 @@ def found_by_pyright(tmp_path_factory: pytest.TempPathFactory) -> Found:
         "reportUnusedExpression": "none",
         "reportRedeclaration": "none",
         "reportPossiblyUnboundVariable": "none",
+        "extraPaths": [str(ROOT)],
     }
-    found: Found = defaultdict(dict)
-    for file, line, _, message in pyright_errors(where, **settings):
-        found[file].setdefault(line, message)
-    return found
-
-
-def pyright_errors(where: Path, **settings: str) -> list[tuple[str, int, str, str]]:
-    """Return file, line, rule and message of each error in a directory."""
-    (where / "pyrightconfig.json").write_text(json.dumps({**settings, "extraPaths": [str(ROOT)]}), encoding="utf-8")
+    (where / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     words = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(where)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=250, check=False)
-    return [
-        (Path(each["file"]).stem, each["range"]["start"]["line"] + 1, each.get("rule", ""), each["message"])
-        for each in json.loads(done.stdout)["generalDiagnostics"]
-        if each["severity"] == "error"
-    ]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=280, check=False)
+    found: Found = defaultdict(dict)
+    for each in json.loads(done.stdout)["generalDiagnostics"]:
+        file, line = Path(each["file"]).stem, each["range"]["start"]["line"] + 1
+        is_short = file.startswith(ALONE) and not file.startswith(FIRST)
+        if each["severity"] == "error" and not (is_short and OF_SHORT_CODE.match(each.get("rule", ""))):
+            found[file].setdefault(line, each["message"])
+    return found
 
 
 CHECKERS = pytest.mark.parametrize("checker", ["found_by_mypy", "found_by_pyright"])
@@ -338,57 +356,20 @@ def test_types_are_inferred_and_wrong_options_and_missing_awaits_are_found(
 @CHECKERS
 def test_the_examples_of_the_documentation_pass(checker: str, request: pytest.FixtureRequest) -> None:
     found: Found = request.getfixturevalue(checker)
-    assert {page: errors for page, errors in found.items() if page != "program"} == {}
-
-
-FIRST_PAGES = ("README.rst", "docs/index.rst", "docs/quickstart.rst")
-#: What strict pyright says of short code: functions without annotations, and names that the text around it has.
-OF_SHORT_CODE = re.compile(
-    r"report(Unknown\w+|Missing(Parameter|Type)\w+|UndefinedVariable|Untyped\w+|Unused(Import|Variable))"
-)
-
-
-def write_blocks(where: Path, chosen: Iterable[Path]) -> int:
-    """Write each block of code that is not a doctest into its own file, and what they import."""
-    count = 0
-    for page in chosen:
-        for block in blocks(page):
-            if block.language == "python" and not block.hidden and not block.is_doctest:
-                (where / f"{name_of(page)}_{block.line}.py").write_text(block.text, encoding="utf-8")
-                count += 1
-    for name, text in OWN_MODULES.items():
-        (where / f"{name}.py").write_text(text, encoding="utf-8")
-    return count
-
-
-def name_of(page: Path) -> str:
-    return re.sub(r"\W", "_", str(page.relative_to(ROOT).with_suffix("")))
+    assert {page: errors for page, errors in found.items() if page != "program" and ALONE not in page} == {}
 
 
 @pytest.mark.slow
-def test_the_examples_of_the_first_pages_are_strict_as_they_are_copied(tmp_path: Path) -> None:
-    """Each block alone: nothing is relaxed, and nothing comes from another block."""
-    api = pytest.importorskip("mypy.api", reason="needs mypy")
-    assert write_blocks(tmp_path, (ROOT / page for page in FIRST_PAGES)) > 9
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MYPYPATH", str(ROOT))
-        words = ["--strict", "--config-file=", "--cache-dir", str(ROOT / ".mypy_cache" / "examples")]
-        out, err, failed = api.run([*words, *map(str, tmp_path.glob("*.py"))])
-    assert (err, failed) == ("", 0), out
-
-
-@pytest.mark.slow
-def test_each_example_alone_passes_strict_pyright(tmp_path: Path) -> None:
-    """The first pages in every respect, the others apart from what short code leaves out."""
-    pytest.importorskip("pyright", reason="needs pyright")
-    assert write_blocks(tmp_path, pages()) > 70
-    first = {name_of(ROOT / page) for page in FIRST_PAGES}
-    found = [
-        (file, line, message)
-        for file, line, rule, message in pyright_errors(tmp_path, typeCheckingMode="strict")
-        if file.rpartition("_")[0] in first or not OF_SHORT_CODE.match(rule)
-    ]
-    assert found == []
+@CHECKERS
+def test_each_example_alone_is_strict_as_it_is_copied(
+    checker: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Of the first pages in every respect, of the others with pyright apart from what short code leaves out."""
+    found: Found = request.getfixturevalue(checker)
+    write_programs(tmp_path)
+    assert len(list(tmp_path.glob(f"{ALONE}*.py"))) > 70
+    assert sum(path.name.startswith(FIRST) for path in tmp_path.iterdir()) > 9
+    assert {block: errors for block, errors in found.items() if ALONE in block} == {}
 
 
 def test_the_types_of_options_match_the_table() -> None:

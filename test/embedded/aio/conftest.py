@@ -96,15 +96,6 @@ def run_on(make_loop: Callable[[], asyncio.AbstractEventLoop], main: Coroutine[A
         loop.close()
 
 
-@pytest.fixture(autouse=True, scope="module")
-def only_own_objects_are_collected() -> Iterator[None]:
-    """Leave thousands of collected tests out of what `run_on` looks through: a quarter of a second for each test."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 @pytest.fixture(params=[pytest.param(name, id=name) for name in LOOPS])
 def run(request: pytest.FixtureRequest) -> Iterator[Callable[[Coroutine[Any, Any, Any]], Any]]:
     """Run a coroutine on each kind of event loop in turn."""

@@ -1,7 +1,8 @@
 """Commands that move data, interrupted in every way: what they printed, committed and said is the same, to the record.
 
 Tests run with a buffer of Python in front of standard output and without one (PYTHONUNBUFFERED), where a system call
-may write a part only.
+may write a part only. What is tested with two signals, or to two kinds of files, has one of each with a buffer and the
+other without: what a signal does and what is written at the end do not depend on each other.
 """
 
 from __future__ import annotations
@@ -25,11 +26,15 @@ from kafka.broker import Broker
 
 RECORDS = 4000
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+BUFFERED = ["", "1"]
+each_signal = pytest.mark.parametrize(
+    ("number", "code", "unbuffered"), [(*each, how) for each, how in zip(SIGNALS, BUFFERED, strict=True)]
+)
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 
-@pytest.fixture(params=["", "1"], ids=["buffered", "unbuffered"])
+@pytest.fixture(params=BUFFERED, ids=["buffered", "unbuffered"])
 def unbuffered(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -90,6 +95,7 @@ def eventually(what: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while not what():
         assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def hand_over(process: subprocess.Popen[bytes], data: bytes) -> None:
@@ -107,7 +113,7 @@ def hand_over(process: subprocess.Popen[bytes], data: bytes) -> None:
 # consume…
 
 
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
+@each_signal
 def test_a_signal_while_the_reader_is_slow_commits_what_was_printed(
     number: signal.Signals, code: int, filled: Broker, unbuffered: str
 ) -> None:
@@ -141,7 +147,9 @@ def test_a_disk_that_is_full_commits_what_is_on_it(filled: Broker, unbuffered: s
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("line", ["consume orders", "consume orders -g g", "topics dump orders -"])
+@pytest.mark.parametrize(
+    ("line", "unbuffered"), [("consume orders", "1"), ("consume orders -g g", ""), ("topics dump orders -", "1")]
+)
 def test_a_device_that_takes_nothing_is_an_error(line: str, filled: Broker, unbuffered: str) -> None:
     with open("/dev/full", "wb") as full, started(filled, unbuffered, *line.split(), stdout=full) as process:
         _, err = process.communicate()
@@ -217,7 +225,7 @@ def test_a_signal_ends_a_reader_while_brokers_are_away(line: str, broker: Broker
 # topics dump…
 
 
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
+@each_signal
 def test_a_dump_that_is_interrupted_leaves_the_file_of_yesterday(
     number: signal.Signals, code: int, filled: Broker, unbuffered: str, tmp_path: Path
 ) -> None:
@@ -247,7 +255,7 @@ def test_a_dump_that_cannot_begin_leaves_the_file_of_yesterday(
     assert [each.name for each in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("name", ["backup.jsonl", "backup.jsonl.gz"])
+@pytest.mark.parametrize(("name", "unbuffered"), [("backup.jsonl", ""), ("backup.jsonl.gz", "1")])
 def test_a_dump_to_a_disk_that_is_full_leaves_the_file_of_yesterday(
     name: str, filled: Broker, unbuffered: str, tmp_path: Path
 ) -> None:
@@ -270,7 +278,7 @@ def test_a_dump_to_a_disk_that_is_full_is_an_error(filled: Broker, unbuffered: s
     assert (process.returncode, err) == (1, b"purekafka topics dump: standard output: File too large\n")
 
 
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
+@each_signal
 def test_a_dump_to_a_slow_reader_is_whole_up_to_the_signal(
     number: signal.Signals, code: int, filled: Broker, unbuffered: str
 ) -> None:
@@ -296,7 +304,10 @@ PRODUCING = [
 ]
 
 
-@pytest.mark.parametrize(("words", "number", "code"), PRODUCING)
+@pytest.mark.parametrize(
+    ("words", "number", "code", "unbuffered"),
+    [(*each, how) for each, how in zip(PRODUCING, [*BUFFERED, *reversed(BUFFERED)], strict=True)],
+)
 def test_a_signal_ends_produce_when_its_lines_are_written(
     words: tuple[str, ...], number: signal.Signals, code: int, broker: Broker, unbuffered: str
 ) -> None:
@@ -354,7 +365,7 @@ def test_a_command_that_was_stopped_for_a_moment_continues(filled: Broker, unbuf
     assert len(filled.records("events")) == RECORDS
 
 
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
+@each_signal
 def test_a_copy_that_is_interrupted_says_how_many_records_are_written(
     number: signal.Signals, code: int, filled: Broker, unbuffered: str
 ) -> None:

@@ -332,8 +332,8 @@ def live_through(seed: int) -> None:
         raise
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_promises_hold_in_a_dozen_histories(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(8))  # what brokers can do repeats after so many
+def test_promises_hold_in_a_few_histories(seed: int) -> None:
     live_through(seed)
 
 

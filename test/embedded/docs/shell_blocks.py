@@ -38,8 +38,6 @@ _ASKS = re.compile(
     r"purekafka (groups reset-offsets|records delete-before|partitions reassign(-| )apply|cluster voters add)"
     r"(?!.* --(yes|dry-run))"
 )
-# Commands that start Java, which a test run has already.
-_ALONE = re.compile(r"purekafka demo(?!.*--no-spark)")
 # Commands without anything for which a shell is needed but a pipe.
 _PLAIN = re.compile(r"purekafka (?!.* -- )[^<>$`|&;]*(\| *purekafka [^<>$`|&;]*)*")
 # Programs of the reader, in place of which stands what they would do first.
@@ -152,7 +150,7 @@ class Shell:
         text = self._here(line)
         if _ENDLESS.match(text):
             return self._until_line(text)
-        if _PLAIN.fullmatch(text) and not _ASKS.match(text) and not _ALONE.match(text):
+        if _PLAIN.fullmatch(text) and not _ASKS.match(text):
             return self._in_process(text, stdin)
         return self._to_end(text)
 

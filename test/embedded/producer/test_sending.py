@@ -52,6 +52,23 @@ def test_the_future_says_where_the_record_is(make, broker, topic):
     assert list(record.headers) == [("h", b"12"), ("n", None)]
 
 
+def test_topics_that_are_used_one_after_the_other_are_asked_about_once(make, broker):
+    """Not all of them again with each that is new: a thousand topics would be half a million names."""
+    count = 40
+    names = [f"one-by-one-{number}" for number in range(count)]
+    for name in names[: count // 2]:  # the broker creates the others as they are asked for
+        broker.create_topic(name)
+    producer = make(client_id="one-by-one")
+    for name in names:
+        producer.send(name, b"v").get(WAIT)
+    requests = broker.asked("Metadata", "one-by-one")
+    asked = [topic.name for request in requests for topic in request.topics or ()]
+    assert set(asked) == set(names)
+    assert len(requests) <= 2 * count + 5
+    assert len(asked) <= 2 * count + 5  # a topic that is being created is asked about again
+    assert all(len(request.topics or ()) <= 3 for request in requests)
+
+
 @pytest.mark.one_face  # the loop of asyncio has one thread
 @pytest.mark.parametrize(
     ("options", "own"), [({"linger_ms": 0}, True), ({"linger_ms": 0, "on_delivery": print}, False)]

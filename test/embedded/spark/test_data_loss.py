@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka.admin import KafkaAdminClient
 from kafka.broker import Broker
+from test.spark_runs.sessions import finish
 
 ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -30,17 +32,17 @@ query.stop()
 """
 
 
-def test_the_documented_sentence_is_printed_by_a_program(broker: Broker, tmp_path: Path) -> None:
-    def run() -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", PROGRAM, broker.bootstrap_servers, str(tmp_path / "checkpoint")]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        return subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment, check=True)
-
+def test_the_documented_sentence_is_printed_by_a_program(stream: Any, broker: Broker, tmp_path: Path) -> None:
+    """It continues from the checkpoint of a query that has read 100 records."""
+    checkpoint = str(tmp_path / "checkpoint")
     broker.append_many("events", [b"x"] * 100, partition=0)
-    assert "rows 100" in run().stdout
+    first = stream(failOnDataLoss="false").writeStream.format("noop").option("checkpointLocation", checkpoint)
+    assert sum(progress["numInputRows"] for progress in finish(first).recentProgress) == 100
     broker.append_many("events", [b"x"] * 300, partition=0)
     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
         admin.delete_records({("events", 0): 390})
-    done = run()
+    command = [sys.executable, "-c", PROGRAM, broker.bootstrap_servers, checkpoint]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment, check=True)
     assert "rows 10" in done.stdout
     assert "failOnDataLoss is false: skipped 290 offsets of events-0, continuing at 390" in done.stderr

@@ -1,4 +1,8 @@
-"""The whole programs of docs/spark.rst, run as they stand."""
+"""The whole programs of docs/spark.rst, run as they stand.
+
+They are programs of an environment that is not activated: python3 on the path, which Spark's processes would run by
+themselves, is another one.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,15 @@ from test.embedded.spark.failing_programs import ATTEMPTS, TOO_BUSY
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+
+@pytest.fixture(autouse=True)
+def wrong_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = tmp_path / "path" / "python3"
+    wrong.parent.mkdir()
+    wrong.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
+    wrong.chmod(0o755)
+    monkeypatch.setenv("PATH", str(wrong.parent), prepend=os.pathsep)
 
 
 def start(name: str, *words: str, **how: Any) -> subprocess.Popen[str]:

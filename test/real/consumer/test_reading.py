@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka._core.metadata_updater import MetadataUpdater
 from kafka.consumer import KafkaConsumer
 from kafka.errors import UnsupportedVersionError
 from kafka.producer import KafkaProducer
@@ -48,6 +49,26 @@ def fill(cluster: KafkaCluster, topic: str, count: int, **configs: Any) -> None:
     with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **configs) as producer:
         for number in range(count):
             producer.send(topic, b"%d" % number, key=b"k%d" % number, partition=0)
+
+
+def test_topics_used_one_after_the_other_are_asked_about_once(
+    kafka: KafkaCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def note(updater: Any, *args: Any, ask: Any = MetadataUpdater._request) -> Any:
+        request, whole = ask(updater, *args)
+        asked.append([topic.name for topic in request.topics])
+        return request, whole
+
+    monkeypatch.setattr(MetadataUpdater, "_request", note)
+    prefix = uuid.uuid4().hex[:8]
+    names = [f"{prefix}-{number}" for number in range(12)]  # the broker creates them
+    with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+        for name in names:
+            producer.send(name, b"v").get(TIMEOUT)
+    assert {name for request in asked for name in request} == set(names)
+    assert all(len(request) <= 2 for request in asked)
 
 
 @pytest.mark.matrix

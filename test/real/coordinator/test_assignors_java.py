@@ -21,7 +21,7 @@ from kafka.coordinator.protocol import ConsumerProtocolMemberMetadata
 from kafka.structs import TopicPartition
 from test.real import jvm
 from test.real.child import Child
-from test.real.scratch import Scratch
+from test.scratch import Scratch
 from test.unit.coordinator.clusters import make_cluster
 
 SOURCE = Path(__file__).parent.parent / "java" / "Assignors.java"

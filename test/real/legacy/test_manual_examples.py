@@ -23,4 +23,4 @@ def test_an_example_runs_as_printed(name: str, kafka_matrix: KafkaCluster) -> No
     if not runs_on(name, str(kafka_matrix.release)):
         pytest.skip(f"{name} uses what this release does not have")
     create_topics(kafka_matrix)
-    run(name, kafka_matrix.bootstrap_servers)
+    run([name], kafka_matrix.bootstrap_servers)

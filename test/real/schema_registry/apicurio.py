@@ -22,7 +22,7 @@ from test.real import kafka_jars, ports
 from test.real.broker.peer_venvs import python_of
 from test.real.child import Child
 from test.real.kafka_jars import KafkaUnavailable, cache_dir, locked
-from test.real.scratch import Scratch
+from test.scratch import Scratch
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -42,7 +42,7 @@ class Bootstrap:
             admin.alter_configs([ConfigResource("GROUP", name, {"share.auto.offset.reset": "earliest"})])
 
 
-@pytest.fixture(params=["newest", "4.2.0", "embedded"])
+@pytest.fixture(params=["newest", pytest.param("4.2.0", marks=pytest.mark.matrix), "embedded"])
 def queue(request: pytest.FixtureRequest, share_kafka: KafkaCluster, kafka_at: StartKafka) -> Iterator[Queue]:
     """A queue of three partitions."""
     if request.param == "embedded":

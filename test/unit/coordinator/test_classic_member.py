@@ -121,6 +121,26 @@ def test_a_member_that_is_closed_before_the_coordinator_gave_it_an_id_leaves(
     assert cluster.now - began < 1.5
 
 
+def test_a_join_waits_for_the_rebalance_timeout_that_it_names(cluster: Cluster, make: MakeConsumer) -> None:
+    """In asyncio it is not max_poll_interval_ms, and the request was sent again and again."""
+
+    def answer(session: Any) -> None:
+        header, request = session.unanswered.pop(0)
+        found = {"generation_id": 1, "protocol_name": "range", "leader": "other", "member_id": "m"}
+        session.reply(header, request, found)
+
+    def join(_request: Any, session: Any) -> Any:
+        assert cluster.loop is not None
+        cluster.loop.call_later(10.0, answer, session)
+        return SILENCE
+
+    cluster.broker.on("JoinGroup", join)
+    consumer = make("t", group_id="g", max_poll_interval_ms=1200, heartbeat_interval_ms=1000, request_timeout_ms=2000)
+    consumer._core.check_group().membership.rebalance_timeout = 45.0  # type: ignore[union-attr]
+    consumer.poll(timeout_ms=12_000)
+    assert [request.rebalance_timeout_ms for request in cluster.asked("JoinGroup")] == [45_000]
+
+
 def test_a_member_leaves_while_its_coordinator_is_not_known(cluster: Cluster, make: MakeConsumer) -> None:
     """As right after its broker has crashed: without the request the group waits for the end of the session."""
     consumer = make("t", group_id="g", enable_auto_commit=False)
@@ -133,11 +153,21 @@ def test_a_member_leaves_while_its_coordinator_is_not_known(cluster: Cluster, ma
 def test_a_member_leaves_at_the_coordinator_that_has_taken_over(cluster: Cluster, make: MakeConsumer) -> None:
     consumer = make("t", group_id="g")
     consumer.poll(timeout_ms=1000)
-    cluster.script["LeaveGroup"] = deque([NOT_COORDINATOR])
+    cluster.script["LeaveGroup"] = deque([NOT_COORDINATOR] * 3)  # while it moves, no broker may know that it is the one
     lookups = len(cluster.asked("FindCoordinator"))
     consumer.close()
-    assert left(cluster) == ["m", "m"]
-    assert len(cluster.asked("FindCoordinator")) == lookups + 1
+    assert left(cluster) == ["m"] * 4
+    assert len(cluster.asked("FindCoordinator")) == lookups + 3
+
+
+def test_a_member_that_leaves_does_not_ask_for_longer_than_a_second(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g")
+    consumer.poll(timeout_ms=1000)
+    cluster.script["LeaveGroup"] = deque([NOT_COORDINATOR] * 1000)
+    began = cluster.now
+    consumer.close()
+    assert 3 <= len(left(cluster)) <= 12
+    assert cluster.now - began < 2.5
 
 
 def test_a_member_that_leaves_looks_for_its_coordinator_for_a_second(cluster: Cluster, make: MakeConsumer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,8 @@ from kafka.coordinator.consumer_group_member import ConsumerGroupMember
 from kafka.coordinator.membership import GroupMember
 from kafka.coordinator.share_group_member import ShareGroupMember
 from kafka.coordinator.states import MemberState
-from kafka.errors import GroupAuthorizationFailedError
-from test.unit.consumer.scripted import Cluster, MakeConsumer, read, rest
+from kafka.errors import GroupAuthorizationFailedError, MemberIdRequiredError
+from test.unit.consumer.scripted import SILENCE, Cluster, MakeConsumer, read, rest
 
 UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION, FENCED, DENIED, NOT_COORDINATOR = 25, 27, 22, 82, 30, 16
 
@@ -40,6 +41,29 @@ def test_a_member_whose_application_does_not_poll_leaves(cluster: Cluster, make:
     assert len(cluster.asked("LeaveGroup")) == 1
     consumer.poll(timeout_ms=1000)
     assert state(consumer) is MemberState.STABLE
+
+
+def test_a_consumer_that_is_closed_while_it_leaves_because_of_max_poll_interval_waits_for_that(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    """close() ended the task that was to leave, and the others waited for it to join with the id that it was given."""
+
+    def answer(session: Any) -> None:
+        header, request = session.unanswered.pop(0)
+        session.reply(header, request, {"error_code": MemberIdRequiredError.errno, "member_id": "m"})
+
+    def join(_request: object, session: Any) -> Any:
+        assert cluster.loop is not None
+        cluster.loop.call_later(2.0, answer, session)
+        return SILENCE
+
+    cluster.broker.on("JoinGroup", join)
+    consumer = make("t", group_id="g", max_poll_interval_ms=1200, heartbeat_interval_ms=1000)
+    consumer.poll(timeout_ms=100)
+    while state(consumer) is not MemberState.LEFT:
+        rest(consumer, 0.05)
+    consumer.close()
+    assert [one.member_id for request in cluster.asked("LeaveGroup") for one in request.members] == ["m"]
 
 
 def test_an_application_that_takes_a_record_within_each_max_poll_interval_is_not_stuck(

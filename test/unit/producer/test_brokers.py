@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from kafka._core.client import PRODUCE
 from kafka.errors import UnsupportedVersionError
+from kafka.protocol.metadata import MetadataResponse
+from kafka.protocol.produce import ProduceResponse
+from kafka.protocol.registry import ApiKey
 from kafka.testing import SILENCE
 from test.unit.producer.memory_cluster import Cluster
 
@@ -90,3 +95,50 @@ def test_records_for_a_broker_without_a_version_of_produce_fail_alone(make_produ
     with pytest.raises(UnsupportedVersionError, match="versions 90-99"):
         producer.send("events", b"x", partition=1).get(10)
     assert producer.send("events", b"x", partition=0).get(10).offset == 0
+
+
+@pytest.mark.parametrize("newest", [12, 13], ids=["by name", "by id"])
+def test_a_late_answer_about_a_topic_that_was_created_again_does_not_move_its_successor(make_producer, newest):
+    """The old topic's epoch is higher than the new one's: no metadata could correct a leader that was taken from it."""
+    cluster = Cluster({"events": 1}, nodes=2)
+    present = {"id": UUID(int=1), "epoch": 7, "leader": 0}
+    refused = []
+
+    def metadata(request, session):
+        cluster.leaders["events", 0] = present["leader"]
+        reply = cluster.metadata(request, session)
+        for topic in reply["topics"]:
+            topic.topic_id = present["id"]
+            topic.partitions[0].leader_epoch = present["epoch"]
+        return reply
+
+    def produce(request, node):
+        reply = ProduceResponse
+        ours = request.topic_data[0].topic_id == present["id"] if newest == 13 else True
+        answer = reply.PartitionProduceResponse(index=0, error_code=0, base_offset=5)
+        if node != present["leader"] or not ours or not refused:
+            refused.append(node)
+            answer.error_code, answer.base_offset = 6, -1
+        if len(refused) == 1:  # the topic is created again, the producer hears of it, and then of the old leader
+            present.update(id=UUID(int=2), epoch=0, leader=1)
+            producer.core.cluster.update_metadata(
+                MetadataResponse(
+                    brokers=[
+                        MetadataResponse.MetadataResponseBroker(node_id=at, host=broker.host, port=broker.port)
+                        for at, broker in enumerate(cluster.brokers)
+                    ],
+                    topics=metadata(SimpleNamespace(topics=None), None)["topics"],
+                )
+            )
+            answer.current_leader = reply.LeaderIdAndEpoch(leader_id=0, leader_epoch=8)
+        (topic,) = request.topic_data
+        found = reply.TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=[answer])
+        return {"responses": [found]}
+
+    for node, broker in enumerate(cluster.brokers):
+        broker.on("Metadata", metadata)
+        broker.on("Produce", lambda request, _session, node=node: produce(request, node))
+        broker.ranges[ApiKey.Produce] = (3, newest)
+    producer = make_producer(cluster, delivery_timeout_ms=60_000)
+    assert producer.send("events", b"x").get(60).offset == 5
+    assert refused == [0]

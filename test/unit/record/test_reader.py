@@ -578,11 +578,11 @@ def test_record_is_a_tuple_in_the_order_of_the_manual() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("codec", [None, "gzip"])
-def test_a_fetch_of_50_mb_takes_no_more_memory_than_itself_one_batch_and_the_records_taken(codec: str | None) -> None:
+def test_a_large_fetch_takes_no_more_memory_than_itself_one_batch_and_the_records_taken(codec: str | None) -> None:
     builder = BatchBuilder(1 << 30, codec)
     builder.extend([bytes(900 + at % 200) for at in range(1000)], NOW)
     one = builder.seal()
-    fetched = b"".join(struct.pack(">q", at * 1000) + one.data[8:] for at in range(50_000_000 // one.uncompressed_size))
+    fetched = b"".join(struct.pack(">q", at * 1000) + one.data[8:] for at in range(10))
     take_all(reader(one.data), 500)  # tables that are made once for the process are no part of it
     found = reader(fetched)
     found.take(1)
@@ -595,6 +595,6 @@ def test_a_fetch_of_50_mb_takes_no_more_memory_than_itself_one_batch_and_the_rec
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert count == 1000 * (50_000_000 // one.uncompressed_size)
+    assert count == 1000 * 10
     # A batch, its keys and values while it is taken in pieces, and 500 records with the 500 before them.
     assert peak < 4 * one.uncompressed_size

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-PREFIX = "purekafka-real-"
+PREFIX = "purekafka-test-"
 GRACE = 60.0  # seconds: a directory this young may be between its creation and its lock
 
 

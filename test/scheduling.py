@@ -1,0 +1,58 @@
+"""The order in which several processes take files of tests: what takes long begins first and is not left for the end.
+
+A test that takes long says so by its time limit, or by the mark ``slow``; pytest-xdist alone would take the files with
+few tests last, and these are the ones with the longest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def scope(nodeid: str) -> str:
+    """Return what stays in one process: a file, and all of Spark, which shares a session and a Java machine.
+
+    >>> scope("test/embedded/test_demo.py::test_counts[0]"), scope("test/embedded/spark/test_jobs.py::test_a_job")
+    ('test/embedded/test_demo.py', 'test/embedded/spark')
+    """
+    file = nodeid.partition("::")[0]
+    directory = file.rpartition("/")[0]
+    return directory if directory.endswith("/spark") else file
+
+
+def cost(item: pytest.Item, limit: float) -> float:
+    """Return about how long a test takes, by what is written at it; `limit` is the limit of most."""
+    mark = item.get_closest_marker("timeout")
+    own = mark.args[0] if mark else limit
+    if own > limit:
+        return float(own) / limit * 3
+    return 1.0 if item.get_closest_marker("slow") else 0.05
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let the dearest scopes come first, where several processes take them."""
+    if not hasattr(config, "workerinput"):
+        return
+    limit = float(config.getini("timeout"))
+    costs: dict[str, float] = {}
+    for item in items:
+        costs[scope(item.nodeid)] = costs.get(scope(item.nodeid), 0.0) + cost(item, limit)
+    items.sort(key=lambda item: -costs[scope(item.nodeid)])  # stable: those that cost the same stay in random order
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Have processes take scopes in the order of `pytest_collection_modifyitems`."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class InOrder(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope(nodeid)
+
+    config.option.loadscopereorder = False
+    return InOrder(config, log)
