@@ -52,18 +52,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(verb: Verb, arguments: argparse.Namespace, watchdog: Watchdog) -> int:
     from kafka.cli.arguments import UsageError
+    from kafka.cli.connection import Connection
     from kafka.cli.output import check_outcomes, print_outcomes
     from kafka.errors import IllegalArgumentError, KafkaConfigurationError, KafkaError, KafkaTimeoutError
 
     try:
-        if arguments.outcomes is None:
-            code = verb.run(arguments)
-        else:
+        if arguments.outcomes is not None:
             check_outcomes(arguments)
-            try:
+        try:
+            if verb.connects:
+                with Connection(arguments) as connection:
+                    code = verb.run(arguments, connection)
+            else:
                 code = verb.run(arguments)
-            finally:
-                print_outcomes(arguments)
+        finally:
+            print_outcomes(arguments)
         sys.stdout.flush()
     except (UsageError, KafkaConfigurationError, IllegalArgumentError) as error:
         return _failed(arguments, error, 2)

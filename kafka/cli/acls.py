@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, principal
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
-from kafka.cli.output import Column, agreed, counted, emit, print_table, report
+from kafka.cli.output import Column, agreed, counted, emit, report
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable
-
     from kafka.admin import ACL, ACLFilter
 
-__all__ = ["COMMAND"]
-
-_ACL_COLUMNS: Final = [
-    *Column.of("principal", "permission", "operation"),
-    Column("resource_type", "TYPE"),
-    Column("resource_name", "RESOURCE"),
-    *Column.of("pattern", "host"),
-]
+_ACL_COLUMNS: Final = Column.of(
+    "principal", "permission", "operation", "resource_type=TYPE", "resource_name=RESOURCE", "pattern", "host"
+)
+_PRINCIPAL: Final = arg("--principal USER...", "a user, as ada or User:ada; may be repeated")
+_PLACES: Final = (
+    arg("--topic TOPIC...", "a topic, or * for all", complete="topic"),
+    arg("--group GROUP...", "a group, or * for all", complete="group"),
+    arg("--transactional-id ID...", "a transactional id, or * for all"),
+    arg("--cluster", "the cluster as a whole"),
+    arg("--operation NAME...", "read, write, create, delete, alter, describe, all and so on; may be repeated"),
+    arg(
+        "--pattern literal|prefixed|match|any",
+        "how names are meant; match and any are for filters (literal; in filters any)",
+    ),
+)
 
 
 def _acl_row(acl: ACL) -> dict[str, object]:
@@ -61,10 +67,18 @@ def _acl_filters(arguments: Namespace) -> list[ACLFilter]:
     ]
 
 
-def _list_acls(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        found = {acl for one in _acl_filters(arguments) for acl in admin.describe_acls(one)[0]}
+@Verb(
+    "list: list the ACLs, or the ones that match",
+    [_PRINCIPAL, *_PLACES],
+    examples=["--sandbox", "--topic events --operation write --pattern match --sandbox"],
+    lists=True,
+    epilog="--pattern match shows who may do something: also by a prefix, by * and by the operation all.",
+)
+def _list_acls(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    if arguments.operation and arguments.pattern == "match":
+        arguments.operation = [*arguments.operation, "all"]
+    found = {acl for one in _acl_filters(arguments) for acl in admin.describe_acls(one)[0]}
     rows = sorted((_acl_row(acl) for acl in found), key=lambda row: [str(value) for value in row.values()])
     return emit(arguments, rows, _ACL_COLUMNS)
 
@@ -91,11 +105,7 @@ def _bindings(arguments: Namespace, permission: str) -> list[ACL]:
         for host in hosts:
             if arguments.producer:
                 found += producer_acls(
-                    user,
-                    arguments.topic,
-                    transactional_ids=arguments.transactional_id,
-                    host=host,
-                    pattern_type=pattern,
+                    user, arguments.topic, transactional_ids=arguments.transactional_id, host=host, pattern_type=pattern
                 )
             if arguments.consumer:
                 found += consumer_acls(user, arguments.topic, arguments.group, host=host, pattern_type=pattern)
@@ -109,50 +119,40 @@ def _bindings(arguments: Namespace, permission: str) -> list[ACL]:
     return list(dict.fromkeys(found))
 
 
-def _add_acls(permission: str) -> Callable[[Namespace], int]:
-    def run(arguments: Namespace) -> int:
+def _add_acls(permission: str) -> Callable[[Namespace, Connection], int]:
+    def run(arguments: Namespace, connection: Connection) -> int:
         acls = _bindings(arguments, permission)
-        print_table(arguments, [_acl_row(acl) for acl in acls], _ACL_COLUMNS)
-        with Connection(arguments) as connection:
-            if not agreed(arguments, connection.cluster(), f"Add {counted(len(acls), 'ACL')}?"):
-                return 0
-            result = connection.admin().create_acls(acls, raise_errors=False)
+        if not agreed(connection, f"Add {counted(len(acls), 'ACL')}?", [_acl_row(acl) for acl in acls], _ACL_COLUMNS):
+            return 0
+        result = connection.admin().create_acls(acls, raise_errors=False)
         return report(arguments, ((_named(acl), result.errors.get(acl), "added") for acl in acls))
 
     return run
 
 
-def _delete_acls(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        filters = _acl_filters(arguments)
-        if not (_resources(arguments) or arguments.principal or arguments.operation):
-            raise UsageError("say which ACLs: --principal, --operation, --topic and so on")
-        found = list({acl for one in filters for acl in admin.describe_acls(one)[0]})
-        if not found:
-            raise CommandError("no ACL matches")
-        print_table(arguments, [_acl_row(acl) for acl in found], _ACL_COLUMNS)
-        if not agreed(arguments, connection.cluster(), f"Delete {counted(len(found), 'ACL')}?"):
-            return 0
-        outcomes: list[tuple[str, object, str]] = []
-        for _, deleted, failure in admin.delete_acls(filters, raise_errors=False):
-            outcomes += [(_named(acl), error, "deleted") for acl, error in deleted]
-            outcomes.append(("ACL", failure, ""))
-        return report(arguments, [one for one in outcomes if one[2] or getattr(one[1], "errno", None)])
-
-
-_PRINCIPAL: Final = arg("--principal USER...", "a user, as ada or User:ada; may be repeated")
-_PLACES: Final = (
-    arg("--topic TOPIC...", "a topic, or * for all", complete="topic"),
-    arg("--group GROUP...", "a group, or * for all", complete="group"),
-    arg("--transactional-id ID...", "a transactional id, or * for all"),
-    arg("--cluster", "the cluster as a whole"),
-    arg("--operation NAME...", "read, write, create, delete, alter, describe, all and so on; may be repeated"),
-    arg(
-        "--pattern literal|prefixed|match|any",
-        "how names are meant; match and any are for filters (literal; in filters any)",
-    ),
+@Verb(
+    "delete: delete the ACLs that match, after showing them",
+    [_PRINCIPAL, *_PLACES, *TABLE],
+    examples=["--principal ada --topic events --yes -b localhost:9092", "--principal ada --dry-run -b localhost:9092"],
+    asks=True,
 )
+def _delete_acls(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    filters = _acl_filters(arguments)
+    if not (_resources(arguments) or arguments.principal or arguments.operation):
+        raise UsageError("say which ACLs: --principal, --operation, --topic and so on")
+    found = list({acl for one in filters for acl in admin.describe_acls(one)[0]})
+    if not found:
+        raise CommandError("no ACL matches")
+    if not agreed(connection, f"Delete {counted(len(found), 'ACL')}?", [_acl_row(acl) for acl in found], _ACL_COLUMNS):
+        return 0
+    outcomes: list[tuple[str, object, str]] = []
+    for _, deleted, failure in admin.delete_acls(filters, raise_errors=False):
+        outcomes += [(_named(acl), error, "deleted") for acl, error in deleted]
+        outcomes.append(("ACL", failure, ""))
+    return report(arguments, [one for one in outcomes if one[2] or getattr(one[1], "errno", None)])
+
+
 _NEW: Final = (
     arg(
         "--principal, --allow-principal, --deny-principal USER...",
@@ -170,51 +170,26 @@ _SETS: Final = (
 
 COMMAND = Noun(
     "acls",
-    "list, add and delete permissions",
     [
+        _list_acls,
         Verb(
-            "list",
-            "list the ACLs, or the ones that match",
-            _list_acls,
-            [_PRINCIPAL, *_PLACES],
-            [
-                "purekafka acls list --sandbox",
-                "purekafka acls list --topic events --pattern match --sandbox -f json",
-            ],
-            lists=True,
-        ),
-        Verb(
-            "allow",
-            "allow users to do something",
-            _add_acls("allow"),
+            "allow: allow users to do something",
             [*_NEW, *_SETS, *TABLE],
-            [
-                "purekafka acls allow --principal ada --consumer --topic events --group billing --yes --sandbox",
-                "purekafka acls allow --principal ada --operation write --topic log --pattern prefixed --yes --sandbox",
+            examples=[
+                "--principal ada --consumer --topic events --group billing --yes --sandbox",
+                "--principal ada --operation write --topic log --pattern prefixed --yes --sandbox",
             ],
             asks=True,
-        ),
+        )(_add_acls("allow")),
         Verb(
-            "deny",
-            "forbid users to do something, even if another ACL allows it",
-            _add_acls("deny"),
+            "deny: forbid users to do something, even if another ACL allows it",
             [*_NEW, *_SETS, *TABLE],
-            [
-                "purekafka acls deny --principal eve --operation all --topic '*' --yes --sandbox",
-                "purekafka acls deny --principal eve --operation read --topic orders --dry-run --sandbox",
+            examples=[
+                "--principal eve --operation all --topic '*' --yes --sandbox",
+                "--principal eve --operation read --topic orders --dry-run --sandbox",
             ],
             asks=True,
-        ),
-        Verb(
-            "delete",
-            "delete the ACLs that match, after showing them",
-            _delete_acls,
-            [_PRINCIPAL, *_PLACES, *TABLE],
-            [
-                "purekafka acls delete --principal ada --topic events --yes -b localhost:9092",
-                "purekafka acls delete --principal ada --dry-run -b localhost:9092",
-            ],
-            asks=True,
-        ),
+        )(_add_acls("deny")),
+        _delete_acls,
     ],
 )

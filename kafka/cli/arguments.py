@@ -5,34 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import IllegalArgumentError, KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from uuid import UUID
 
     from kafka.protocol.registry import Api
-
-__all__ = [
-    "SECRETS",
-    "VALUES",
-    "CommandError",
-    "UsageError",
-    "find_api",
-    "count",
-    "expand",
-    "kafka_uuid",
-    "no_value",
-    "pair",
-    "pairs",
-    "parse_json",
-    "principal",
-    "reason",
-    "writable_directory",
-]
 
 #: For the help of a command whose options take values that may be secret.
 SECRETS = "A VALUE or PASSWORD may be @env:NAME, @FILE or @- (standard input): purekafka help values"
@@ -51,15 +33,12 @@ class CommandError(KafkaError):
         return str(self.args[0])
 
 
-class UsageError(KafkaError):
+class UsageError(CommandError):
     """An argument on the command line is wrong; the command ends with exit code 2."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 def reason(error: object) -> str:
-    """Return the text of an error, without the number and the name of a broker's error.
+    """Return the text of an error, without the number and the name of a broker's error, and the name of a call.
 
     >>> from kafka.errors import UnknownTopicOrPartitionError
     >>> reason(UnknownTopicOrPartitionError("topic 'a': unknown"))
@@ -69,7 +48,7 @@ def reason(error: object) -> str:
         return str(getattr(error, "description", "") or error.__name__)
     given = getattr(error, "args", ())[:1]
     if getattr(error, "errno", None) is not None and given and isinstance(given[0], str):
-        return given[0]
+        return given[0].removeprefix(f"{given[0].partition('(')[0]}(): ")  # a call that the user has not made
     return str(error)
 
 
@@ -126,6 +105,44 @@ def no_value(word: str, option: str) -> UsageError:
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
     """Read all arguments of an option that takes NAME=VALUE and may be repeated."""
     return dict(pair(word, option) for word in words)
+
+
+def setting_pairs(words: Sequence[str], option: str) -> dict[str, str]:
+    """Read settings or quotas; a number may have a unit, if the name says which unit Kafka takes.
+
+    >>> setting_pairs(["retention.ms=7d", "segment.bytes=1MiB", "consumer_byte_rate=5MB", "cleanup.policy=7d"], "--set")
+    {'retention.ms': '604800000', 'segment.bytes': '1048576', 'consumer_byte_rate': '5000000', 'cleanup.policy': '7d'}
+    """
+    from kafka.cli.ranges import parse_duration
+
+    found = pairs(words, option)
+    for name, value in found.items():
+        number: float | None = None
+        if name.endswith(".ms"):
+            seconds = parse_duration(value)
+            number = None if seconds is None else seconds * 1000
+        elif name.endswith((".bytes", "_byte_rate")):
+            number = size_of(value)
+        if number is not None and not value.lstrip("-").isdigit():
+            found[name] = str(round(number))
+    return found
+
+
+_UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
+
+
+def size_of(word: str) -> int | None:
+    """Return the bytes of a size, None if it is not one.
+
+    >>> size_of("50MB"), size_of("1MiB"), size_of("1000"), size_of("many")
+    (50000000, 1048576, 1000, None)
+    """
+    text = word.upper().removesuffix("B")
+    number = text.rstrip("KMGI")
+    try:
+        return int(float(number) * _UNITS[text[len(number) :]])
+    except (ValueError, KeyError, OverflowError):
+        return None
 
 
 def expand(value: str, option: str) -> str:

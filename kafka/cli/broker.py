@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import signal
@@ -18,7 +19,6 @@ from kafka.cli.files import whole_file
 from kafka.cli.grammar import Verb, arg
 
 if TYPE_CHECKING:
-    import argparse
     import ssl
 
 #: What shells return for a command that cannot be run.
@@ -27,6 +27,52 @@ _TLS_PARTS = ("cert", "key", "ca", "password")
 _WITHOUT_PASSWORD = ("OAUTHBEARER",)
 
 
+@Verb(
+    "broker",
+    arg("--host HOST", "the address to listen on (%(default)s)", default="127.0.0.1"),
+    arg(
+        "--port PORT",
+        "the port of the first node; further nodes take the next ones; 0: any free port (%(default)s)",
+        int,
+        default=9092,
+    ),
+    arg(
+        "--advertise HOST[:PORT]",
+        "the address that clients connect to, where it is not that of --host and --port: the name of a "
+        "container, a port that is forwarded (for 0.0.0.0 and :: the loopback address)",
+    ),
+    arg("--ready-file FILE", "write the addresses to this file once clients can connect; removed at the end"),
+    arg("--port-file FILE", "the same for the port that the first node listens on"),
+    arg("--nodes NODES", "how many nodes (%(default)s)", int, default=1),
+    arg("--topic NAME[:PARTITIONS]...", "create a topic; may be repeated"),
+    arg(
+        "--registry PORT",
+        "run a schema registry as well, on this port, with its schemas in memory; 0: any free port",
+        int,
+    ),
+    arg("--data DIR", "keep topics, records and offsets in this directory, not in memory"),
+    arg("--fsync", "have each append on the disk before it is acknowledged"),
+    arg("--as-version RELEASE", "offer what this release of Kafka does, such as 2.8"),
+    arg("--config NAME=VALUE...", "a broker option of Kafka; may be repeated"),
+    arg(
+        "--tls cert=FILE,key=FILE[,ca=FILE][,password=PASSWORD]",
+        "serve TLS with this certificate, whose key may need a password; with ca, clients must show a certificate too",
+    ),
+    arg(
+        "--sasl MECHANISM:USER:PASSWORD...",
+        "let only this user in (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; OAUTHBEARER alone); may be repeated",
+    ),
+    arg("--verbose", "log what happens on connections"),
+    examples=[
+        "--topic events:3",
+        "--topic orders --registry 8081",
+        "purekafka broker --port 0 -- purekafka topics list",
+    ],
+    connects=False,
+    runs_command=True,
+    epilog="With a COMMAND, run it with the address in KAFKA_BOOTSTRAP_SERVERS, and that of a schema registry in "
+    "PUREKAFKA_SCHEMA_REGISTRY_URL, stop the broker when it has ended, and return its exit code. " + SECRETS,
+)
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM, or until the command that was given has ended."""
     logging.basicConfig(
@@ -165,54 +211,4 @@ def _check_readable(path: str | None, name: str) -> None:
         raise UsageError(f"--tls: {name} {path}: {error.strerror}") from error
 
 
-COMMAND = Verb(
-    "broker",
-    "run a broker of one or several nodes on this machine",
-    run,
-    [
-        arg("--host HOST", "the address to listen on (%(default)s)", default="127.0.0.1"),
-        arg(
-            "--port PORT",
-            "the port of the first node; further nodes take the next ones; 0: any free port (%(default)s)",
-            int,
-            default=9092,
-        ),
-        arg(
-            "--advertise HOST[:PORT]",
-            "the address that clients connect to, where it is not that of --host and --port: the name of a "
-            "container, a port that is forwarded (for 0.0.0.0 and :: the loopback address)",
-        ),
-        arg("--ready-file FILE", "write the addresses to this file once clients can connect; removed at the end"),
-        arg("--port-file FILE", "the same for the port that the first node listens on"),
-        arg("--nodes NODES", "how many nodes (%(default)s)", int, default=1),
-        arg("--topic NAME[:PARTITIONS]...", "create a topic; may be repeated"),
-        arg(
-            "--registry PORT",
-            "run a schema registry as well, on this port, with its schemas in memory; 0: any free port",
-            int,
-        ),
-        arg("--data DIR", "keep topics, records and offsets in this directory, not in memory"),
-        arg("--fsync", "have each append on the disk before it is acknowledged"),
-        arg("--as-version RELEASE", "offer what this release of Kafka does, such as 2.8"),
-        arg("--config NAME=VALUE...", "a broker option of Kafka; may be repeated"),
-        arg(
-            "--tls cert=FILE,key=FILE[,ca=FILE][,password=PASSWORD]",
-            "serve TLS with this certificate, whose key may need a password; with ca, clients must show a "
-            "certificate too",
-        ),
-        arg(
-            "--sasl MECHANISM:USER:PASSWORD...",
-            "let only this user in (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; OAUTHBEARER alone); may be repeated",
-        ),
-        arg("--verbose", "log what happens on connections"),
-    ],
-    [
-        "purekafka broker --topic events:3",
-        "purekafka broker --topic orders --registry 8081",
-        "purekafka broker --port 0 -- purekafka topics list",
-    ],
-    connects=False,
-    runs_command=True,
-    epilog="With a COMMAND, run it with the address in KAFKA_BOOTSTRAP_SERVERS, and that of a schema registry in "
-    "PUREKAFKA_SCHEMA_REGISTRY_URL, stop the broker when it has ended, and return its exit code. " + SECRETS,
-)
+COMMAND = run

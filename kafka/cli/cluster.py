@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, UsageError, pairs
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import partitions
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_brokers
+from kafka.cli.output import (
+    Column,
+    agreed,
+    complain,
+    counted,
+    emit,
+    print_table,
+    report,
+    report_brokers,
+    report_failed,
+    row_of,
+)
 from kafka.cli.quorum import VERBS
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import ClusterDescription, KafkaAdminClient, UpdateFeatureType
 
-__all__ = ["COMMAND"]
-
-_BROKER_COLUMNS: Final = [
-    Column("broker_id", "BROKER"),
-    *Column.of("host", "port", "rack", "controller"),
-    Column("leaders", "LEADERS"),
-    Column("replicas", "REPLICAS"),
-]
+_BROKER_COLUMNS: Final = Column.of("broker_id=BROKER", "host", "port", "rack", "controller", "leaders", "replicas")
 
 
 def _brokers(admin: KafkaAdminClient) -> tuple[ClusterDescription, list[dict[str, Any]]]:
@@ -39,10 +42,7 @@ def _brokers(admin: KafkaAdminClient) -> tuple[ClusterDescription, list[dict[str
                 replicas[broker] = replicas.get(broker, 0) + 1
     return cluster, [
         {
-            "broker_id": broker.broker_id,
-            "host": broker.host,
-            "port": broker.port,
-            "rack": broker.rack,
+            **row_of(broker, "broker_id", "host", "port", "rack"),
             "controller": broker.broker_id == cluster.controller_id,
             "leaders": leaders.get(broker.broker_id, 0),
             "replicas": replicas.get(broker.broker_id, 0),
@@ -51,22 +51,31 @@ def _brokers(admin: KafkaAdminClient) -> tuple[ClusterDescription, list[dict[str
     ]
 
 
-def _list(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        _, rows = _brokers(connection.admin())
+@Verb(
+    "list: list the brokers with their leaders and replicas",
+    examples=["--sandbox", "--sandbox --format '{host}:{port}'"],
+    lists=True,
+)
+def _list(arguments: Namespace, connection: Connection) -> int:
+    _, rows = _brokers(connection.admin())
     return emit(arguments, rows, _BROKER_COLUMNS)
 
 
-def _describe_brokers(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        _, rows = _brokers(admin)
-        known = {row["broker_id"] for row in rows}
-        missing = sorted(set(arguments.ids) - known)
-        for broker in missing:
-            complain(arguments, f"broker {broker} does not exist; the brokers are {', '.join(map(str, sorted(known)))}")
-        rows = [row for row in rows if not arguments.ids or row["broker_id"] in arguments.ids]
-        items = [{**row, "settings": _settings(admin, row["broker_id"])} for row in rows]
+@Verb(
+    "describe: show brokers with the settings that differ from the defaults",
+    arg("ids [ID...]", "the ids of brokers; all if none", int),
+    examples=["1 --sandbox", "--sandbox --format json"],
+    lists=True,
+)
+def _describe_brokers(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    _, rows = _brokers(admin)
+    known = {row["broker_id"] for row in rows}
+    missing = sorted(set(arguments.ids) - known)
+    for broker in missing:
+        complain(arguments, f"broker {broker} does not exist; the brokers are {', '.join(map(str, sorted(known)))}")
+    rows = [row for row in rows if not arguments.ids or row["broker_id"] in arguments.ids]
+    items = [{**row, "settings": _settings(admin, row["broker_id"])} for row in rows]
     code = emit(arguments, rows, _BROKER_COLUMNS, items=items, table=lambda: _print_brokers(arguments, items))
     return 1 if missing else code
 
@@ -95,11 +104,15 @@ def _print_brokers(arguments: Namespace, items: list[dict[str, Any]]) -> None:
             print_table(arguments, rows, Column.of("setting", "value"))
 
 
-def _versions(arguments: Namespace) -> int:
+@Verb(
+    "versions: show the requests that a broker supports, and the versions that this client uses",
+    examples=["--sandbox", "--sandbox --format csv"],
+    lists=True,
+)
+def _versions(arguments: Namespace, connection: Connection) -> int:
     from kafka.protocol.registry import APIS
 
-    with Connection(arguments) as connection:
-        offered = connection.client().get_api_versions() or {}
+    offered = connection.client().get_api_versions() or {}
     names = {api.key: (api.name, api.min_version, api.max_version) for api in APIS.values()}
     rows = []
     for key, (low, high) in sorted(offered.items()):
@@ -117,9 +130,13 @@ def _versions(arguments: Namespace) -> int:
     return emit(arguments, rows, Column.of("api", "key", "lowest", "highest", "used"))
 
 
-def _describe(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        cluster, brokers = _brokers(connection.admin())
+@Verb(
+    "describe: show the id of the cluster, its controller and its brokers",
+    examples=["--sandbox", "--sandbox --format json"],
+    lists=True,
+)
+def _describe(arguments: Namespace, connection: Connection) -> int:
+    cluster, brokers = _brokers(connection.admin())
     row = {"cluster_id": cluster.cluster_id, "controller_id": cluster.controller_id, "broker_count": len(brokers)}
     item = {**row, "brokers": brokers}
 
@@ -130,22 +147,33 @@ def _describe(arguments: Namespace) -> int:
     return emit(arguments, [row], Column.of("cluster_id"), items=[item], table=table)
 
 
-def _log_dirs(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        chosen = partitions(admin, arguments.topic) if arguments.topic else None
-        found = admin.describe_log_dirs(chosen, arguments.broker or None, raise_errors=False)
-    code, items = report_brokers(arguments, found.failed), []
+@Verb(
+    "log-dirs: show the log directories of brokers with their sizes",
+    arg("--broker ID...", "only this broker; may be repeated", int),
+    arg(
+        "--topic TOPIC[:N,N-M]...",
+        "only replicas of these topics, or partitions of them; may be repeated",
+        complete="topic",
+    ),
+    arg("--by directory|topic", "a row for each, the largest topic first (directory)", default="directory"),
+    examples=["--by topic --sandbox", "--broker 1 --topic events --sandbox --format json"],
+    lists=True,
+)
+def _log_dirs(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    chosen = partitions(admin, arguments.topic) if arguments.topic else None
+    found = admin.describe_log_dirs(chosen, arguments.broker or None, raise_errors=False)
+    code = report_brokers(arguments, found.failed)
+    items: list[dict[str, Any]] = []
     for one in found:
         for directory in one.log_dirs:
-            code |= report(arguments, [(f"broker {one.broker}", directory.error, "")])
+            code |= report_failed(arguments, {f"broker {one.broker}": directory})
             replicas = [
                 {
                     "topic": topic.name,
-                    "partition": part.partition_index,
-                    "bytes": part.partition_size,
-                    "offset_lag": part.offset_lag,
-                    "future": part.is_future_key,
+                    **row_of(
+                        part, "partition=partition_index", "bytes=partition_size", "offset_lag", "future=is_future_key"
+                    ),
                 }
                 for topic in sorted(directory.topics, key=lambda each: str(each.name))
                 for part in sorted(topic.partitions, key=lambda each: int(each.partition_index))
@@ -161,26 +189,42 @@ def _log_dirs(arguments: Namespace) -> int:
                     "partitions": replicas,
                 }
             )
+    if arguments.by == "topic":
+        sizes: dict[str, list[int]] = {}
+        for one in (replica for item in items for replica in item["partitions"]):
+            sizes.setdefault(one["topic"], []).append(one["bytes"])
+        topics = [{"topic": name, "replicas": len(some), "bytes": sum(some)} for name, some in sizes.items()]
+        topics.sort(key=lambda row: -int(str(row["bytes"])))
+        return emit(arguments, topics, Column.of("topic", "replicas", "bytes")) or code
     rows = [{name: value for name, value in item.items() if name != "partitions"} for item in items]
-    columns = [*Column.of("broker", "directory", "replicas", "bytes"), Column("usable_bytes", "FREE")]
+    columns = Column.of("broker", "directory", "replicas", "bytes", "usable_bytes=FREE")
     return emit(arguments, rows, columns, items=items) or code
 
 
-def _unregister(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        if arguments.id in {broker.broker_id for broker in admin.describe_cluster().brokers}:
-            raise CommandError(f"broker {arguments.id} is running: stop it first")
-        print(f"Broker {arguments.id} is to be unregistered; its replicas stay assigned to it.", file=sys.stderr)
-        if not agreed(arguments, connection.cluster(), f"Unregister broker {arguments.id}?"):
-            return 0
-        admin.unregister_broker(arguments.id)
-        return report(arguments, [(str(arguments.id), None, "unregistered")])
+@Verb(
+    "unregister: remove a broker that was taken away for good from the cluster's metadata",
+    arg("ID", "the id of the broker", int),
+    examples=["7 --yes -b localhost:9092", "7 --dry-run -b localhost:9092"],
+    asks=True,
+)
+def _unregister(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    if arguments.id in {broker.broker_id for broker in admin.describe_cluster().brokers}:
+        raise CommandError(f"broker {arguments.id} is running: stop it first")
+    print(f"Broker {arguments.id} is to be unregistered; its replicas stay assigned to it.", file=sys.stderr)
+    if not agreed(connection, f"Unregister broker {arguments.id}?"):
+        return 0
+    admin.unregister_broker(arguments.id)
+    return report(arguments, {arguments.id: None}, "unregistered")
 
 
-def _features(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_features()
+@Verb(
+    "features: show the features of the cluster and their levels",
+    examples=["--sandbox", "--sandbox --format csv"],
+    lists=True,
+)
+def _features(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().describe_features()
     rows = [
         {
             "feature": name,
@@ -193,128 +237,45 @@ def _features(arguments: Namespace) -> int:
     return emit(arguments, rows, Column.of("feature", "level", "lowest", "highest"))
 
 
-def _upgrade(arguments: Namespace) -> int:
+@Verb(
+    "features-upgrade: change the levels of features, after the controller has checked them",
+    arg("features FEATURE=LEVEL...", "features with their new levels; 0 stops using a feature"),
+    arg("--downgrade", "a level may be lower, if nothing that is stored needs the higher one"),
+    arg("--unsafe", "a level may be lower, also if that loses what it stores"),
+    TABLE,
+    examples=[
+        "share.version=1 --yes --sandbox",
+        "purekafka cluster features upgrade share.version=0 --downgrade --dry-run --sandbox",
+    ],
+    asks=True,
+)
+def _upgrade(arguments: Namespace, connection: Connection) -> int:
     wanted: dict[str, int] = {}
     for name, level in pairs(arguments.features, "a feature").items():
         if not level.isdecimal():
             raise UsageError(f"a feature takes a level, such as {name}=1, not {level!r}")
         wanted[name] = int(level)
     kind = "unsafe_downgrade" if arguments.unsafe else "safe_downgrade" if arguments.downgrade else "upgrade"
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        finalized = admin.describe_features().finalized_features
-        updates: dict[str, tuple[UpdateFeatureType | str, int]] = {name: (kind, to) for name, to in wanted.items()}
-        rows = [
-            {"feature": name, "level": finalized[name].max_version if name in finalized else 0, "new_level": level}
-            for name, level in wanted.items()
-        ]
-        # The controller checks it before the user is asked.
-        checked = admin.update_features(updates, validate_only=True, raise_errors=False)
-        if report(arguments, ((name, one.error, "") for name, one in checked.items() if one.error is not None)):
-            return 1
-        print_table(arguments, rows, Column.of("feature", "level", "new_level"))
-        if not agreed(arguments, connection.cluster(), f"Change {counted(len(wanted), 'feature')}?"):
-            return 0
-        done = admin.update_features(updates, raise_errors=False)
-        return report(arguments, ((name, one.error, f"level {wanted[name]}") for name, one in done.items()))
+    admin = connection.admin()
+    finalized = admin.describe_features().finalized_features
+    updates: dict[str, tuple[UpdateFeatureType | str, int]] = {name: (kind, to) for name, to in wanted.items()}
+    rows = [
+        {"feature": name, "level": finalized[name].max_version if name in finalized else 0, "new_level": level}
+        for name, level in wanted.items()
+    ]
+    # The controller checks it before the user is asked.
+    checked = admin.update_features(updates, validate_only=True, raise_errors=False)
+    if report_failed(arguments, checked):
+        return 1
+    if not agreed(
+        connection, f"Change {counted(len(wanted), 'feature')}?", rows, Column.of("feature", "level", "new_level")
+    ):
+        return 0
+    done = admin.update_features(updates, raise_errors=False)
+    return report(arguments, ((name, one, f"level {wanted[name]}") for name, one in done.items()))
 
 
 COMMAND = {
-    "brokers": Noun(
-        "brokers",
-        "list and describe brokers, and the requests that they support",
-        [
-            Verb(
-                "list",
-                "list the brokers with their leaders and replicas",
-                _list,
-                examples=[
-                    "purekafka brokers list --sandbox",
-                    "purekafka brokers list --sandbox --format '{host}:{port}'",
-                ],
-                lists=True,
-            ),
-            Verb(
-                "describe",
-                "show brokers with the settings that differ from the defaults",
-                _describe_brokers,
-                [arg("ids [ID...]", "the ids of brokers; all if none", int)],
-                ["purekafka brokers describe 1 --sandbox", "purekafka brokers describe --sandbox --format json"],
-                lists=True,
-            ),
-            Verb(
-                "versions",
-                "show the requests that a broker supports, and the versions that this client uses",
-                _versions,
-                examples=["purekafka brokers versions --sandbox", "purekafka brokers versions --sandbox --format csv"],
-                lists=True,
-            ),
-            Verb(
-                "log-dirs",
-                "show the log directories of brokers with their sizes",
-                _log_dirs,
-                [
-                    arg("--broker ID...", "only this broker; may be repeated", int),
-                    arg(
-                        "--topic TOPIC[:N,N-M]...",
-                        "only replicas of these topics, or partitions of them; may be repeated",
-                        complete="topic",
-                    ),
-                ],
-                [
-                    "purekafka brokers log-dirs --sandbox",
-                    "purekafka brokers log-dirs --broker 1 --topic events --sandbox --format json",
-                ],
-                lists=True,
-            ),
-            Verb(
-                "unregister",
-                "remove a broker that was taken away for good from the cluster's metadata",
-                _unregister,
-                [arg("ID", "the id of the broker", int)],
-                [
-                    "purekafka brokers unregister 7 --yes -b localhost:9092",
-                    "purekafka brokers unregister 7 --dry-run -b localhost:9092",
-                ],
-                asks=True,
-            ),
-        ],
-    ),
-    "cluster": Noun(
-        "cluster",
-        "describe the cluster",
-        [
-            Verb(
-                "describe",
-                "show the id of the cluster, its controller and its brokers",
-                _describe,
-                examples=["purekafka cluster describe --sandbox", "purekafka cluster describe --sandbox --format json"],
-                lists=True,
-            ),
-            *VERBS,
-            Verb(
-                "features",
-                "show the features of the cluster and their levels",
-                _features,
-                examples=["purekafka cluster features --sandbox", "purekafka cluster features --sandbox --format csv"],
-                lists=True,
-            ),
-            Verb(
-                "features-upgrade",
-                "change the levels of features, after the controller has checked them",
-                _upgrade,
-                [
-                    arg("features FEATURE=LEVEL...", "features with their new levels; 0 stops using a feature"),
-                    arg("--downgrade", "a level may be lower, if nothing that is stored needs the higher one"),
-                    arg("--unsafe", "a level may be lower, also if that loses what it stores"),
-                    *TABLE,
-                ],
-                [
-                    "purekafka cluster features-upgrade share.version=1 --yes --sandbox",
-                    "purekafka cluster features upgrade share.version=0 --downgrade --dry-run --sandbox",
-                ],
-                asks=True,
-            ),
-        ],
-    ),
+    "brokers": Noun("brokers", [_list, _describe_brokers, _versions, _log_dirs, _unregister]),
+    "cluster": Noun("cluster", [_describe, *VERBS, _features, _upgrade]),
 }

@@ -10,18 +10,14 @@ import io
 import os
 import sys
 import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka.cli.grammar import COMMANDS, EXIT_CODES, Argument, Noun, Verb, connection_words, load, plural
 from kafka.cli.parser import parse
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Iterator, Sequence
-
-__all__ = ["COMMAND", "candidates", "manual"]
 
 _REMEMBERED_S: Final = 30.0
 _PATIENCE_MS = 300
@@ -183,6 +179,12 @@ def _asked(kind: str, arguments: Namespace) -> list[str]:
         return sorted(str(group.group_id) for group in admin.list_groups(timeout_ms=_PATIENCE_MS, raise_errors=False))
 
 
+@Verb(
+    "words: print the words that may stand in place of the last one; shells call this",
+    examples=["-- top", "-- topics de"],
+    connects=False,
+    runs_command=True,
+)
 def _words(arguments: Namespace) -> int:
     for found in candidates(arguments.command):
         print(found)
@@ -234,6 +236,7 @@ def manual() -> str:
     return "\n".join(lines) + "\n"
 
 
+@Verb("man: print the manual page, for man -l", examples=["", "purekafka completion man > purekafka.1"], connects=False)
 def _manual(_arguments: Namespace) -> int:
     sys.stdout.write(manual())
     return 0
@@ -241,36 +244,13 @@ def _manual(_arguments: Namespace) -> int:
 
 COMMAND = Noun(
     "completion",
-    "print what completes words in a shell, and the manual page",
     [
         Verb(
-            shell,
-            f"print the completion for {shell}",
-            _script(text),
-            examples=[use, f"purekafka completion {shell} > purekafka.{shell}"],
+            f"{shell}: print the completion for {shell}",
+            examples=["", f"purekafka completion {shell} > purekafka.{shell}"],
             connects=False,
-        )
-        for shell, text, use in (
-            ("bash", _BASH, "purekafka completion bash"),
-            ("zsh", _ZSH, "purekafka completion zsh"),
-            ("fish", _FISH, "purekafka completion fish"),
-        )
+        )(_script(text))
+        for shell, text in (("bash", _BASH), ("zsh", _ZSH), ("fish", _FISH))
     ]
-    + [
-        Verb(
-            "man",
-            "print the manual page, for man -l",
-            _manual,
-            examples=["purekafka completion man", "purekafka completion man > purekafka.1"],
-            connects=False,
-        ),
-        Verb(
-            "words",
-            "print the words that may stand in place of the last one; shells call this",
-            _words,
-            examples=["purekafka completion words -- top", "purekafka completion words -- topics de"],
-            connects=False,
-            runs_command=True,
-        ),
-    ],
+    + [_manual, _words],
 )

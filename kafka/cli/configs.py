@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.cli.arguments import CommandError, UsageError, pairs
+from kafka.cli.arguments import CommandError, UsageError, reason, setting_pairs
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
+from kafka.cli.output import Column, agreed, complain, counted, emit, report
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterable, Mapping
-
     from kafka.admin import ConfigResource
-
-__all__ = ["COMMAND"]
 
 _KINDS: Final = ("topic", "broker", "broker-logger", "client-metrics", "group")
 _DEFAULT: Final = "default"
+_KIND: Final = arg("KIND", f"the kind of resource: {', '.join(_KINDS)}", choices=_KINDS)
+_NAME: Final = arg(
+    "NAME", "the name of a topic or group, the id of a broker, or default for all brokers", complete="topic"
+)
 
 
 def _resource(arguments: Namespace, changes: Mapping[str, object] | Iterable[str] | None = None) -> ConfigResource:
@@ -32,9 +33,14 @@ def _resource(arguments: Namespace, changes: Mapping[str, object] | Iterable[str
     return ConfigResource(kind, name, changes)
 
 
-def _list(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().list_config_resources(arguments.kind or None)
+@Verb(
+    "list: list the resources that have settings",
+    arg("[KIND...]", f"only these kinds: {', '.join(_KINDS)}"),
+    examples=["--sandbox", "topic --sandbox -q"],
+    lists=True,
+)
+def _list(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().list_config_resources(arguments.kind or None)
     rows = [
         {"kind": kind.replace("_", "-"), "name": name or _DEFAULT}
         for kind, names in sorted(found.items())
@@ -43,16 +49,25 @@ def _list(arguments: Namespace) -> int:
     return emit(arguments, rows, Column.of("kind", "name"))
 
 
-def _describe(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        result = admin.describe_configs(
-            [_resource(arguments)],
-            include_synonyms=arguments.all,
-            config_filter="all",
-            include_documentation=arguments.documentation,
-        )
-        (described,) = result.resources
+@Verb(
+    "describe: show the settings of a resource that differ from the defaults",
+    _KIND,
+    _NAME,
+    arg("settings [SETTING...]", "only these settings", complete="setting"),
+    arg("-a, --all", "show the settings at their defaults too"),
+    arg("--documentation", "show what the broker documents about each"),
+    examples=["topic events --all --sandbox", "broker 1 log.retention.hours --sandbox --format json"],
+    lists=True,
+)
+def _describe(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    result = admin.describe_configs(
+        [_resource(arguments)],
+        include_synonyms=arguments.all,
+        config_filter="all",
+        include_documentation=arguments.documentation,
+    )
+    (described,) = result.resources
     rows = []
     for name, entry in sorted(described.configs.items()):
         default = entry.config_source.name in {"DEFAULT_CONFIG", "STATIC_BROKER_CONFIG"}
@@ -80,37 +95,34 @@ def _describe(arguments: Namespace) -> int:
     return emit(arguments, rows, columns) or (1 if missing else 0)
 
 
-def _change(arguments: Namespace, changes: dict[str, object]) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        before = admin.describe_configs([_resource(arguments)], config_filter="all").resources[0].configs
-        altered = admin.alter_configs([_resource(arguments, changes)], validate_only=True, raise_errors=False)
-        (outcome,) = (one for kind in altered.values() for one in kind.values())
-        if outcome.error is not None:
-            raise CommandError(_reason(outcome.error))
-        rows = [
-            {
-                "setting": name,
-                "value": before[name].value if name in before else None,
-                "new_value": "***"
-                if change is not None and _is_secret(name, before)
-                else _new(change, before[name].value if name in before else None),
-            }
-            for name, change in sorted(changes.items())
-        ]
-        print_table(arguments, rows, [*Column.of("setting", "value"), Column("new_value", "NEW VALUE")])
-        what = f"{arguments.kind} {arguments.name}"
-        if not agreed(arguments, connection.cluster(), f"Change {counted(len(changes), 'setting')} of {what}?"):
-            return 0
-        altered = admin.alter_configs([_resource(arguments, changes)], raise_errors=False)
-        (outcome,) = (one for kind in altered.values() for one in kind.values())
-        return report(arguments, [(what, outcome.error, f"changed {counted(len(changes), 'setting')}")])
-
-
-def _reason(error: object) -> str:
-    from kafka.cli.arguments import reason
-
-    return reason(error)
+def _change(arguments: Namespace, connection: Connection, changes: dict[str, object]) -> int:
+    admin = connection.admin()
+    before = admin.describe_configs([_resource(arguments)], config_filter="all").resources[0].configs
+    altered = admin.alter_configs([_resource(arguments, changes)], validate_only=True, raise_errors=False)
+    (outcome,) = (one for kind in altered.values() for one in kind.values())
+    if outcome.error is not None:
+        raise CommandError(reason(outcome.error))
+    rows = [
+        {
+            "setting": name,
+            "value": before[name].value if name in before else None,
+            "new_value": "***"
+            if change is not None and _is_secret(name, before)
+            else _new(change, before[name].value if name in before else None),
+        }
+        for name, change in sorted(changes.items())
+    ]
+    what = f"{arguments.kind} {arguments.name}"
+    if not agreed(
+        connection,
+        f"Change {counted(len(changes), 'setting')} of {what}?",
+        rows,
+        Column.of("setting", "value", "new_value"),
+    ):
+        return 0
+    altered = admin.alter_configs([_resource(arguments, changes)], raise_errors=False)
+    (outcome,) = (one for kind in altered.values() for one in kind.values())
+    return report(arguments, {what: outcome}, f"changed {counted(len(changes), 'setting')}")
 
 
 def _is_secret(name: str, known: Mapping[str, Any]) -> bool:
@@ -135,111 +147,57 @@ def _new(change: object, before: str | None) -> str | None:
     return ",".join(part for part in parts if part not in value.split(","))
 
 
-def _set(arguments: Namespace) -> int:
-    return _change(arguments, dict(pairs(arguments.settings, "a setting")))
+def _changing(operation: str) -> Callable[[Namespace, Connection], int]:
+    """Return the function of a verb that changes settings in one way."""
+
+    def run(arguments: Namespace, connection: Connection) -> int:
+        from kafka.admin import AlterConfigOp
+
+        if operation == "unset":
+            return _change(arguments, connection, dict.fromkeys(arguments.settings))
+        given = setting_pairs(arguments.settings, "a setting")
+        if operation == "set":
+            return _change(arguments, connection, dict(given))
+        how = AlterConfigOp[operation.upper()]
+        return _change(arguments, connection, {name: (how, value) for name, value in given.items()})
+
+    return run
 
 
-def _append(arguments: Namespace) -> int:
-    from kafka.admin import AlterConfigOp
+def _changes(summary: str, form: str, *examples: str) -> Verb:
+    shown = "settings with their values" if "=" in form else "names of settings"
+    words = arg(f"settings {form}", shown, complete="setting")
+    return Verb(summary, _KIND, _NAME, words, TABLE, examples=examples, asks=True)(_changing(summary.partition(":")[0]))
 
-    changes = pairs(arguments.settings, "a setting")
-    return _change(arguments, {name: (AlterConfigOp.APPEND, value) for name, value in changes.items()})
-
-
-def _subtract(arguments: Namespace) -> int:
-    from kafka.admin import AlterConfigOp
-
-    changes = pairs(arguments.settings, "a setting")
-    return _change(arguments, {name: (AlterConfigOp.SUBTRACT, value) for name, value in changes.items()})
-
-
-def _unset(arguments: Namespace) -> int:
-    return _change(arguments, dict.fromkeys(arguments.settings))
-
-
-_KIND: Final = arg("KIND", f"the kind of resource: {', '.join(_KINDS)}", choices=_KINDS)
-_NAME: Final = arg(
-    "NAME", "the name of a topic or group, the id of a broker, or default for all brokers", complete="topic"
-)
-_PAIRS: Final = arg("settings NAME=VALUE...", "settings with their values", complete="setting")
 
 COMMAND = Noun(
     "configs",
-    "show and change settings of topics, brokers and groups",
     [
-        Verb(
-            "list",
-            "list the resources that have settings",
-            _list,
-            [arg("[KIND...]", f"only these kinds: {', '.join(_KINDS)}")],
-            ["purekafka configs list --sandbox", "purekafka configs list topic --sandbox -q"],
-            lists=True,
+        _list,
+        _describe,
+        _changes(
+            "set: set values, and leave all other settings as they are",
+            "NAME=VALUE...",
+            "topic events retention.ms=86400000 cleanup.policy=compact --yes --sandbox",
+            "broker default log.retention.ms=1000000 --dry-run --sandbox",
         ),
-        Verb(
-            "describe",
-            "show the settings of a resource that differ from the defaults",
-            _describe,
-            [
-                _KIND,
-                _NAME,
-                arg("settings [SETTING...]", "only these settings", complete="setting"),
-                arg("-a, --all", "show the settings at their defaults too"),
-                arg("--documentation", "show what the broker documents about each"),
-            ],
-            [
-                "purekafka configs describe topic events --all --sandbox",
-                "purekafka configs describe broker 1 log.retention.hours --sandbox --format json",
-            ],
-            lists=True,
+        _changes(
+            "append: add values to settings that are lists",
+            "NAME=VALUE...",
+            "topic events cleanup.policy=compact --yes --sandbox",
+            "topic orders cleanup.policy=compact --dry-run --sandbox",
         ),
-        Verb(
-            "set",
-            "set values, and leave all other settings as they are",
-            _set,
-            [_KIND, _NAME, _PAIRS, *TABLE],
-            [
-                "purekafka configs set topic events retention.ms=86400000 cleanup.policy=compact --yes --sandbox",
-                "purekafka configs set broker default log.retention.ms=1000000 --dry-run --sandbox",
-            ],
-            asks=True,
+        _changes(
+            "subtract: remove values from settings that are lists",
+            "NAME=VALUE...",
+            "topic events cleanup.policy=compact --yes --sandbox",
+            "topic orders cleanup.policy=compact --dry-run --sandbox",
         ),
-        Verb(
-            "append",
-            "add values to settings that are lists",
-            _append,
-            [_KIND, _NAME, _PAIRS, *TABLE],
-            [
-                "purekafka configs append topic events cleanup.policy=compact --yes --sandbox",
-                "purekafka configs append topic orders cleanup.policy=compact --dry-run --sandbox",
-            ],
-            asks=True,
-        ),
-        Verb(
-            "subtract",
-            "remove values from settings that are lists",
-            _subtract,
-            [_KIND, _NAME, _PAIRS, *TABLE],
-            [
-                "purekafka configs subtract topic events cleanup.policy=compact --yes --sandbox",
-                "purekafka configs subtract topic orders cleanup.policy=compact --dry-run --sandbox",
-            ],
-            asks=True,
-        ),
-        Verb(
-            "unset",
-            "take settings back to their defaults",
-            _unset,
-            [
-                _KIND,
-                _NAME,
-                arg("settings SETTING...", "names of settings", complete="setting"),
-                *TABLE,
-            ],
-            [
-                "purekafka configs unset topic events retention.ms --yes --sandbox",
-                "purekafka configs unset broker default log.retention.ms --dry-run --sandbox",
-            ],
-            asks=True,
+        _changes(
+            "unset: take settings back to their defaults",
+            "SETTING...",
+            "topic events retention.ms --yes --sandbox",
+            "broker default log.retention.ms --dry-run --sandbox",
         ),
     ],
 )

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from argparse import Namespace
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,6 @@ from kafka.cli.arguments import UsageError
 from kafka.cli.options import merge_flags, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from typing_extensions import Self
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from kafka.producer import KafkaProducer
     from kafka.schema_registry import SchemaRegistry
     from kafka.share import KafkaShareConsumer
-
-__all__ = [
-    "DEFAULT_SERVERS",
-    "HASTE",
-    "Connection",
-    "Watchdog",
-]
 
 DEFAULT_SERVERS: Final = "localhost:9092"
 _BOOTSTRAP_MS: Final = 10_000
@@ -50,7 +43,7 @@ class Connection:
     """The clients of one command; the end of its block closes them and the sandbox."""
 
     def __init__(self, arguments: Namespace) -> None:
-        self._arguments = arguments
+        self.arguments = arguments
         self._stack = ExitStack()
         self._log(arguments.verbose)
         self._admin: KafkaAdminClient | None = None
@@ -173,6 +166,11 @@ class Connection:
         self._at_end(consumer.close, lambda: consumer.close(timeout_ms=1000 * HASTE))
         return consumer
 
+    def reader(self, **configs: Any) -> KafkaConsumer:
+        """Return a consumer without a group, which commits nothing and creates no topic."""
+        alone: dict[str, Any] = {"group_id": None, "enable_auto_commit": False, "allow_auto_create_topics": False}
+        return self.consumer(**{**alone, "auto_offset_reset": "earliest", **configs})
+
     def share_consumer(self, *topics: str, **configs: Any) -> KafkaShareConsumer[bytes | None, bytes | None]:
         """Return a member of a share group; options that the user gave override `configs`."""
         from kafka.share import KafkaShareConsumer
@@ -200,10 +198,10 @@ class Connection:
 
     def target(self) -> Connection:
         """Return the connection to the cluster of --to-context, or this one."""
-        if not self._arguments.to_context:
+        if not self.arguments.to_context:
             return self
-        words = {"context": self._arguments.to_context, "bootstrap_servers": None, "options": [], "config_file": None}
-        other = Connection(Namespace(**{**vars(self._arguments), **words, "sandbox": False}))
+        words = {"context": self.arguments.to_context, "bootstrap_servers": None, "options": [], "config_file": None}
+        other = Connection(Namespace(**{**vars(self.arguments), **words, "sandbox": False}))
         return self._stack.enter_context(other)
 
     def __enter__(self) -> Self:

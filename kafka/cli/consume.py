@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,20 +15,36 @@ from kafka.cli.files import standard_output
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain
 from kafka.cli.ranges import PLACES, Places, parse_partitions, resolve
-from kafka.cli.source import GroupSource, Source, bounds, ends_of, partitions_of
+from kafka.cli.source import GroupSource, Source, bounds, ends_of, partitions_of, topics_of
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Collection, Sequence
-
     from kafka.cli.record_format import Print
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord
 
-__all__ = ["COMMAND", "Printer", "record_printer"]
-
 _LAYOUTS: Final = ("value", "json", "jsonl", "console")
+_SHARED: Final = (
+    arg("topics [TOPIC...]", "the topics to read", complete="topic"),
+    arg("--pattern REGEX", "read the topics whose whole names match, as of now"),
+    arg("-p, --partition N[,N-M]...", "only these partitions; may be repeated"),
+    arg(
+        "-f, --format FORMAT", "value, jsonl, console, or tokens of kcat and rpk: '%%k %%s\\n' (value)", default="value"
+    ),
+    arg("-K, --key-delimiter TEXT", "print the key too, with this text behind it", default=""),
+    arg("--null TEXT", "the text for a null key or value (nothing)", default=""),
+    arg("--key-type TYPE", "the type of keys (bytes)", default="bytes", section="Types"),
+    arg("--value-type TYPE", "the type of values (bytes)", default="bytes", section="Types"),
+    arg("--header-type TYPE", "the type of the values of headers (bytes)", default="bytes", section="Types"),
+    arg("--registry URL", "the schema registry of avro, protobuf and jsonschema", section="Types"),
+    arg("--strict", "end with exit code 1 if a record could not be decoded", section="Types"),
+    arg("--filter-key GLOB", "only records whose key matches"),
+    arg("--filter-value GLOB", "only records whose value matches"),
+    arg("--filter-header NAME[:VALUE]...", "only records with this header; may be repeated"),
+    arg("--read-committed", "leave records of open and aborted transactions out"),
+    arg("--fail-if-empty", "end with exit code 3 if there was no record", section="Output"),
+    arg("--progress", "show counts on standard error even without a terminal", section="Output"),
+)
 
 
 # Printing…
@@ -159,24 +177,43 @@ def _filter(arguments: Namespace) -> Callable[[ConsumerRecord], bool] | None:
 # Reading…
 
 
-def _run(arguments: Namespace) -> int:
+@Verb(
+    "consume",
+    _SHARED,
+    arg("--from PLACE", "where to begin (beginning; in a group: stored)", dest="begin"),
+    arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
+    arg("--follow", "do not end: wait for new records"),
+    arg("-n, --max-records N", "end after this number of records", count),
+    arg("-g, --group GROUP", "read in a group, and commit what was printed", complete="group"),
+    arg("--share GROUP", "read in a share group (a queue); %%D: deliveries", complete="group"),
+    arg("--ack accept|release|reject", "with --share: how records are acknowledged (%(default)s)", default="accept"),
+    examples=[
+        "events --sandbox --from -2 --format '%t %p %o %k %s\\n'",
+        "orders --sandbox --format jsonl --from 2026-01-01T02:00Z",
+        "events --sandbox --group billing",
+        "orders --sandbox --share workers -n 10 --format '%D %s\\n'",
+        "__consumer_offsets --key-type offsets --value-type offsets -b localhost:9092",
+        "orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
+    ],
+    epilog=PLACES,
+)
+def _run(arguments: Namespace, connection: Connection) -> int:
     if not arguments.topics and not arguments.pattern:
         raise UsageError("name a topic, or give --pattern")
-    with Connection(arguments) as connection:
-        show = record_printer(arguments, connection)
-        printer = Printer(arguments, show, _filter(arguments), arguments.max_records)
-        try:
-            if arguments.share:
-                from kafka.cli.share_groups import consume
+    show = record_printer(arguments, connection)
+    printer = Printer(arguments, show, _filter(arguments), arguments.max_records)
+    try:
+        if arguments.share:
+            from kafka.cli.share_groups import consume
 
-                repeats = consume(arguments, connection, printer)
-            else:
-                repeats = (_consume_in_group if arguments.group else _consume_alone)(arguments, connection, printer)
-        except KeyboardInterrupt:
-            printer.printed()
-            printer.progress.end(always=True)
-            raise
-        printer.progress.end()
+            repeats = consume(arguments, connection, printer)
+        else:
+            repeats = (_consume_in_group if arguments.group else _consume_alone)(arguments, connection, printer)
+    except KeyboardInterrupt:
+        printer.printed()
+        printer.progress.end(always=True)
+        raise
+    printer.progress.end()
     if printer.undecodable:
         complain(arguments, f"{printer.undecodable} records could not be decoded")
     if repeats or (printer.undecodable and arguments.strict):
@@ -190,22 +227,13 @@ def _consumer(arguments: Namespace, connection: Connection, **configs: Any) -> K
     return connection.consumer(enable_auto_commit=False, allow_auto_create_topics=False, **configs)
 
 
-def _topics(arguments: Namespace, consumer: KafkaConsumer) -> list[str]:
-    topics: list[str] = list(dict.fromkeys(arguments.topics))
-    if arguments.pattern:
-        try:
-            pattern = re.compile(arguments.pattern)
-        except re.error as error:
-            raise UsageError(f"--pattern {arguments.pattern!r}: {error}") from None
-        topics += sorted(name for name in consumer.topics() if pattern.fullmatch(name) and name not in topics)
-        if not topics:
-            raise UsageError(f"no topic matches {arguments.pattern!r}")
-    return topics
-
-
 def _consume_alone(arguments: Namespace, connection: Connection, printer: Printer) -> bool:
     consumer = _consumer(arguments, connection, group_id=None, auto_offset_reset="earliest")
-    partitions = partitions_of(consumer, _topics(arguments, consumer), parse_partitions(arguments.partition))
+    partitions = partitions_of(
+        consumer,
+        topics_of(arguments, consumer.topics() if arguments.pattern else ()),
+        parse_partitions(arguments.partition),
+    )
     starts, ends = bounds(arguments, consumer, partitions)
     if getattr(arguments, "last", None) is not None:
         _print_last(arguments, Source(consumer, starts, ends), printer)
@@ -230,7 +258,7 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
         raise UsageError("--partition and --group exclude each other: the group assigns the partitions")
     places = Places(arguments.begin or "stored")
     consumer = _consumer(arguments, connection, group_id=arguments.group, auto_offset_reset="earliest")
-    topics = _topics(arguments, consumer)
+    topics = topics_of(arguments, consumer.topics() if arguments.pattern else ())
     partitions = partitions_of(consumer, topics, None)
     ends = None if arguments.follow and not arguments.end else ends_of(arguments, consumer, partitions)
 
@@ -243,89 +271,19 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
     return source.repeats
 
 
-# The words…
-
-_SHARED: Final = (
-    arg("topics [TOPIC...]", "the topics to read", complete="topic"),
-    arg("--pattern REGEX", "read the topics whose whole names match, as of now"),
-    arg("-p, --partition N[,N-M]...", "only these partitions; may be repeated"),
-    arg(
-        "-f, --format FORMAT",
-        "value, jsonl, console, or tokens of kcat and rpk: '%%k %%s\\n' (value)",
-        default="value",
-    ),
-    arg("-K, --key-delimiter TEXT", "print the key too, with this text behind it", default=""),
-    arg("--null TEXT", "the text for a null key or value (nothing)", default=""),
-    arg("--key-type TYPE", "the type of keys (bytes)", default="bytes", section="Types"),
-    arg("--value-type TYPE", "the type of values (bytes)", default="bytes", section="Types"),
-    arg("--header-type TYPE", "the type of the values of headers (bytes)", default="bytes", section="Types"),
-    arg("--registry URL", "the schema registry of avro, protobuf and jsonschema", section="Types"),
-    arg("--strict", "end with exit code 1 if a record could not be decoded", section="Types"),
-    arg("--filter-key GLOB", "only records whose key matches"),
-    arg("--filter-value GLOB", "only records whose value matches"),
-    arg("--filter-header NAME[:VALUE]...", "only records with this header; may be repeated"),
-    arg("--read-committed", "leave records of open and aborted transactions out"),
-    arg("--fail-if-empty", "end with exit code 3 if there was no record", section="Output"),
-    arg("--progress", "show counts on standard error even without a terminal", section="Output"),
+@Verb(
+    "tail",
+    _SHARED,
+    arg("-n, --last N", "how many of the last records of all partitions together (%(default)s)", int, default=10),
+    arg("--no-follow", "end after these records"),
+    examples=["events -n 3 --no-follow --sandbox", "orders --sandbox --timeout 1 -K ' = '"],
 )
-
-
-def _tail(arguments: Namespace) -> int:
+def _tail(arguments: Namespace, connection: Connection) -> int:
     arguments.begin = f"-{arguments.last}"
     arguments.end = arguments.group = arguments.share = None
     arguments.max_records = None
     arguments.follow = not arguments.no_follow
-    return _run(arguments)
+    return _run.run(arguments, connection)
 
 
-COMMAND = {
-    "consume": Verb(
-        "consume",
-        "print records of topics, from any place to any place",
-        _run,
-        [
-            *_SHARED,
-            arg("--from PLACE", "where to begin (beginning; in a group: stored)", dest="begin"),
-            arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
-            arg("--follow", "do not end: wait for new records"),
-            arg("-n, --max-records N", "end after this number of records", count),
-            arg(
-                "-g, --group GROUP",
-                "read in a group, and commit what was printed",
-                complete="group",
-            ),
-            arg(
-                "--share GROUP",
-                "read in a share group (a queue); %%D: deliveries",
-                complete="group",
-            ),
-            arg(
-                "--ack accept|release|reject",
-                "with --share: how records are acknowledged (%(default)s)",
-                default="accept",
-            ),
-        ],
-        [
-            "purekafka consume events --sandbox --from -2 --format '%t %p %o %k %s\\n'",
-            "purekafka consume orders --sandbox --format jsonl --from 2026-01-01T02:00Z",
-            "purekafka consume events --sandbox --group billing",
-            "purekafka consume orders --sandbox --share workers -n 10 --format '%D %s\\n'",
-            "purekafka consume __consumer_offsets --key-type offsets --value-type offsets -b localhost:9092",
-            "purekafka consume orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
-        ],
-        epilog=PLACES,
-    ),
-    "tail": Verb(
-        "tail",
-        "print the last records of topics, and new ones as they arrive",
-        _tail,
-        [
-            *_SHARED,
-            arg(
-                "-n, --last N", "how many of the last records of all partitions together (%(default)s)", int, default=10
-            ),
-            arg("--no-follow", "end after these records"),
-        ],
-        ["purekafka tail events -n 3 --no-follow --sandbox", "purekafka tail orders --sandbox --timeout 1 -K ' = '"],
-    ),
-}
+COMMAND = {"consume": _run, "tail": _tail}

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from kafka.cli.arguments import UsageError, no_value
 from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.options import Contexts, option_named, read_options
 from kafka.cli.output import Column, complain, emit
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-__all__ = ["COMMAND"]
-
 _NAME = arg("NAME", "the name of the context", complete="context")
+_REPLACE = arg("--replace", "overwrite a context that exists")
 
 
 def _shown(option: str, value: str) -> str:
@@ -30,6 +26,7 @@ def _shown(option: str, value: str) -> str:
     return "***" if secret else without_passwords(value)
 
 
+@Verb("list: list the contexts", examples=["", "--format json"], connects=False, lists=True)
 def _list(arguments: Namespace) -> int:
     contexts = Contexts()
     rows = [
@@ -46,6 +43,13 @@ def _list(arguments: Namespace) -> int:
     return emit(arguments, rows, Column.of("name", "current", "bootstrap_servers", "security_protocol"))
 
 
+@Verb(
+    "show: show the options of a context, without secrets",
+    arg("[NAME]", "the name of a context (the one in use)", complete="context"),
+    examples=["", "local --format json"],
+    connects=False,
+    lists=True,
+)
 def _show(arguments: Namespace) -> int:
     contexts = Contexts()
     name = arguments.name or contexts.current
@@ -55,30 +59,45 @@ def _show(arguments: Namespace) -> int:
     return emit(arguments, rows, Column.of("option", "value"))
 
 
-def _options(arguments: Namespace) -> dict[str, str]:
+@Verb(
+    "add: add a context; the first one is in use at once",
+    _NAME,
+    arg(
+        "-b, --bootstrap-server, --bootstrap-servers HOST:PORT[,...]",
+        "brokers to connect to first",
+        dest="bootstrap_servers",
+    ),
+    arg(
+        "-X NAME=VALUE...",
+        "an option of the client; a value @env:NAME, @FILE or @prompt is stored as it is and looked "
+        "up when the context is used; may be repeated",
+        dest="options",
+        complete="option",
+    ),
+    _REPLACE,
+    examples=["local -b localhost:9092", "prod -b b1:9093 -X sasl.username=ada -X sasl.password=@env:ADA_PASSWORD"],
+    connects=False,
+)
+def _add(arguments: Namespace) -> int:
     found: dict[str, str] = {}
     for word in arguments.options:
         name, equals, value = word.partition("=")
         if not equals:
             raise no_value(word, "-X")
-        option = option_named(name)
-        if option is not None:
+        if (option := option_named(name)) is not None:
             found[option.name] = value
     if arguments.bootstrap_servers:
         found["bootstrap_servers"] = arguments.bootstrap_servers
-    return found
+    return _saved(arguments, Contexts(), found)
 
 
-def _add(arguments: Namespace) -> int:
-    contexts = Contexts()
-    options = _options(arguments)
-    if arguments.name in contexts.contexts and not arguments.replace:
-        raise UsageError(f"there is a context {arguments.name!r} already; --replace overwrites it")
-    return _saved(arguments, contexts, options)
-
-
+@Verb(
+    "import: add a context from client.properties, kcat.conf or TOML",
+    [_NAME, arg("FILE", "the file to read", complete="file"), _REPLACE],
+    examples=["prod client.properties", "prod kcat.conf --replace"],
+    connects=False,
+)
 def _import(arguments: Namespace) -> int:
-    contexts = Contexts()
     options: dict[str, str] = {}
     file = read_options(arguments.file)
     for name, value in file.options.items():
@@ -89,12 +108,12 @@ def _import(arguments: Namespace) -> int:
             continue
         if option is not None:
             options[option.name] = f"@{value}" if value.startswith("@") and not file.ours else value
-    if arguments.name in contexts.contexts and not arguments.replace:
-        raise UsageError(f"there is a context {arguments.name!r} already; --replace overwrites it")
-    return _saved(arguments, contexts, options)
+    return _saved(arguments, Contexts(), options)
 
 
 def _saved(arguments: Namespace, contexts: Contexts, options: dict[str, str]) -> int:
+    if arguments.name in contexts.contexts and not arguments.replace:
+        raise UsageError(f"there is a context {arguments.name!r} already; --replace overwrites it")
     if "bootstrap_servers" not in options:
         raise UsageError("the brokers are missing: give -b HOST:PORT")
     contexts.contexts[arguments.name] = options
@@ -106,6 +125,12 @@ def _saved(arguments: Namespace, contexts: Contexts, options: dict[str, str]) ->
     return 0
 
 
+@Verb(
+    "use: choose the context of the commands to come",
+    [arg("[NAME]", "the name of the context", complete="context"), arg("--none", "use no context")],
+    examples=["local", "--none"],
+    connects=False,
+)
 def _use(arguments: Namespace) -> int:
     contexts = Contexts()
     if arguments.none:
@@ -120,6 +145,7 @@ def _use(arguments: Namespace) -> int:
     return 0
 
 
+@Verb("remove: remove a context", _NAME, examples=["local", "purekafka context remove prod"], connects=False)
 def _remove(arguments: Namespace) -> int:
     contexts = Contexts()
     contexts.get(arguments.name)
@@ -131,81 +157,4 @@ def _remove(arguments: Namespace) -> int:
     return 0
 
 
-_REPLACE = arg("--replace", "overwrite a context that exists")
-
-COMMAND = Noun(
-    "contexts",
-    "keep the addresses and options of clusters under names",
-    [
-        Verb(
-            "list",
-            "list the contexts",
-            _list,
-            examples=["purekafka contexts list", "purekafka contexts list --format json"],
-            connects=False,
-            lists=True,
-        ),
-        Verb(
-            "add",
-            "add a context; the first one is in use at once",
-            _add,
-            [
-                _NAME,
-                arg(
-                    "-b, --bootstrap-server, --bootstrap-servers HOST:PORT[,...]",
-                    "brokers to connect to first",
-                    dest="bootstrap_servers",
-                ),
-                arg(
-                    "-X NAME=VALUE...",
-                    "an option of the client; a value @env:NAME, @FILE or @prompt is stored as it is and looked "
-                    "up when the context is used; may be repeated",
-                    dest="options",
-                    complete="option",
-                ),
-                _REPLACE,
-            ],
-            [
-                "purekafka contexts add local -b localhost:9092",
-                "purekafka contexts add prod -b b1:9093 -X sasl.username=ada -X sasl.password=@env:ADA_PASSWORD",
-            ],
-            connects=False,
-        ),
-        Verb(
-            "use",
-            "choose the context of the commands to come",
-            _use,
-            [
-                arg("[NAME]", "the name of the context", complete="context"),
-                arg("--none", "use no context"),
-            ],
-            ["purekafka contexts use local", "purekafka contexts use --none"],
-            connects=False,
-        ),
-        Verb(
-            "show",
-            "show the options of a context, without secrets",
-            _show,
-            [arg("[NAME]", "the name of a context (the one in use)", complete="context")],
-            ["purekafka contexts show", "purekafka contexts show local --format json"],
-            connects=False,
-            lists=True,
-        ),
-        Verb(
-            "remove",
-            "remove a context",
-            _remove,
-            [_NAME],
-            ["purekafka contexts remove local", "purekafka context remove prod"],
-            connects=False,
-        ),
-        Verb(
-            "import",
-            "add a context from client.properties, kcat.conf or TOML",
-            _import,
-            [_NAME, arg("FILE", "the file to read", complete="file"), _REPLACE],
-            ["purekafka contexts import prod client.properties", "purekafka contexts import prod kcat.conf --replace"],
-            connects=False,
-        ),
-    ],
-)
+COMMAND = Noun("contexts", [_list, _add, _use, _show, _remove, _import])

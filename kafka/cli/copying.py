@@ -10,52 +10,61 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
-from kafka.cli.delivery import Delivery
+from kafka.cli.delivery import Delivery, Record
 from kafka.cli.files import standard_output, whole_file
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain, counted
-from kafka.cli.produce import pieces_of, record_of
+from kafka.cli.produce import record_of
 from kafka.cli.ranges import PLACES, parse_partitions
+from kafka.cli.record_input import pieces_of
 from kafka.cli.source import Source, bounds, partitions_of
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.admin import TopicDescription
-    from kafka.consumer import KafkaConsumer
     from kafka.producer import FutureRecordMetadata
     from kafka.record import ConsumerRecord
 
-__all__ = ["VERBS"]
-
-
 #: Records in one transaction of a copy that can be resumed.
 _IN_TRANSACTION: Final = 5000
+_RANGE: Final = (
+    arg("--from PLACE", "where to begin (beginning)", dest="begin"),
+    arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
+    arg("-p, --partition N[,N-M]...", "only these partitions"),
+    arg("--progress", "show counts on standard error even without a terminal"),
+)
+_TOPIC: Final = arg("TOPIC", "the topic to read", complete="topic")
 
 
 def _source(arguments: Namespace, connection: Connection, topic: str) -> Source:
     """Return the source of the records of a topic, in the range of --from and --to."""
-    consumer = _consumer(connection)
+    consumer = connection.reader(isolation_level="read_committed")
     partitions = partitions_of(consumer, [topic], parse_partitions(arguments.partition))
     return Source(consumer, *bounds(arguments, consumer, partitions))
 
 
-def _consumer(connection: Connection) -> KafkaConsumer:
-    return connection.consumer(
-        group_id=None,
-        enable_auto_commit=False,
-        allow_auto_create_topics=False,
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-    )
-
-
-def _copy(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        return _copy_records(arguments, connection, connection.target())
+@Verb(
+    "copy: copy the records of a topic to another one, here or in another cluster",
+    _TOPIC,
+    arg("to_topic TO", "the topic to write to", complete="topic"),
+    arg("--create", "create the topic with as many partitions, if it is missing"),
+    arg("--repartition", "choose partitions again, by the keys"),
+    arg("--to-context NAME", "write to the cluster of this context", complete="context"),
+    arg("--resume NAME", "copy each record once, and continue where the last copy of this name ended"),
+    _RANGE,
+    examples=[
+        "events events-2 --create --sandbox",
+        "orders events --repartition --from 2026-01-01T02:00Z --sandbox",
+        "events copy --create --resume nightly --sandbox",
+    ],
+    epilog=PLACES,
+)
+def _copy(arguments: Namespace, connection: Connection) -> int:
+    return _copy_records(arguments, connection, connection.target())
 
 
 def _copy_records(arguments: Namespace, connection: Connection, target: Connection) -> int:
-    original = _description(connection, arguments.topic)
+    original = connection.admin().describe_topics([arguments.topic])[0]
+    original.raise_for_error()
     wanted = {int(one.partition_index) for one in original.partitions}
     found = target.admin().describe_topics([arguments.to_topic])[0]
     # Two clusters may have one id, where their configuration was copied; each topic has an id since Kafka 2.8.
@@ -85,12 +94,15 @@ def _copy_records(arguments: Namespace, connection: Connection, target: Connecti
         nonlocal line
         for r in records:
             line += 1
-            partition = None if arguments.repartition else r.partition
-            stamp = r.timestamp if r.timestamp is not None and r.timestamp >= 0 else None
-            delivery.send(arguments.to_topic, (r.key, r.value, list(r.headers) or None, partition, stamp), line)
+            delivery.send(arguments.to_topic, _copy_of(arguments, r), line)
 
     code = delivery.run(lambda: source.run(write))
     return _copied(arguments, connection, target, delivery.delivered) or code
+
+
+def _copy_of(arguments: Namespace, r: ConsumerRecord) -> Record:
+    stamp = r.timestamp if r.timestamp is not None and r.timestamp >= 0 else None
+    return r.key, r.value, list(r.headers) or None, None if arguments.repartition else r.partition, stamp
 
 
 def _copied(arguments: Namespace, connection: Connection, target: Connection, records: int) -> int:
@@ -103,7 +115,7 @@ def _resumed(
     arguments: Namespace, connection: Connection, stored: Mapping[TopicPartition, OffsetAndMetadata]
 ) -> Source:
     """Return the source of a topic, from the offsets that are stored for the partitions of the copy."""
-    consumer = _consumer(connection)
+    consumer = connection.reader(isolation_level="read_committed")
     partitions = partitions_of(consumer, [arguments.topic], parse_partitions(arguments.partition))
     starts, ends = bounds(arguments, consumer, partitions)
     first = consumer.beginning_offsets(list(starts))
@@ -135,9 +147,8 @@ def _copy_resumably(arguments: Namespace, connection: Connection, target: Connec
         if not futures:
             producer.begin_transaction()
         for r in records:
-            partition = None if arguments.repartition else r.partition
-            stamp = r.timestamp if r.timestamp is not None and r.timestamp >= 0 else None
-            futures.append(producer.send(arguments.to_topic, r.value, r.key, list(r.headers) or None, partition, stamp))
+            key, value, *rest = _copy_of(arguments, r)
+            futures.append(producer.send(arguments.to_topic, value, key, *rest))
         waiting[TopicPartition(arguments.to_topic, records[-1].partition)] = OffsetAndMetadata(records[-1].offset + 1)
         if len(futures) >= _IN_TRANSACTION:
             commit()
@@ -159,27 +170,26 @@ def _copy_resumably(arguments: Namespace, connection: Connection, target: Connec
     return 0
 
 
-def _description(connection: Connection, topic: str) -> TopicDescription:
-    found = connection.admin().describe_topics([topic])[0]
-    found.raise_for_error()
-    return found
-
-
-def _dump(arguments: Namespace) -> int:
+@Verb(
+    "dump: write the records of a topic to a file of JSON lines, compressed if its name ends in .gz",
+    [_TOPIC, arg("FILE", "the file to write; - is standard output", complete="file"), *_RANGE],
+    examples=["events events.jsonl.gz --sandbox", "orders - --from -2 --sandbox"],
+    epilog=PLACES,
+)
+def _dump(arguments: Namespace, connection: Connection) -> int:
     from kafka.cli.record_format import record_json
 
     show = record_json()
-    with Connection(arguments) as connection:
-        source = _source(arguments, connection, arguments.topic)
-        progress = Progress(arguments, "read", source.total, alone=True)
-        with _to_write(arguments.file) as file:
+    source = _source(arguments, connection, arguments.topic)
+    progress = Progress(arguments, "read", source.total, alone=True)
+    with _to_write(arguments.file) as file:
 
-            def write(found: Sequence[ConsumerRecord]) -> None:
-                text = b"".join(map(show, found))
-                file.write(text)
-                progress.add(len(found), len(text))
+        def write(found: Sequence[ConsumerRecord]) -> None:
+            text = b"".join(map(show, found))
+            file.write(text)
+            progress.add(len(found), len(text))
 
-            source.run(write)
+        source.run(write)
     progress.end()
     print(
         f"{arguments.file}: {counted(progress.records, 'record')}",
@@ -219,8 +229,19 @@ def _to_read(path: str) -> Iterator[Any]:
             yield file
 
 
-def _load(arguments: Namespace) -> int:
-    with _to_read(arguments.file) as file, Connection(arguments) as connection:
+@Verb(
+    "load: write the records of a file of JSON lines to a topic",
+    arg("FILE", "the file to read; - is standard input", complete="file"),
+    arg("[TOPIC]", "the topic to write to (the one of each record)", complete="topic"),
+    arg("--repartition", "choose partitions again, by the keys"),
+    arg("--progress", "show counts on standard error even without a terminal"),
+    examples=[
+        "purekafka topics dump events - --sandbox | purekafka topics load - events --sandbox",
+        "records.jsonl orders --repartition --sandbox",
+    ],
+)
+def _load(arguments: Namespace, connection: Connection) -> int:
+    with _to_read(arguments.file) as file:
         delivery = Delivery(arguments, connection.producer())
         code = delivery.run(lambda: _send_lines(arguments, file, delivery))
     print(f"{counted(delivery.delivered, 'record')} loaded")
@@ -245,63 +266,4 @@ def _send_lines(arguments: Namespace, file: BinaryIO, delivery: Delivery) -> Non
             delivery.send(chosen, record, line)
 
 
-_RANGE: Final = (
-    arg("--from PLACE", "where to begin (beginning)", dest="begin"),
-    arg("--to PLACE", "where to end, before that place (the present end)", dest="end"),
-    arg("-p, --partition N[,N-M]...", "only these partitions"),
-    arg("--progress", "show counts on standard error even without a terminal"),
-)
-_TOPIC: Final = arg("TOPIC", "the topic to read", complete="topic")
-
-VERBS: Final = [
-    Verb(
-        "copy",
-        "copy the records of a topic to another one, here or in another cluster",
-        _copy,
-        [
-            _TOPIC,
-            arg("to_topic TO", "the topic to write to", complete="topic"),
-            arg("--create", "create the topic with as many partitions, if it is missing"),
-            arg("--repartition", "choose partitions again, by the keys"),
-            arg("--to-context NAME", "write to the cluster of this context", complete="context"),
-            arg("--resume NAME", "copy each record once, and continue where the last copy of this name ended"),
-            *_RANGE,
-        ],
-        [
-            "purekafka topics copy events events-2 --create --sandbox",
-            "purekafka topics copy orders events --repartition --from 2026-01-01T02:00Z --sandbox",
-            "purekafka topics copy events copy --create --resume nightly --sandbox",
-        ],
-        epilog=PLACES,
-    ),
-    Verb(
-        "dump",
-        "write the records of a topic to a file of JSON lines, compressed if its name ends in .gz",
-        _dump,
-        [
-            _TOPIC,
-            arg("FILE", "the file to write; - is standard output", complete="file"),
-            *_RANGE,
-        ],
-        [
-            "purekafka topics dump events events.jsonl.gz --sandbox",
-            "purekafka topics dump orders - --from -2 --sandbox",
-        ],
-        epilog=PLACES,
-    ),
-    Verb(
-        "load",
-        "write the records of a file of JSON lines to a topic",
-        _load,
-        [
-            arg("FILE", "the file to read; - is standard input", complete="file"),
-            arg("[TOPIC]", "the topic to write to (the one of each record)", complete="topic"),
-            arg("--repartition", "choose partitions again, by the keys"),
-            arg("--progress", "show counts on standard error even without a terminal"),
-        ],
-        [
-            "purekafka topics dump events - --sandbox | purekafka topics load - events --sandbox",
-            "purekafka topics load records.jsonl orders --repartition --sandbox",
-        ],
-    ),
-]
+VERBS: Final = [_copy, _dump, _load]

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, expand, principal, reason
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Noun, Verb, arg
-from kafka.cli.output import Column, agreed, emit, report
+from kafka.cli.output import Column, agreed, emit, report, report_failed
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
-
     from kafka.admin import DelegationToken, UserScramCredentialDeletion, UserScramCredentialUpsertion
 
+_HMAC: Final = arg("HMAC", "its HMAC in base64, or @env:NAME, @FILE, @-")
+_SECURED: Final = "Brokers refuse tokens to clients without authentication: the examples need a secured cluster."
 
-__all__ = ["COMMAND"]
 
 # Users…
 
 
-def _list_users(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_user_scram_credentials(arguments.users or None)
-    code = report(arguments, ((f"user {user!r}", one.error, "") for user, one in sorted(found.items())))
+@Verb(
+    "list: list the users that have a password for SCRAM",
+    arg("users [USER...]", "only these users"),
+    examples=["--sandbox", "--sandbox --format json"],
+    lists=True,
+)
+def _list_users(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().describe_user_scram_credentials(arguments.users or None)
+    code = report_failed(arguments, {f"user {user!r}": one for user, one in found.items()})
     rows = [
         {"user": user, "mechanism": info.mechanism.name.replace("_", "-"), "iterations": info.iterations}
         for user, credentials in sorted(found.items())
@@ -34,7 +39,19 @@ def _list_users(arguments: Namespace) -> int:
     return emit(arguments, rows, Column.of("user", "mechanism", "iterations")) or code
 
 
-def _set_password(arguments: Namespace) -> int:
+@Verb(
+    "set-password: set the password of a user, from the terminal, standard input, a file or the environment",
+    arg("USER", "the name of the user"),
+    arg("--password @SOURCE", "@env:NAME, @FILE or @- (ask, or standard input)"),
+    arg("--mechanism SCRAM-SHA-256|SCRAM-SHA-512...", "only this mechanism; may be repeated"),
+    arg("--iterations N", "how often it is hashed (8192)", int, default=8192),
+    examples=[
+        "echo secret | purekafka users set-password ada --sandbox",
+        "echo secret | purekafka users set-password ada --mechanism SCRAM-SHA-512 --sandbox",
+    ],
+    changes=True,
+)
+def _set_password(arguments: Namespace, connection: Connection) -> int:
     from kafka.admin import UserScramCredentialUpsertion
 
     if arguments.password is not None:
@@ -55,31 +72,31 @@ def _set_password(arguments: Namespace) -> int:
         UserScramCredentialUpsertion(arguments.user, mechanism, password, arguments.iterations)
         for mechanism in arguments.mechanism or ["SCRAM-SHA-256", "SCRAM-SHA-512"]
     ]
-    return _alter_users(arguments, changes, "password set")
+    return _alter_users(arguments, connection, changes, "password set")
 
 
-def _delete_user(arguments: Namespace) -> int:
+@Verb(
+    "delete: delete the passwords of a user",
+    arg("USER", "the name of the user"),
+    examples=["ada --yes -b localhost:9092", "ada --dry-run -b localhost:9092"],
+    asks=True,
+)
+def _delete_user(arguments: Namespace, connection: Connection) -> int:
     from kafka.admin import UserScramCredentialDeletion
 
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_user_scram_credentials([arguments.user])[arguments.user]
-        if found.error is not None:
-            raise CommandError(f"user {arguments.user!r} has no password for SCRAM")
-        mechanisms = [info.mechanism for info in found.credential_infos]
-        shown = ", ".join(mechanism.name.replace("_", "-") for mechanism in mechanisms)
-        print(f"{arguments.user}: {shown}")
-        if not agreed(arguments, connection.cluster(), f"Delete the passwords of {arguments.user}?"):
-            return 0
-        changes = [UserScramCredentialDeletion(arguments.user, mechanism) for mechanism in mechanisms]
-        return _apply_users(arguments, connection, changes, "deleted")
+    found = connection.admin().describe_user_scram_credentials([arguments.user])[arguments.user]
+    if found.error is not None:
+        raise CommandError(f"user {arguments.user!r} has no password for SCRAM")
+    mechanisms = [info.mechanism for info in found.credential_infos]
+    shown = ", ".join(mechanism.name.replace("_", "-") for mechanism in mechanisms)
+    print(f"{arguments.user}: {shown}")
+    if not agreed(connection, f"Delete the passwords of {arguments.user}?"):
+        return 0
+    changes = [UserScramCredentialDeletion(arguments.user, mechanism) for mechanism in mechanisms]
+    return _alter_users(arguments, connection, changes, "deleted")
 
 
-def _alter_users(arguments: Namespace, changes: list[UserScramCredentialUpsertion], done: str) -> int:
-    with Connection(arguments) as connection:
-        return _apply_users(arguments, connection, changes, done)
-
-
-def _apply_users(
+def _alter_users(
     arguments: Namespace,
     connection: Connection,
     changes: Sequence[UserScramCredentialDeletion | UserScramCredentialUpsertion],
@@ -90,17 +107,12 @@ def _apply_users(
         for outcome in outcomes.values():
             if outcome is not None and outcome.error is not None:
                 raise CommandError(reason(outcome.error))
-    return report(arguments, [(arguments.user, None, done)])
+    return report(arguments, {arguments.user: None}, done)
 
 
 # Tokens…
 
-_TOKEN_COLUMNS: Final = [
-    Column("token_id", "TOKEN"),
-    *Column.of("owner", "renewers"),
-    Column("expires", "EXPIRES"),
-    Column("hmac", "HMAC"),
-]
+_TOKEN_COLUMNS: Final = Column.of("token_id=TOKEN", "owner", "renewers", "expires", "hmac")
 
 
 def _token_row(token: DelegationToken, *, secret: bool) -> dict[str, object]:
@@ -123,13 +135,29 @@ def _moment(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _list_tokens(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_delegation_token([principal(one) for one in arguments.owner] or None)
+@Verb(
+    "list: list the tokens of this user, or of others",
+    arg("--owner USER...", "only tokens of this user"),
+    arg("--show-secrets", "print the HMACs, which are passwords"),
+    examples=["-b b1:9093", "--owner ada --format json -b b1:9093"],
+    lists=True,
+    epilog=_SECURED,
+)
+def _list_tokens(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().describe_delegation_token([principal(one) for one in arguments.owner] or None)
     return emit(arguments, [_token_row(token, secret=arguments.show_secrets) for token in found], _TOKEN_COLUMNS)
 
 
-def _create_token(arguments: Namespace) -> int:
+@Verb(
+    "create: create a token and print it with its HMAC, which is its password",
+    arg("--owner USER", "the user that the token is for (this one)"),
+    arg("--renewer USER...", "a user that may renew it"),
+    arg("--lifetime DURATION", "how long it can be renewed, such as 7d"),
+    examples=["-b b1:9093", "--lifetime 7d -f json -b b1:9093"],
+    lists=True,
+    epilog=_SECURED,
+)
+def _create_token(arguments: Namespace, connection: Connection) -> int:
     from kafka.cli.ranges import parse_duration
 
     lifetime = -1
@@ -138,12 +166,9 @@ def _create_token(arguments: Namespace) -> int:
         if seconds is None:
             raise UsageError(f"--lifetime takes a duration such as 12h or 7d, not {arguments.lifetime!r}")
         lifetime = round(seconds * 1000)
-    with Connection(arguments) as connection:
-        token = connection.admin().create_delegation_token(
-            [principal(one) for one in arguments.renewer],
-            lifetime,
-            principal(arguments.owner) if arguments.owner else None,
-        )
+    token = connection.admin().create_delegation_token(
+        [principal(one) for one in arguments.renewer], lifetime, principal(arguments.owner) if arguments.owner else None
+    )
     return emit(arguments, [_token_row(token, secret=True)], _TOKEN_COLUMNS)
 
 
@@ -158,115 +183,33 @@ def _hmac(arguments: Namespace) -> bytes:
         raise UsageError("the HMAC of a token is in base64, as tokens create prints it") from None
 
 
-def _renew_token(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        expires = _moment(connection.admin().renew_delegation_token(_hmac(arguments)))
-    return report(arguments, [("token", None, f"expires {expires}")])
+@Verb(
+    "renew: renew a token",
+    _HMAC,
+    examples=["@hmac.txt -b b1:9093", "purekafka token renew @env:HMAC -b b1:9093"],
+    epilog=_SECURED,
+    changes=True,
+)
+def _renew_token(arguments: Namespace, connection: Connection) -> int:
+    expires = _moment(connection.admin().renew_delegation_token(_hmac(arguments)))
+    return report(arguments, {"token": None}, f"expires {expires}")
 
 
-def _expire_token(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        if not agreed(arguments, connection.cluster(), "Expire the token now?"):
-            return 0
-        expired = _moment(connection.admin().expire_delegation_token(_hmac(arguments)))
-    return report(arguments, [("token", None, f"expired {expired}")])
+@Verb(
+    "expire: expire a token now",
+    _HMAC,
+    examples=["@hmac.txt --yes -b b1:9093", "purekafka token expire @env:HMAC -y -b b1:9093"],
+    asks=True,
+    epilog=_SECURED,
+)
+def _expire_token(arguments: Namespace, connection: Connection) -> int:
+    if not agreed(connection, "Expire the token now?"):
+        return 0
+    expired = _moment(connection.admin().expire_delegation_token(_hmac(arguments)))
+    return report(arguments, {"token": None}, f"expired {expired}")
 
-
-_HMAC: Final = arg("HMAC", "its HMAC in base64, or @env:NAME, @FILE, @-")
-_SECURED: Final = "Brokers refuse tokens to clients without authentication: the examples need a secured cluster."
 
 COMMAND = {
-    "users": Noun(
-        "users",
-        "list users of SCRAM, set and delete their passwords",
-        [
-            Verb(
-                "list",
-                "list the users that have a password for SCRAM",
-                _list_users,
-                [arg("users [USER...]", "only these users")],
-                ["purekafka users list --sandbox", "purekafka users list --sandbox --format json"],
-                lists=True,
-            ),
-            Verb(
-                "set-password",
-                "set the password of a user, from the terminal, standard input, a file or the environment",
-                _set_password,
-                [
-                    arg("USER", "the name of the user"),
-                    arg("--password @SOURCE", "@env:NAME, @FILE or @- (ask, or standard input)"),
-                    arg("--mechanism SCRAM-SHA-256|SCRAM-SHA-512...", "only this mechanism; may be repeated"),
-                    arg("--iterations N", "how often it is hashed (8192)", int, default=8192),
-                ],
-                [
-                    "echo secret | purekafka users set-password ada --sandbox",
-                    "echo secret | purekafka users set-password ada --mechanism SCRAM-SHA-512 --sandbox",
-                ],
-                changes=True,
-            ),
-            Verb(
-                "delete",
-                "delete the passwords of a user",
-                _delete_user,
-                [arg("USER", "the name of the user")],
-                [
-                    "purekafka users delete ada --yes -b localhost:9092",
-                    "purekafka users delete ada --dry-run -b localhost:9092",
-                ],
-                asks=True,
-            ),
-        ],
-    ),
-    "tokens": Noun(
-        "tokens",
-        "create, renew, expire and list delegation tokens",
-        [
-            Verb(
-                "list",
-                "list the tokens of this user, or of others",
-                _list_tokens,
-                [
-                    arg("--owner USER...", "only tokens of this user"),
-                    arg("--show-secrets", "print the HMACs, which are passwords"),
-                ],
-                ["purekafka tokens list -b b1:9093", "purekafka tokens list --owner ada --format json -b b1:9093"],
-                lists=True,
-                epilog=_SECURED,
-            ),
-            Verb(
-                "create",
-                "create a token and print it with its HMAC, which is its password",
-                _create_token,
-                [
-                    arg("--owner USER", "the user that the token is for (this one)"),
-                    arg("--renewer USER...", "a user that may renew it"),
-                    arg("--lifetime DURATION", "how long it can be renewed, such as 7d"),
-                ],
-                ["purekafka tokens create -b b1:9093", "purekafka tokens create --lifetime 7d -f json -b b1:9093"],
-                lists=True,
-                epilog=_SECURED,
-            ),
-            Verb(
-                "renew",
-                "renew a token",
-                _renew_token,
-                [_HMAC],
-                ["purekafka tokens renew @hmac.txt -b b1:9093", "purekafka token renew @env:HMAC -b b1:9093"],
-                epilog=_SECURED,
-                changes=True,
-            ),
-            Verb(
-                "expire",
-                "expire a token now",
-                _expire_token,
-                [_HMAC],
-                [
-                    "purekafka tokens expire @hmac.txt --yes -b b1:9093",
-                    "purekafka token expire @env:HMAC -y -b b1:9093",
-                ],
-                asks=True,
-                epilog=_SECURED,
-            ),
-        ],
-    ),
+    "users": Noun("users", [_list_users, _set_password, _delete_user]),
+    "tokens": Noun("tokens", [_list_tokens, _create_token, _renew_token, _expire_token]),
 }

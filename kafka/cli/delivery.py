@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from argparse import Namespace
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,11 +16,7 @@ from kafka.cli.output import Progress, complain, counted
 from kafka.errors import IllegalArgumentError, KafkaError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.producer import FutureRecordMetadata, KafkaProducer
-
-__all__ = ["Delivery", "Record", "in_transaction"]
 
 _PENDING: Final = 64
 #: Failures that are shown each; the rest are counted.

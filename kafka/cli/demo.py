@@ -7,16 +7,17 @@ windows have as many. Where pyspark or Java is missing the rest runs, and a line
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafka.broker import Broker
 from kafka.cli.arguments import count, writable_directory
@@ -24,10 +25,6 @@ from kafka.cli.grammar import Verb, arg
 from kafka.consumer import KafkaConsumer
 from kafka.producer import KafkaProducer
 from kafka.structs import TopicPartition
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
 
 TOPIC = "demo-events"
 GROUP = "demo-group"
@@ -49,6 +46,15 @@ class Tally:
     error: Exception | None = None
 
 
+@Verb(
+    "demo",
+    arg("--events EVENTS", "how many events to send (default %(default)s)", count, default=200_000),
+    arg("--members MEMBERS", "consumers in the group (default %(default)s)", count, default=2),
+    arg("--no-spark", "leave the pipeline on Spark out"),
+    arg("--directory DIRECTORY", "where Parquet and checkpoint go (default: a new one)", Path),
+    examples=["", "--events 20000 --no-spark"],
+    connects=False,
+)
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
     started = time.perf_counter()
@@ -181,16 +187,4 @@ def _verdict(events: int, tallies: list[Tally], committed: int, counted: int | N
     return 1
 
 
-COMMAND = Verb(
-    "demo",
-    "a first look: a broker, a producer and consumers in one process",
-    run,
-    [
-        arg("--events EVENTS", "how many events to send (default %(default)s)", count, default=200_000),
-        arg("--members MEMBERS", "consumers in the group (default %(default)s)", count, default=2),
-        arg("--no-spark", "leave the pipeline on Spark out"),
-        arg("--directory DIRECTORY", "where Parquet and checkpoint go (default: a new one)", Path),
-    ],
-    ["purekafka demo", "purekafka demo --events 20000 --no-spark"],
-    connects=False,
-)
+COMMAND = run

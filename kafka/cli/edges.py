@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka.errors import KafkaError, LeaderNotAvailableError, UnknownTopicOrPartitionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from kafka.admin import KafkaAdminClient, TopicDescription
     from kafka.structs import TopicPartition
-
-__all__ = ["Edges", "edges", "edges_of", "failures"]
 
 
 class Edges(NamedTuple):
@@ -72,8 +69,3 @@ def _ask(
 ) -> dict[TopicPartition, int | KafkaError]:
     answers = admin.list_partition_offsets(dict.fromkeys(partitions, place), raise_errors=False) if partitions else {}
     return {tp: one if isinstance(one, KafkaError) else one.offset for tp, one in answers.items()}
-
-
-def failures(found: Mapping[TopicPartition, Edges]) -> list[tuple[str, object, str]]:
-    """Return the partitions whose edges are not known, as `kafka.cli.output.report` takes them."""
-    return [(f"{tp.topic}-{tp.partition}", one.error, "") for tp, one in found.items() if one.error is not None]

@@ -12,16 +12,13 @@ import io
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from typing_extensions import Buffer
-
-__all__ = ["Output", "standard_output", "whole_file", "whole_output"]
 
 
 class Output(io.BufferedIOBase):

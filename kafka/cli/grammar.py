@@ -11,26 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-__all__ = [
-    "COMMANDS",
-    "CONNECTION",
-    "CONSENT",
-    "EXIT_CODES",
-    "LISTING",
-    "OUTCOME",
-    "SINGULAR",
-    "TABLE",
-    "Argument",
-    "Command",
-    "Noun",
-    "Verb",
-    "arg",
-    "connection_words",
-    "load",
-    "nearest",
-    "plural",
-]
-
 
 class Command(NamedTuple):
     """A command as ``purekafka --help`` lists it."""
@@ -54,7 +34,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "groups": Command("groups", "list and describe groups, their lag, and their committed offsets", _ADMIN),
     "configs": Command("configs", "show and change settings of topics, brokers and groups", _ADMIN),
     "offsets": Command("offsets", "look offsets of partitions up, by place or time", _ADMIN),
-    "records": Command("offsets", "delete the oldest records, decode internal records", _ADMIN),
+    "records": Command("offsets", "delete the oldest records", _ADMIN),
     "brokers": Command("cluster", "list and describe brokers, and the requests that they support", _ADMIN),
     "cluster": Command("cluster", "describe the cluster", _ADMIN),
     "acls": Command("acls", "list, add and delete permissions", _ADMIN),
@@ -91,17 +71,60 @@ EXIT_CODES: Final = {
 
 
 class Argument:
-    """A positional argument or an option: its names, its help, what completes it, and what argparse needs to know."""
+    """A positional argument or an option: its names, its help, what completes it, and what argparse needs to know.
+
+    It is written as usage lines write it; three dots behind a value: it may be repeated.
+
+    >>> Argument("-n, --max-records N", "how many", int).shown
+    '-n, --max-records N'
+    >>> Argument("groups [GROUP...]", "all").shown, Argument("--topic TOPIC...", "only these").settings["default"]
+    ('[GROUP...]', [])
+    >>> Argument("--by partition|topic", "a row for each").settings["choices"], Argument("--all", "all").settings
+    (('partition', 'topic'), {'action': 'store_true'})
+    """
 
     __slots__ = ("complete", "help", "names", "section", "settings")
 
-    def __init__(self, *names: str, help: str, complete: str = "", section: str = "", **settings: Any) -> None:  # noqa: A002 - argparse's name
-        self.names = names
+    def __init__(
+        self,
+        spec: str,
+        help: str,  # noqa: A002 - argparse's name
+        type: Callable[[str], Any] | None = None,  # noqa: A002 - argparse's name
+        *,
+        complete: str = "",
+        section: str = "",
+        **settings: Any,
+    ) -> None:
         self.help = help
         self.complete = complete
         """The kind of names that the shell completes: topic, group, context, setting, file; empty for none."""
         self.section = section
         self.settings = settings
+        if type is not None:
+            settings["type"] = type
+        if spec.startswith("-"):
+            *names, last = spec.split(", ")
+            last, _, form = last.partition(" ")
+            names.append(last)
+            value = form.removesuffix("...")
+            if not form:
+                settings.setdefault("action", "store_true")
+            elif value != form:
+                settings["action"] = "append"
+                if not settings.get("required"):
+                    settings.setdefault("default", [])
+        else:
+            name, _, form = spec.rpartition(" ")
+            value = form.removeprefix("[").removesuffix("]").removesuffix("...")
+            if value != form:
+                many, optional = form.rstrip("]").endswith("..."), form.startswith("[")
+                settings["nargs"] = "?" if not many else "*" if optional else "+"
+            names = [name or value.lower()]
+        self.names = tuple(names)
+        if "|" in value:
+            settings.setdefault("choices", tuple(value.split("|")))
+        if form:
+            settings["metavar"] = value
 
     @property
     def positional(self) -> bool:
@@ -126,65 +149,24 @@ class Argument:
         )
 
 
-def arg(
-    spec: str,
-    help: str,  # noqa: A002 - argparse's name
-    type: Callable[[str], Any] | None = None,  # noqa: A002 - argparse's name
-    *,
-    complete: str = "",
-    section: str = "",
-    **settings: Any,
-) -> Argument:
-    """Return an argument that is written as usage lines write it; three dots behind a value: it may be repeated.
-
-    >>> arg("-n, --max-records N", "how many", int).shown
-    '-n, --max-records N'
-    >>> arg("groups [GROUP...]", "all if none").shown, arg("--topic TOPIC...", "only these").settings["default"]
-    ('[GROUP...]', [])
-    >>> arg("--by partition|topic", "a row for each").settings["choices"], arg("--all", "all").settings
-    (('partition', 'topic'), {'action': 'store_true'})
-    """
-    if type is not None:
-        settings["type"] = type
-    form = spec
-    if spec.startswith("-"):
-        *names, last = spec.split(", ")
-        last, _, form = last.partition(" ")
-        names.append(last)
-        if not form:
-            return Argument(*names, help=help, complete=complete, section=section, action="store_true", **settings)
-        if form.endswith("..."):
-            settings["action"] = "append"
-            if not settings.get("required"):
-                settings.setdefault("default", [])
-        value = form.removesuffix("...")
-    else:
-        name, _, form = spec.rpartition(" ")
-        many, optional = form.rstrip("]").endswith("..."), form.startswith("[")
-        value = form.removeprefix("[").removesuffix("]") if optional else form
-        value = value.removesuffix("...")
-        if many or optional:
-            settings["nargs"] = "?" if not many else "*" if optional else "+"
-        names = [name or value.lower()]
-    if "|" in value:
-        settings.setdefault("choices", tuple(value.split("|")))
-    settings["metavar"] = value
-    return Argument(*names, help=help, complete=complete, section=section, **settings)
+arg = Argument
 
 
 class Verb:
-    """One thing that the program does: its arguments, examples that run as they are printed, and its function."""
+    """One thing that the program does: its arguments, examples that run as they are printed, and its function.
 
-    __slots__ = ("arguments", "changes", "epilog", "examples", "name", "own", "reads", "run", "runs_command", "summary")
+    It stands above the function, as a decorator, and begins with its name and what it does: "list: list the topics". A
+    command without verbs has what it does in `COMMANDS`.
+    """
+
+    __slots__ = ("_tails", "arguments", "changes", "connects", "epilog", "name", "noun", "own", "reads", "run",
+                 "runs_command", "summary")  # fmt: skip
 
     def __init__(
         self,
-        name: str,
-        summary: str,
-        run: Callable[[argparse.Namespace], int],
-        arguments: Sequence[Argument] = (),
+        words: str,
+        *arguments: Argument | Sequence[Argument],
         examples: Sequence[str] = (),
-        *,
         connects: bool = True,
         lists: bool = False,
         asks: bool = False,
@@ -193,37 +175,55 @@ class Verb:
         runs_command: bool = False,
         epilog: str = "",
     ) -> None:
-        self.name = name
-        self.summary = summary
-        self.run = run
-        self.own = tuple(arguments)
+        self.name, _, summary = words.partition(": ")
+        self.noun = ""
+        self.summary = summary or COMMANDS[self.name].summary
+        self.connects = connects
+        self.own = tuple(one for some in arguments for one in ((some,) if isinstance(some, Argument) else some))
         self.changes = (asks or changes) and not lists
         """Whether it changes something, and prints an outcome for each item that it was to change."""
         shared = (CONSENT if asks else ()) + (OUTCOME if self.changes else ()) + (LISTING if lists else ())
         shared += CONNECTION if connects else ()
         taken = {name for argument in self.own for name in argument.names}
         self.arguments = self.own + tuple(one for one in shared if not taken.intersection(one.names))
-        self.examples = tuple(examples)
+        self._tails = tuple(examples)
         self.reads = reads or (lists and not asks)
         """Whether it only shows something: it then does not wait long for a broker."""
         self.runs_command = runs_command
         """Whether words behind ``--`` are a command to run."""
         self.epilog = epilog
 
+    def __call__(self, run: Callable[..., int]) -> Verb:
+        """Take its function, which gets the arguments and, if the verb connects, `kafka.cli.connection.Connection`."""
+        self.run = run
+        return self
+
+    @property
+    def words(self) -> str:
+        """The words of a command line for it: its noun, if it has one, and its name."""
+        return f"{self.noun} {self.name}".lstrip()
+
+    @property
+    def examples(self) -> list[str]:
+        """Lines for a shell; one that does not name the program is what stands behind the words of the verb."""
+        return [tail if "purekafka" in tail else f"purekafka {self.words} {tail}".rstrip() for tail in self._tails]
+
 
 class Noun:
     """A kind of thing, and what can be done with it."""
 
-    __slots__ = ("epilog", "name", "summary", "verbs")
+    __slots__ = ("name", "summary", "verbs")
 
-    def __init__(self, name: str, summary: str, verbs: Iterable[Verb], *, epilog: str = "") -> None:
+    def __init__(self, name: str, verbs: Iterable[Verb]) -> None:
         self.name = name
-        self.summary = summary
+        self.summary = COMMANDS[name].summary
         self.verbs = {verb.name: verb for verb in verbs}
-        self.epilog = epilog
+        for verb in self.verbs.values():
+            verb.noun = name
 
 
-def _positive(word: str) -> float:
+def positive(word: str) -> float:
+    """Read a number above zero, for argparse's ``type=``."""
     number = float(word)
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{word} is not above zero")
@@ -259,10 +259,8 @@ CONNECTION: Final = (
         "use an embedded broker that lives as long as the command, with some topics, records and a group",
         section="Connection",
     ),
-    arg("--timeout SECONDS", "end with exit code 124 after this time", _positive, section="Connection"),
-    Argument(
-        "-v", "--verbose", action="count", default=0, section="Connection", help="log to standard error; -vv: more"
-    ),
+    arg("--timeout SECONDS", "end with exit code 124 after this time", positive, section="Connection"),
+    arg("-v, --verbose", "log to standard error; -vv: more", action="count", default=0, section="Connection"),
 )
 #: How a command prints a table that has no other format, such as a plan.
 TABLE: Final = (
@@ -287,10 +285,7 @@ OUTCOME: Final = (
     arg("-f, --format FORMAT", "print what was done as text, json or jsonl (text)", default="text", section="Output"),
 )
 #: How a command that destroys or moves something gets consent.
-CONSENT: Final = (
-    arg("-y, --yes", "do it without asking"),
-    arg("--dry-run", "show what would be done, and do nothing"),
-)
+CONSENT: Final = (arg("-y, --yes", "do it without asking"), arg("--dry-run", "show what would be done, and do nothing"))
 
 SINGULAR: Final = {
     name.removesuffix("s"): name for name in COMMANDS if name.endswith("s") and name.removesuffix("s") not in COMMANDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,23 +13,17 @@ from kafka.cli.output import Column, complain, emit
 from kafka.cli.ranges import parse_topic_partitions
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import KafkaAdminClient
     from kafka.structs import OffsetAndMetadata, TopicPartition
-
-__all__ = ["LAG", "LIMITS", "NOT_FOUND", "TOPIC", "chosen_groups", "is_marker_group", "lag_rows", "limited"]
 
 #: The states of a group that does not exist.
 NOT_FOUND: Final = {"", "Dead"}
 #: The names of Spark's tasks: prefix, query and number.
 _TASK: Final = r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+$"
-_LAG_COLUMNS: Final = [
-    Column("group_id", "GROUP"),
-    *Column.of("topic", "partition", "offset", "end", "lag"),
-    Column("client_id", "CLIENT"),
-    Column("host", "HOST"),
-]
+_LAG_COLUMNS: Final = Column.of(
+    "group_id=GROUP", "topic", "partition", "offset", "end", "lag", "client_id=CLIENT", "host"
+)
+_PARTS: Final = {"partition": ["group_id", "topic", "partition"], "topic": ["group_id", "topic"], "group": ["group_id"]}
 TOPIC: Final = arg(
     "--topic TOPIC[:N,N-M]...", "only these topics, or partitions of them; may be repeated", complete="topic"
 )
@@ -108,7 +103,7 @@ def lag_rows(
             if numbers is not None and one.partition not in numbers:
                 continue
             if one.error is not None:
-                text = reason(one.error).removeprefix("list_partition_offsets(): ")
+                text = reason(one.error)
                 where = f"{one.topic}-{one.partition}"
                 trouble.append(f"group {name!r}: {text if where in text else f'{where}: {text}'}")
             owner = members.get(one.member_id or "")
@@ -128,12 +123,29 @@ def lag_rows(
     return rows, trouble
 
 
-def _lag(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        if arguments.watch:
-            return _watch(arguments, admin)
-        rows, trouble = _rows(arguments, admin)
+@Verb(
+    "lag: show how far groups are behind the ends of their partitions",
+    arg("groups [GROUP...]", "names or patterns; all if none", complete="group"),
+    arg("-a, --all", "include the groups in which Spark marks what it wrote exactly once; they read nothing"),
+    TOPIC,
+    arg("--by partition|topic|group", "a row for each (partition)", default="partition"),
+    LIMITS,
+    arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
+    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+    examples=["--sandbox", "billing --by topic --sandbox --format json"],
+    lists=True,
+)
+def _lag(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    if arguments.watch:
+        from kafka.cli.screen import Rates, lag_lines, redraw, trouble_lines
+
+        def look(rates: Rates) -> list[str]:
+            rows, trouble = _rows(arguments, admin)
+            return [*lag_lines(rows, rates, _PARTS[arguments.by]), *trouble_lines(trouble)]
+
+        return redraw(look, arguments.interval)
+    rows, trouble = _rows(arguments, admin)
     for line in trouble:
         complain(arguments, line)
     rows, columns = _summed(rows, arguments.by)
@@ -153,20 +165,6 @@ def limited(arguments: Namespace, rows: list[dict[str, Any]]) -> tuple[list[dict
     return rows, above
 
 
-def _watch(arguments: Namespace, admin: KafkaAdminClient) -> int:
-    """Redraw the lag until Ctrl-C, with rates and the time to catch up."""
-    from kafka.cli.screen import Rates, lag_lines, redraw, trouble_lines
-
-    rates = Rates()
-
-    def look(begun: float) -> list[str]:
-        rows, trouble = _rows(arguments, admin)
-        rates.next(begun)
-        return [*lag_lines(_summed(rows, arguments.by)[0], rates), *trouble_lines(trouble)]
-
-    return redraw(look, arguments.interval)
-
-
 def _rows(arguments: Namespace, admin: KafkaAdminClient) -> tuple[list[dict[str, Any]], list[str]]:
     groups = chosen_groups(admin, arguments.groups) or None
     return lag_rows(admin, groups, arguments.topic, markers=arguments.all)
@@ -175,7 +173,7 @@ def _rows(arguments: Namespace, admin: KafkaAdminClient) -> tuple[list[dict[str,
 def _summed(rows: list[dict[str, Any]], by: str) -> tuple[list[dict[str, Any]], list[Column]]:
     if by == "partition":
         return rows, _LAG_COLUMNS
-    keys = ["group_id"] if by == "group" else ["group_id", "topic"]
+    keys = _PARTS[by]
     sums: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in rows:
         key = tuple(row[name] for name in keys)
@@ -184,26 +182,7 @@ def _summed(rows: list[dict[str, Any]], by: str) -> tuple[list[dict[str, Any]], 
         # A sum is not known if a part of it is not; the largest part may still be above a limit.
         total["lag"] = None if row["lag"] is None or total["lag"] is None else total["lag"] + row["lag"]
         total["largest"] = max(total["largest"], row["lag"] or 0)
-    return list(sums.values()), [
-        Column("group_id", "GROUP"),
-        *Column.of(*keys[1:], "partitions", "lag"),
-        Column("largest", "LARGEST"),
-    ]
+    return list(sums.values()), Column.of("group_id=GROUP", *keys[1:], "partitions", "lag", "largest")
 
 
-LAG: Final = Verb(
-    "lag",
-    "show how far groups are behind the ends of their partitions",
-    _lag,
-    [
-        arg("groups [GROUP...]", "names or patterns; all if none", complete="group"),
-        arg("-a, --all", "include the groups in which Spark marks what it wrote exactly once; they read nothing"),
-        TOPIC,
-        arg("--by partition|topic|group", "a row for each (partition)", default="partition"),
-        *LIMITS,
-        arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
-        arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
-    ],
-    ["purekafka groups lag --sandbox", "purekafka groups lag billing --by topic --sandbox --format json"],
-    lists=True,
-)
+LAG: Final = _lag

@@ -8,49 +8,42 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
-from kafka.cli.edges import Edges, edges, failures
+from kafka.cli.edges import Edges, edges
 from kafka.cli.files import whole_file
 from kafka.cli.grammar import TABLE, Verb, arg
 from kafka.cli.group_lag import NOT_FOUND, TOPIC
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
+from kafka.cli.offsets import partitions
+from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_failed
 from kafka.cli.ranges import PLACES, AdminOffsets, Place, Places, parse_topic_partitions, resolve
-from kafka.cli.share_groups import alter_offsets, delete_offsets, existing_share_groups, start_offsets
-from kafka.errors import UnsupportedVersionError
+from kafka.cli.share_groups import existing, start_offsets
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import GroupDescription, KafkaAdminClient, ShareGroupDescription, StreamsGroupDescription
-
-__all__ = ["GROUP", "VERBS", "known_groups"]
 
 Offsets = dict[TopicPartition, int]
 Commits = dict[TopicPartition, OffsetAndMetadata]
 
-_PLAN_COLUMNS: Final = [
-    *Column.of("topic", "partition", "offset"),
-    Column("new_offset", "NEW OFFSET"),
-    *Column.of("lag"),
-    Column("new_lag", "NEW LAG"),
-]
+_PLAN_COLUMNS: Final = Column.of("topic", "partition", "offset", "new_offset", "lag", "new_lag")
 
 
 Described: TypeAlias = "GroupDescription | ShareGroupDescription | StreamsGroupDescription"
+GROUP: Final = arg("GROUP", "the name of the group", complete="group")
 
 
 def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[str]) -> dict[str, Described]:
     """Return the groups that exist, of any kind; complain about the others."""
     found = admin.describe_groups(list(names))
     others = [name for name, group in found.items() if group.group_state in NOT_FOUND]
-    special: dict[str, Described] = {**existing_share_groups(admin, others)}
-    special |= _streams_groups(admin, [name for name in others if name not in special])
+    special: dict[str, Described] = {**existing(admin.describe_share_groups, others)}
+    special |= existing(admin.describe_streams_groups, [name for name in others if name not in special])
     known: dict[str, Described] = {}
     for name, group in found.items():
         if name in special:
@@ -64,26 +57,35 @@ def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[
     return known
 
 
-def _streams_groups(admin: KafkaAdminClient, names: list[str]) -> dict[str, StreamsGroupDescription]:
-    """Return the groups that are streams groups; none on brokers that have no streams groups."""
-    try:
-        found = admin.describe_streams_groups(names) if names else {}
-    except UnsupportedVersionError:
-        return {}
-    return {name: group for name, group in found.items() if group.ok}
-
-
-def _offsets(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        if arguments.import_file:
-            return _apply(arguments, connection, arguments.group, _read_csv(arguments.import_file, arguments.group))
-        if not known_groups(arguments, admin, [arguments.group]):
-            return 1
-        rows = [
-            {"topic": tp.topic, "partition": tp.partition, "offset": place.offset, "metadata": place.metadata}
-            for tp, place in sorted(_stored(admin, arguments.group).items())
-        ]
+@Verb(
+    "offsets: show the committed offsets of a group, or export and import them as CSV",
+    GROUP,
+    arg(
+        "--export FILE",
+        "write topic,partition,offset lines, which Kafka's own script reads too; - is standard output",
+        dest="export_file",
+        complete="file",
+    ),
+    arg(
+        "--import FILE",
+        "commit the offsets of such a file, after showing the plan; - is standard input",
+        dest="import_file",
+        complete="file",
+    ),
+    examples=["billing --sandbox", "billing --export - --sandbox"],
+    lists=True,
+    asks=True,
+)
+def _offsets(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    if arguments.import_file:
+        return _apply(arguments, connection, arguments.group, _read_csv(arguments.import_file, arguments.group))
+    if not known_groups(arguments, admin, [arguments.group]):
+        return 1
+    rows = [
+        {**tp._asdict(), "offset": place.offset, "metadata": place.metadata}
+        for tp, place in sorted(_stored(admin, arguments.group).items())
+    ]
     if arguments.export_file:
         _export(arguments.export_file, [(row["topic"], row["partition"], row["offset"]) for row in rows])
         return 0
@@ -92,7 +94,7 @@ def _offsets(arguments: Namespace) -> int:
 
 def _stored(admin: KafkaAdminClient, group: str) -> Commits:
     """Return the committed offsets of a group; of a share group its start offsets."""
-    if existing_share_groups(admin, [group]):
+    if existing(admin.describe_share_groups, [group]):
         return start_offsets(admin, group)
     return {tp: place for tp, place in admin.list_group_offsets(group)[group].items() if place.offset >= 0}
 
@@ -123,49 +125,50 @@ def _read_csv(path: str, group: str) -> Commits:
     return found
 
 
-def _reset(arguments: Namespace) -> int:
+@Verb(
+    "reset-offsets: change the committed offsets of a group without members, after showing the plan",
+    GROUP,
+    TOPIC,
+    arg("--to PLACE", "where the group continues"),
+    arg("--shift-by N", "move by N records; negative: back", int),
+    arg("--from-file FILE", "take the offsets of an exported file", complete="file"),
+    arg(
+        "--export FILE",
+        "write the plan as topic,partition,offset lines instead of a table; - is standard output",
+        dest="export_file",
+        complete="file",
+    ),
+    examples=["billing --to beginning --dry-run --sandbox", "billing --topic orders --shift-by -1 --yes --sandbox"],
+    lists=True,
+    asks=True,
+    epilog=PLACES,
+)
+def _reset(arguments: Namespace, connection: Connection) -> int:
     ways = [arguments.to, arguments.shift_by, arguments.from_file]
     if sum(way is not None for way in ways) != 1:
         raise UsageError("give one of --to, --shift-by and --from-file")
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        if arguments.from_file is not None:
-            return _apply(arguments, connection, arguments.group, _read_csv(arguments.from_file, arguments.group))
-        committed = {tp: place.offset for tp, place in _stored(admin, arguments.group).items()}
-        chosen = _chosen(arguments, admin, committed)
-        if not chosen:
-            raise CommandError(f"group {arguments.group!r} has no committed offsets: name topics with --topic")
-        if report(arguments, failures(edges(admin, chosen))):  # a partition that has no leader is not waited for
-            return 1
-        places: dict[TopicPartition, Place] = {}
-        if arguments.shift_by is not None:
-            without = sorted(tp for tp in chosen if tp not in committed)
-            if without:
-                first = f"{without[0].topic}-{without[0].partition}"
-                raise CommandError(f"--shift-by needs a committed offset; {first} has none")
-            places = {tp: Place("offset", max(0, committed[tp] + arguments.shift_by)) for tp in chosen}
-        else:
-            wanted = Places(arguments.to)
-            places = {tp: place for tp in chosen if (place := wanted.of(tp.partition)) is not None}
-        new = resolve(AdminOffsets(admin), places, committed, say=partial(complain, arguments))
-        commits = {tp: OffsetAndMetadata(offset) for tp, offset in new.items()}
-        return _apply(arguments, connection, arguments.group, commits, committed)
-
-
-def _chosen(arguments: Namespace, admin: KafkaAdminClient, committed: Offsets) -> list[TopicPartition]:
-    """Return the partitions that --topic names, or all with a committed offset."""
-    if not arguments.topic:
-        return sorted(committed)
-    wanted = parse_topic_partitions(arguments.topic)
-    chosen = []
-    for topic in admin.describe_topics(list(wanted)):
-        topic.raise_for_error()
-        numbers = wanted[str(topic.name)]
-        known = {int(each.partition_index) for each in topic.partitions}
-        if numbers is not None and numbers - known:
-            raise CommandError(f"topic {topic.name!r} has no partition {min(numbers - known)}")
-        chosen += [TopicPartition(str(topic.name), number) for number in sorted(known if numbers is None else numbers)]
-    return chosen
+    admin = connection.admin()
+    if arguments.from_file is not None:
+        return _apply(arguments, connection, arguments.group, _read_csv(arguments.from_file, arguments.group))
+    committed = {tp: place.offset for tp, place in _stored(admin, arguments.group).items()}
+    chosen = partitions(admin, arguments.topic) if arguments.topic else sorted(committed)
+    if not chosen:
+        raise CommandError(f"group {arguments.group!r} has no committed offsets: name topics with --topic")
+    if report_failed(arguments, edges(admin, chosen)):  # a partition that has no leader is not waited for
+        return 1
+    places: dict[TopicPartition, Place] = {}
+    if arguments.shift_by is not None:
+        without = sorted(tp for tp in chosen if tp not in committed)
+        if without:
+            first = f"{without[0].topic}-{without[0].partition}"
+            raise CommandError(f"--shift-by needs a committed offset; {first} has none")
+        places = {tp: Place("offset", max(0, committed[tp] + arguments.shift_by)) for tp in chosen}
+    else:
+        wanted = Places(arguments.to)
+        places = {tp: place for tp in chosen if (place := wanted.of(tp.partition)) is not None}
+    new = resolve(AdminOffsets(admin), places, committed, say=partial(complain, arguments))
+    commits = {tp: OffsetAndMetadata(offset) for tp, offset in new.items()}
+    return _apply(arguments, connection, arguments.group, commits, committed)
 
 
 def _apply(
@@ -179,18 +182,17 @@ def _apply(
 ) -> int:
     """Show the plan of a change of offsets, and do it; `is_share`: of a share group, which may not exist yet."""
     admin = connection.admin()
-    share_group = existing_share_groups(admin, [group]).get(group)
+    share_group = existing(admin.describe_share_groups, [group]).get(group)
     if committed is None:
         committed = {tp: place.offset for tp, place in _stored(admin, group).items()}
     logs = edges(admin, new)
-    if report(arguments, failures(logs)):
+    if report_failed(arguments, logs):
         return 1
     new = {tp: _within(arguments, tp, place, logs[tp]) for tp, place in sorted(new.items())}
     ends = {tp: one.end or 0 for tp, one in logs.items()}
     rows = [
         {
-            "topic": tp.topic,
-            "partition": tp.partition,
+            **tp._asdict(),
             "offset": committed.get(tp),
             "new_offset": place.offset,
             "lag": max(0, ends[tp] - committed[tp]) if tp in committed else None,
@@ -206,14 +208,15 @@ def _apply(
     if state.members:
         members = counted(len(state.members), "member")
         raise CommandError(f"group {group!r} has {members}, which would commit over it: stop them first")
-    if not agreed(arguments, connection.cluster(), f"Change {counted(len(rows), 'offset')} of group {group}?"):
+    if not agreed(connection, f"Change {counted(len(rows), 'offset')} of group {group}?"):
         return 0
     answers: Mapping[TopicPartition, object]
     if is_share or share_group is not None:
-        answers = alter_offsets(admin, group, new)
+        starts = {tp: place.offset for tp, place in new.items()}
+        answers = admin.alter_share_group_offsets(group, starts, raise_errors=False)
     else:
         answers = admin.alter_group_offsets(group, new, raise_errors=False)
-    return report(arguments, _outcomes(answers))
+    return report(arguments, answers)
 
 
 def _within(arguments: Namespace, tp: TopicPartition, place: OffsetAndMetadata, log: Edges) -> OffsetAndMetadata:
@@ -229,151 +232,81 @@ def _within(arguments: Namespace, tp: TopicPartition, place: OffsetAndMetadata, 
     return place._replace(offset=nearest, leader_epoch=-1)
 
 
-def _outcomes(answers: Mapping[TopicPartition, object]) -> list[tuple[str, object, str]]:
-    """Return the errors of partitions as `report` takes them."""
-    return [(f"{tp.topic}-{tp.partition}", error, "") for tp, error in sorted(answers.items())]
-
-
-def _delete_offsets(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        known = known_groups(arguments, admin, [arguments.group])
-        if not known:
-            return 1
-        is_share = known[arguments.group].group_type == "share"
-        found = _stored(admin, arguments.group)
-        wanted = parse_topic_partitions(arguments.topic)
-        if is_share and any(numbers is not None for numbers in wanted.values()):
-            raise UsageError("the offsets of a share group are deleted by topic: give --topic without partitions")
-        rows = [
-            {"topic": tp.topic, "partition": tp.partition, "offset": place.offset}
-            for tp, place in sorted(found.items())
-            if tp.topic in wanted and (wanted[tp.topic] is None or tp.partition in (wanted[tp.topic] or ()))
-        ]
-        if not rows:
-            raise CommandError(f"group {arguments.group!r} has no offsets of {', '.join(arguments.topic)}")
-        print_table(arguments, rows, Column.of("topic", "partition", "offset"))
-        if not agreed(
-            arguments, connection.cluster(), f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?"
-        ):
-            return 0
-        if is_share:
-            return report(arguments, delete_offsets(admin, arguments.group, wanted))
-        partitions = [TopicPartition(str(row["topic"]), int(str(row["partition"]))) for row in rows]
-        answers = admin.delete_group_offsets(arguments.group, partitions, raise_errors=False)
-        return report(arguments, _outcomes(answers))
-
-
-def _copy(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        known = known_groups(arguments, admin, [arguments.group])
-        if not known:
-            return 1
-        is_share = known[arguments.group].group_type == "share"
-        commits = _stored(admin, arguments.group)
-        if not commits:
-            raise CommandError(f"group {arguments.group!r} has no committed offsets")
-        target = connection.target()
-        if arguments.to_context or arguments.rename:
-            from kafka.cli.translation import translated
-
-            commits = translated(arguments, connection, target, commits)
-        return _apply(arguments, target, arguments.to_group or arguments.group, commits, is_share=is_share)
-
-
-GROUP: Final = arg("GROUP", "the name of the group", complete="group")
-
-VERBS: Final = [
-    Verb(
-        "offsets",
-        "show the committed offsets of a group, or export and import them as CSV",
-        _offsets,
-        [
-            GROUP,
-            arg(
-                "--export FILE",
-                "write topic,partition,offset lines, which Kafka's own script reads too; - is standard output",
-                dest="export_file",
-                complete="file",
-            ),
-            arg(
-                "--import FILE",
-                "commit the offsets of such a file, after showing the plan; - is standard input",
-                dest="import_file",
-                complete="file",
-            ),
-        ],
-        [
-            "purekafka groups offsets billing --sandbox",
-            "purekafka groups offsets billing --export - --sandbox",
-        ],
-        lists=True,
-        asks=True,
+@Verb(
+    "delete-offsets: delete committed offsets of topics that no member reads",
+    GROUP,
+    arg(
+        "--topic TOPIC[:N,N-M]...",
+        "the topics, or partitions of them; may be repeated",
+        required=True,
+        complete="topic",
     ),
-    Verb(
-        "reset-offsets",
-        "change the committed offsets of a group without members, after showing the plan",
-        _reset,
-        [
-            GROUP,
-            TOPIC,
-            arg("--to PLACE", "where the group continues"),
-            arg("--shift-by N", "move by N records; negative: back", int),
-            arg("--from-file FILE", "take the offsets of an exported file", complete="file"),
-            arg(
-                "--export FILE",
-                "write the plan as topic,partition,offset lines instead of a table; - is standard output",
-                dest="export_file",
-                complete="file",
-            ),
-        ],
-        [
-            "purekafka groups reset-offsets billing --to beginning --dry-run --sandbox",
-            "purekafka groups reset-offsets billing --topic orders --shift-by -1 --yes --sandbox",
-        ],
-        lists=True,
-        asks=True,
-        epilog=PLACES,
-    ),
-    Verb(
-        "delete-offsets",
-        "delete committed offsets of topics that no member reads",
-        _delete_offsets,
-        [
-            GROUP,
-            arg(
-                "--topic TOPIC[:N,N-M]...",
-                "the topics, or partitions of them; may be repeated",
-                required=True,
-                complete="topic",
-            ),
-            *TABLE,
-        ],
-        [
-            "purekafka groups delete-offsets billing --topic orders --yes --sandbox",
-            "purekafka groups delete-offsets billing --topic events:0 --dry-run --sandbox",
-        ],
-        asks=True,
-    ),
-    Verb(
-        "copy",
-        "copy the committed offsets of a group, also to another cluster, after showing the plan",
-        _copy,
-        [
-            GROUP,
-            arg("to_group [TO]", "the group that gets the offsets (the same name)", complete="group"),
-            arg("--to-context NAME", "the group is in the cluster of this context", complete="context"),
-            arg("--rename TOPIC=NAME...", "the group reads the copy of this name; may be repeated"),
-        ],
-        [
-            "purekafka groups copy billing billing-2 --yes --sandbox",
-            "purekafka groups copy billing billing-2 --dry-run --format json --sandbox",
-            "purekafka groups copy billing --rename orders=events --dry-run --sandbox",
-        ],
-        lists=True,
-        asks=True,
-        epilog="Copies of a topic have other offsets. With --to-context or --rename the record that the group reads "
-        "next is looked up in the copy, by its time and its content: the group continues there with the same record.",
-    ),
-]
+    TABLE,
+    examples=["billing --topic orders --yes --sandbox", "billing --topic events:0 --dry-run --sandbox"],
+    asks=True,
+)
+def _delete_offsets(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    known = known_groups(arguments, admin, [arguments.group])
+    if not known:
+        return 1
+    is_share = known[arguments.group].group_type == "share"
+    found = _stored(admin, arguments.group)
+    wanted = parse_topic_partitions(arguments.topic)
+    if is_share and any(numbers is not None for numbers in wanted.values()):
+        raise UsageError("the offsets of a share group are deleted by topic: give --topic without partitions")
+    rows = [
+        {**tp._asdict(), "offset": place.offset}
+        for tp, place in sorted(found.items())
+        if tp.topic in wanted and (wanted[tp.topic] is None or tp.partition in (wanted[tp.topic] or ()))
+    ]
+    if not rows:
+        raise CommandError(f"group {arguments.group!r} has no offsets of {', '.join(arguments.topic)}")
+    if not agreed(
+        connection,
+        f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?",
+        rows,
+        Column.of("topic", "partition", "offset"),
+    ):
+        return 0
+    if is_share:
+        return report(arguments, admin.delete_share_group_offsets(arguments.group, list(wanted), raise_errors=False))
+    partitions = [TopicPartition(str(row["topic"]), int(str(row["partition"]))) for row in rows]
+    answers = admin.delete_group_offsets(arguments.group, partitions, raise_errors=False)
+    return report(arguments, answers)
+
+
+@Verb(
+    "copy: copy the committed offsets of a group, also to another cluster, after showing the plan",
+    GROUP,
+    arg("to_group [TO]", "the group that gets the offsets (the same name)", complete="group"),
+    arg("--to-context NAME", "the group is in the cluster of this context", complete="context"),
+    arg("--rename TOPIC=NAME...", "the group reads the copy of this name; may be repeated"),
+    examples=[
+        "billing billing-2 --yes --sandbox",
+        "billing billing-2 --dry-run --format json --sandbox",
+        "billing --rename orders=events --dry-run --sandbox",
+    ],
+    lists=True,
+    asks=True,
+    epilog="Copies of a topic have other offsets. With --to-context or --rename the record that the group reads "
+    "next is looked up in the copy, by its time and its content: the group continues there with the same record.",
+)
+def _copy(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    known = known_groups(arguments, admin, [arguments.group])
+    if not known:
+        return 1
+    is_share = known[arguments.group].group_type == "share"
+    commits = _stored(admin, arguments.group)
+    if not commits:
+        raise CommandError(f"group {arguments.group!r} has no committed offsets")
+    target = connection.target()
+    if arguments.to_context or arguments.rename:
+        from kafka.cli.translation import translated
+
+        commits = translated(arguments, connection, target, commits)
+    return _apply(arguments, target, arguments.to_group or arguments.group, commits, is_share=is_share)
+
+
+VERBS: Final = [_offsets, _reset, _delete_offsets, _copy]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError
@@ -9,48 +10,44 @@ from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.group_lag import LAG, chosen_groups
 from kafka.cli.group_offsets import GROUP, VERBS, known_groups
-from kafka.cli.output import Column, agreed, counted, emit, print_table, report, report_brokers
+from kafka.cli.output import Column, agreed, counted, emit, print_table, report, report_brokers, row_of
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import MemberDescription, ShareMember, StreamsMember
     from kafka.cli.group_offsets import Described
 
-__all__ = ["COMMAND"]
-
-_LIST_COLUMNS: Final = [
-    Column("group_id", "GROUP"),
-    *Column.of("state", "type"),
-    Column("protocol_type", "PROTOCOL"),
-]
+_LIST_COLUMNS: Final = Column.of("group_id=GROUP", "state", "type", "protocol_type=PROTOCOL")
+_GROUPS: Final = arg("groups GROUP...", "names of groups, or patterns with *", complete="group")
 
 
-def _list(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().list_groups(
-            states_filter=arguments.state, types_filter=arguments.type, raise_errors=False
-        )
+@Verb(
+    "list: list the groups of all brokers",
+    [arg("--state STATE...", "only groups in this state"), arg("--type TYPE...", "only groups of this type")],
+    examples=["--sandbox", "--sandbox --state Empty --format '{group_id}'"],
+    lists=True,
+)
+def _list(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().list_groups(
+        states_filter=arguments.state, types_filter=arguments.type, raise_errors=False
+    )
     code = report_brokers(arguments, found.failed)
-    rows = [
-        {
-            "group_id": group.group_id,
-            "state": group.group_state,
-            "type": group.group_type,
-            "protocol_type": group.protocol_type,
-        }
-        for group in sorted(found, key=lambda one: str(one.group_id))
-    ]
+    names = ("group_id", "state=group_state", "type=group_type", "protocol_type")
+    rows = [row_of(group, *names) for group in sorted(found, key=lambda one: str(one.group_id))]
     return emit(arguments, rows, _LIST_COLUMNS) or code
 
 
-def _describe(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        names = chosen_groups(connection.admin(), arguments.groups)
-        known = known_groups(arguments, connection.admin(), names)
+@Verb(
+    "describe: show the state of groups and their members with their partitions",
+    _GROUPS,
+    examples=["billing --sandbox", "purekafka group describe billing --sandbox --format json"],
+    lists=True,
+)
+def _describe(arguments: Namespace, connection: Connection) -> int:
+    names = chosen_groups(connection.admin(), arguments.groups)
+    known = known_groups(arguments, connection.admin(), names)
     items = [_item(group) for group in known.values()]
     rows = [{"group_id": group.group_id, **_member(member)} for group in known.values() for member in group.members]
-    columns = [Column("group_id", "GROUP"), *_MEMBER_COLUMNS]
+    columns = [*Column.of("group_id=GROUP"), *_MEMBER_COLUMNS]
     code = emit(arguments, rows, columns, items=items, table=lambda: _print_groups(arguments, items))
     return 1 if len(known) < len(names) else code
 
@@ -69,8 +66,7 @@ def _item(group: Described) -> dict[str, Any]:
     if kind == "streams":
         item["subtopologies"] = [
             {
-                "subtopology_id": one.subtopology_id,
-                "source_topics": one.source_topics,
+                **row_of(one, "subtopology_id", "source_topics"),
                 "repartition_topics": sorted(one.repartition_source_topics),
                 "changelog_topics": sorted(one.state_changelog_topics),
             }
@@ -79,25 +75,17 @@ def _item(group: Described) -> dict[str, Any]:
     return item
 
 
-_MEMBER_COLUMNS: Final = [
-    Column("client_id", "CLIENT"),
-    Column("host", "HOST"),
-    Column("assignment", "PARTITIONS"),
-    Column("member_id", "MEMBER"),
-]
+_MEMBER_COLUMNS: Final = Column.of("client_id=CLIENT", "host", "assignment=PARTITIONS", "member_id=MEMBER")
 
 
-_SUBTOPOLOGY_COLUMNS: Final = [
-    Column("subtopology_id", "SUBTOPOLOGY"),
-    *Column.of("source_topics", "repartition_topics", "changelog_topics"),
-]
+_SUBTOPOLOGY_COLUMNS: Final = Column.of(
+    "subtopology_id=SUBTOPOLOGY", "source_topics", "repartition_topics", "changelog_topics"
+)
 
 
 def _member(member: MemberDescription | ShareMember | StreamsMember) -> dict[str, Any]:
     return {
-        "member_id": member.member_id,
-        "client_id": member.client_id,
-        "host": member.client_host,
+        **row_of(member, "member_id", "client_id", "host=client_host"),
         "group_instance_id": getattr(member, "group_instance_id", None),
         "assignment": _assignment(member),
     }
@@ -132,109 +120,79 @@ def _print_groups(arguments: Namespace, items: list[dict[str, Any]]) -> None:
             rows = [
                 {
                     **member,
-                    "assignment": _assigned(member),
+                    "assignment": " ".join(
+                        f"{topic}:{','.join(map(str, numbers))}"
+                        for topic, numbers in (member["assignment"] or {}).items()
+                    ),
                 }
                 for member in members
             ]
             print_table(arguments, rows, _MEMBER_COLUMNS)
 
 
-def _assigned(member: dict[str, Any]) -> str:
-    assignment: dict[str, list[int]] = member["assignment"] or {}
-    return " ".join(f"{topic}:{','.join(map(str, numbers))}" for topic, numbers in assignment.items())
-
-
-def _delete(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        names = chosen_groups(admin, arguments.groups)
-        known = known_groups(arguments, admin, names)
-        code = 1 if len(known) < len(names) else 0
-        if not known:
-            return code
-        rows = [
-            {"group_id": name, "state": group.group_state, "members": len(group.members)}
-            for name, group in known.items()
-        ]
-        print_table(arguments, rows, [Column("group_id", "GROUP"), *Column.of("state", "members")])
-        if not agreed(arguments, connection.cluster(), f"Delete {counted(len(known), 'group')} with all offsets?"):
-            return code
-        outcomes = admin.delete_groups(list(known), raise_errors=False).items()
-        return code | report(arguments, ((name, outcome.error, "deleted") for name, outcome in outcomes))
-
-
-def _remove_members(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        known = known_groups(arguments, admin, [arguments.group])
-        if not known:
-            return 1
-        if known[arguments.group].group_type == "share":
-            raise CommandError(f"{arguments.group!r} is a share group, whose members leave by themselves: stop them")
-        members = [_member(member) for member in known[arguments.group].members]
-        if arguments.member:
-            members = [one for one in members if {one["member_id"], one["group_instance_id"]} & set(arguments.member)]
-        if not members:
-            raise CommandError(f"group {arguments.group!r} has no {'such ' if arguments.member else ''}members")
-        print_table(arguments, members, [*_MEMBER_COLUMNS[:2], _MEMBER_COLUMNS[3]])
-        if not agreed(
-            arguments, connection.cluster(), f"Remove {counted(len(members), 'member')} of group {arguments.group}?"
-        ):
-            return 0
-        names = [one["member_id"] for one in members]
-        answers = admin.remove_group_members(arguments.group, names, raise_errors=False)
-        return report(arguments, ((f"member {member}", error, "") for member, error in answers.items()))
-
-
-_GROUPS: Final = arg("groups GROUP...", "names of groups, or patterns with *", complete="group")
-
-COMMAND = Noun(
-    "groups",
-    "list and describe groups, their lag, and their committed offsets",
-    [
-        Verb(
-            "list",
-            "list the groups of all brokers",
-            _list,
-            [
-                arg("--state STATE...", "only groups in this state"),
-                arg("--type TYPE...", "only groups of this type"),
-            ],
-            ["purekafka groups list --sandbox", "purekafka groups list --sandbox --state Empty --format '{group_id}'"],
-            lists=True,
-        ),
-        Verb(
-            "describe",
-            "show the state of groups and their members with their partitions",
-            _describe,
-            [_GROUPS],
-            ["purekafka groups describe billing --sandbox", "purekafka group describe billing --sandbox --format json"],
-            lists=True,
-        ),
-        LAG,
-        *VERBS,
-        Verb(
-            "delete",
-            "delete groups without members",
-            _delete,
-            [_GROUPS, *TABLE],
-            ["purekafka groups delete billing --yes --sandbox", "purekafka groups delete billing --dry-run --sandbox"],
-            asks=True,
-        ),
-        Verb(
-            "remove-members",
-            "remove members from a group; they may join again",
-            _remove_members,
-            [
-                GROUP,
-                arg("--member ID...", "only these members; may be repeated"),
-                *TABLE,
-            ],
-            [
-                "purekafka groups remove-members readers --yes -b localhost:9092",
-                "purekafka groups remove-members readers --member consumer-1 --dry-run -b localhost:9092",
-            ],
-            asks=True,
-        ),
-    ],
+@Verb(
+    "delete: delete groups without members",
+    [_GROUPS, *TABLE],
+    examples=["billing --yes --sandbox", "billing --dry-run --sandbox"],
+    asks=True,
 )
+def _delete(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    names = chosen_groups(admin, arguments.groups)
+    known = known_groups(arguments, admin, names)
+    alive = {
+        name: CommandError(
+            f"group {name!r} has {counted(len(group.members), 'member')}: stop them first "
+            f"(purekafka groups describe {name} shows them)"
+        )
+        for name, group in known.items()
+        if group.members
+    }
+    code = report(arguments, alive) | (1 if len(known) < len(names) else 0)
+    known = {name: group for name, group in known.items() if name not in alive}
+    if not known:
+        return code
+    rows = [
+        {"group_id": name, "state": group.group_state, "members": len(group.members)} for name, group in known.items()
+    ]
+    if not agreed(
+        connection,
+        f"Delete {counted(len(known), 'group')} with all offsets?",
+        rows,
+        Column.of("group_id=GROUP", "state", "members"),
+    ):
+        return code
+    return code | report(arguments, admin.delete_groups(list(known), raise_errors=False), "deleted")
+
+
+@Verb(
+    "remove-members: remove members from a group; they may join again",
+    [GROUP, arg("--member ID...", "only these members; may be repeated"), *TABLE],
+    examples=["readers --yes -b localhost:9092", "readers --member consumer-1 --dry-run -b localhost:9092"],
+    asks=True,
+)
+def _remove_members(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    known = known_groups(arguments, admin, [arguments.group])
+    if not known:
+        return 1
+    if known[arguments.group].group_type == "share":
+        raise CommandError(f"{arguments.group!r} is a share group, whose members leave by themselves: stop them")
+    members = [_member(member) for member in known[arguments.group].members]
+    if arguments.member:
+        members = [one for one in members if {one["member_id"], one["group_instance_id"]} & set(arguments.member)]
+    if not members:
+        raise CommandError(f"group {arguments.group!r} has no {'such ' if arguments.member else ''}members")
+    if not agreed(
+        connection,
+        f"Remove {counted(len(members), 'member')} of group {arguments.group}?",
+        members,
+        [*_MEMBER_COLUMNS[:2], _MEMBER_COLUMNS[3]],
+    ):
+        return 0
+    names = [one["member_id"] for one in members]
+    answers = admin.remove_group_members(arguments.group, names, raise_errors=False)
+    return report(arguments, {f"member {member}": error for member, error in answers.items()})
+
+
+COMMAND = Noun("groups", [_list, _describe, LAG, *VERBS, _delete, _remove_members])

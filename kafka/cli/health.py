@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,11 +14,7 @@ from kafka.cli.output import Column, complain, counted, emit
 from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import KafkaAdminClient, TopicDescription
-
-__all__ = ["COMMAND", "FAULTS", "UNHEALTHY", "faults", "least_in_sync"]
 
 #: The exit code of a cluster that is not healthy.
 UNHEALTHY: Final = 4
@@ -107,33 +104,29 @@ def _is_healthy(rows: Iterable[Mapping[str, Any]], allowed: Iterable[str]) -> bo
     return all(row["ok"] or row["check"] in allowed for row in rows)
 
 
-def _run(arguments: Namespace) -> int:
+@Verb(
+    "health",
+    arg("-w, --wait", "wait until it is healthy, or until the time of --timeout is over"),
+    arg("--allow CHECK...", f"healthy all the same: {', '.join(FAULTS)}; may be repeated", choices=tuple(FAULTS)),
+    examples=["--sandbox", "--wait --timeout 60 --allow under-replicated --sandbox"],
+    lists=True,
+    epilog=f"The exit code is 0 if it is healthy, {UNHEALTHY} if it is not, and 1 if that cannot be known.",
+)
+def _run(arguments: Namespace, connection: Connection) -> int:
     allowed = {"at-min-isr", *arguments.allow}
-    with Connection(arguments) as connection:
-        while True:
-            try:
-                rows = _check(connection.admin())
-            except KafkaError as error:
-                if not arguments.wait or not getattr(error, "retriable", False):
-                    raise
-                complain(arguments, f"{reason(error)}; looking again")
-            else:
-                if _is_healthy(rows, allowed) or not arguments.wait:
-                    break
-            time.sleep(_PAUSE)
+    while True:
+        try:
+            rows = _check(connection.admin())
+        except KafkaError as error:
+            if not arguments.wait or not getattr(error, "retriable", False):
+                raise
+            complain(arguments, f"{reason(error)}; looking again")
+        else:
+            if _is_healthy(rows, allowed) or not arguments.wait:
+                break
+        time.sleep(_PAUSE)
     code = emit(arguments, rows, Column.of("check", "ok", "detail"))
     return code if _is_healthy(rows, allowed) else UNHEALTHY
 
 
-COMMAND = Verb(
-    "health",
-    "tell by the exit code whether the cluster is healthy",
-    _run,
-    [
-        arg("-w, --wait", "wait until it is healthy, or until the time of --timeout is over"),
-        arg("--allow CHECK...", f"healthy all the same: {', '.join(FAULTS)}; may be repeated", choices=tuple(FAULTS)),
-    ],
-    ["purekafka health --sandbox", "purekafka health --wait --timeout 60 --allow under-replicated --sandbox"],
-    lists=True,
-    epilog=f"The exit code is 0 if it is healthy, {UNHEALTHY} if it is not, and 1 if that cannot be known.",
-)
+COMMAND = _run

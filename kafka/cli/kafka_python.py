@@ -12,8 +12,6 @@ from typing import Final
 
 from kafka.cli import main
 
-__all__ = ["admin", "consumer", "producer", "translate_admin"]
-
 # The groups of commands whose names differ here.
 _VERBS: Final = {
     ("cluster", "describe"): ["cluster", "describe"],

@@ -12,16 +12,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, UsageError, reason
 from kafka.cli.connection import Connection, Watchdog
 from kafka.cli.consume import Printer
 from kafka.cli.delivery import Delivery, in_transaction
 from kafka.cli.files import standard_output, whole_output
-from kafka.cli.produce import pieces_of
 from kafka.cli.ranges import AdminOffsets, Place, resolve
 from kafka.cli.record_format import compile_format, token_starts, unescape_bytes
+from kafka.cli.record_input import pieces_of
 from kafka.cli.record_types import Undecodable
 from kafka.cli.source import GroupSource, Source, partitions_of
 from kafka.errors import KafkaError
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from kafka.admin import ClusterDescription, TopicDescription
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord
-
-__all__ = ["main"]
 
 _OPTIONS: Final = "PCG:LQt:p:b:z:o:eED:K:k:H:Od:qvF:X:c:Tuf:ZlVhs:Jm:r:M:U"
 _MODES: Final = "PCGLQ"
@@ -145,14 +143,10 @@ def _run(given: _Given) -> int:
     }
     with Connection(_connection(given)) as connection:
         if "bootstrap_servers" not in connection.options:
-            _usage("-b <broker,..> missing")
+            raise UsageError("-b <broker,..> missing")
         seconds = given.number("m") or _METADATA_S
         connection.options.setdefault("bootstrap_timeout_ms", str(seconds * 1000))
         return modes[given.mode](given, connection)
-
-
-def _usage(text: str) -> NoReturn:
-    raise UsageError(text)
 
 
 def _connection(given: _Given) -> Namespace:
@@ -177,7 +171,7 @@ def _connection(given: _Given) -> Namespace:
 def _topic(given: _Given) -> str:
     topic = given.last("t")
     if topic is None:
-        _usage("-t <topic> missing")
+        raise UsageError("-t <topic> missing")
     return topic
 
 
@@ -352,9 +346,7 @@ class _Output(Printer):
 
 def _consume(given: _Given, connection: Connection) -> int:
     topic = _topic(given)
-    consumer = connection.consumer(
-        group_id=None, enable_auto_commit=False, allow_auto_create_topics=False, auto_offset_reset="earliest"
-    )
+    consumer = connection.reader()
     known = consumer.partitions_for_topic(topic)
     if known is None:
         raise CommandError(f"Topic {topic} error: Broker: Unknown topic or partition")
@@ -410,7 +402,7 @@ def _range(
 def _group(given: _Given, connection: Connection) -> int:
     topics = [*given.every("t"), *given.rest]
     if not topics:
-        _usage("-G needs topics")
+        raise UsageError("-G needs topics")
     group = given.last("G") or ""
     place = Place.of(given.last("o") or "stored")
     consumer = connection.consumer(group_id=group, enable_auto_commit=False, auto_offset_reset="latest")
@@ -577,7 +569,7 @@ def _query(given: _Given, connection: Connection) -> int:
             raise UsageError(f"-t takes TOPIC:PARTITION:TIME with -Q, not {word!r}")
         wanted[TopicPartition(parts[0], int(parts[1]))] = int(parts[2])
     if not wanted:
-        _usage("-t <topic>:<partition>:<timestamp> missing")
+        raise UsageError("-t <topic>:<partition>:<timestamp> missing")
     kinds = {-1: Place("latest"), -2: Place("earliest")}
     places = {tp: kinds.get(stamp, Place("time", stamp)) for tp, stamp in wanted.items()}
     looked = AdminOffsets(connection.admin())

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from kafka.cli.connection import Connection
     from kafka.record import ConsumerRecord
 
-__all__ = ["avro_c_json", "avro_fields", "avro_formatter", "avro_reader"]
-
 ShowAvro = Callable[[bytes], str]
 _ESCAPED: Final = re.compile(r'[\0-\x1f"\\]|[^\0-\x7f]')
 _SHORT_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}

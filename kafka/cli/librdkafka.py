@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import random
 import zlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from kafka.cli.arguments import UsageError
 from kafka.partitioner import murmur2
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-__all__ = ["PARTITIONERS", "partitioner"]
 
 
 def _fnv1a(key: bytes) -> int:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import struct
 import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.cli.arguments import UsageError
 from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.output import complain, json_text
 from kafka.errors import KafkaError
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Iterator
-
-__all__ = ["COMMAND", "internal_record"]
-
-_INDEX: Final = struct.Struct(">ii")
-_TIME_INDEX: Final = struct.Struct(">qi")
+#: The layout of an entry by the end of a name, and its line, for the base offset of the file and the entry.
+_INDEXES: Final[dict[str, tuple[struct.Struct, Callable[[int, int, int], str]]]] = {
+    ".index": (struct.Struct(">ii"), lambda base, offset, at: f"offset: {base + offset} position: {at}"),
+    ".timeindex": (struct.Struct(">qi"), lambda base, moment, offset: f"timestamp: {moment} offset: {base + offset}"),
+}
 _CODECS: Final = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 
 
@@ -45,15 +44,26 @@ def internal_record(topic: str, key: bytes | None, value: bytes | None) -> dict[
     }
 
 
+@Verb(
+    "dump: print the batches and records of segments and the entries of indexes, and check their checksums",
+    arg("files FILE...", "files that end in .log, .index, .timeindex", complete="file"),
+    arg("-r, --records", "print the records of each batch too"),
+    arg("--decode offsets|transaction-log", "decode the records of __consumer_offsets or __transaction_state"),
+    arg("--skip-zeros", "ignore zeros at the end, of a file allocated in advance"),
+    examples=[
+        "/data/events-0/00000000000000000000.log --records",
+        "/data/__consumer_offsets-7/00000000000000000000.log --decode offsets",
+    ],
+    connects=False,
+)
 def _dump(arguments: Namespace) -> int:
     code = 0
     for name in arguments.files:
         path = Path(name)
-        readers = {".log": _segment, ".index": _offset_index, ".timeindex": _time_index}
-        if path.suffix not in readers:
+        if path.suffix not in {".log", *_INDEXES}:
             raise UsageError(f"{name}: a segment ends in .log, an index in .index or .timeindex")
         print(f"Dumping {path}")
-        code |= readers[path.suffix](arguments, path)
+        code |= (_segment if path.suffix == ".log" else _index)(arguments, path)
     return code
 
 
@@ -131,19 +141,10 @@ def _shown(data: bytes | None) -> str:
     return "null" if data is None else printable(bytes(data).decode(errors="backslashreplace"))
 
 
-def _offset_index(arguments: Namespace, path: Path) -> int:
-    base = int(path.stem) if path.stem.isdigit() else 0
-    return _index(arguments, path, _INDEX, lambda entry: f"offset: {base + entry[0]} position: {entry[1]}")
-
-
-def _time_index(arguments: Namespace, path: Path) -> int:
-    base = int(path.stem) if path.stem.isdigit() else 0
-    return _index(arguments, path, _TIME_INDEX, lambda entry: f"timestamp: {entry[0]} offset: {base + entry[1]}")
-
-
-def _index(arguments: Namespace, path: Path, layout: struct.Struct, line: Callable[[tuple[int, ...]], str]) -> int:
+def _index(arguments: Namespace, path: Path) -> int:
     """Print an index; its entries must grow, and zeros fill the rest of the file."""
-    data = path.read_bytes()
+    data, (layout, line) = path.read_bytes(), _INDEXES[path.suffix]
+    base = int(path.stem) if path.stem.isdigit() else 0
     whole = len(data) - len(data) % layout.size
     before: tuple[int, ...] = (-1, -1)
     for position in range(0, whole, layout.size):
@@ -154,7 +155,7 @@ def _index(arguments: Namespace, path: Path, layout: struct.Struct, line: Callab
             complain(arguments, f"{path}: the entry at position {position} is out of order")
             return 1
         before = entry
-        print(line(entry))
+        print(line(base, *entry))
     if whole < len(data):
         complain(arguments, f"{path}: {len(data) - whole} bytes at position {whole} are not an entry")
         return 1
@@ -162,28 +163,4 @@ def _index(arguments: Namespace, path: Path, layout: struct.Struct, line: Callab
     return 0
 
 
-COMMAND = Noun(
-    "logs",
-    "read segment files of a broker, without a broker",
-    [
-        Verb(
-            "dump",
-            "print the batches and records of segments and the entries of indexes, and check their checksums",
-            _dump,
-            [
-                arg("files FILE...", "files that end in .log, .index, .timeindex", complete="file"),
-                arg("-r, --records", "print the records of each batch too"),
-                arg(
-                    "--decode offsets|transaction-log",
-                    "decode the records of __consumer_offsets or __transaction_state",
-                ),
-                arg("--skip-zeros", "ignore zeros at the end, of a file allocated in advance"),
-            ],
-            [
-                "purekafka logs dump /data/events-0/00000000000000000000.log --records",
-                "purekafka logs dump /data/__consumer_offsets-7/00000000000000000000.log --decode offsets",
-            ],
-            connects=False,
-        ),
-    ],
-)
+COMMAND = Noun("logs", [_dump])

@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError, UsageError, reason
 from kafka.cli.connection import Connection
-from kafka.cli.edges import Edges, edges, failures
+from kafka.cli.edges import Edges, edges
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
-from kafka.cli.output import Column, agreed, complain, counted, emit, json_text, print_table, report
+from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_failed
 from kafka.cli.ranges import PLACES, AdminOffsets, Place, Places, parse_topic_partitions, resolve
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
+    from kafka.admin import KafkaAdminClient, TopicDescription
 
-    from kafka.admin import KafkaAdminClient
-    from kafka.record import ConsumerRecord
+_CHOSEN: Final = "topics or patterns, or partitions of them"
 
-__all__ = ["COMMAND", "find_partitions", "partitions"]
+
+def _is_pattern(word: str) -> bool:
+    return bool(set(word) & set("*?["))
+
+
+def chooses(topic: TopicDescription, word: str, *, hidden: bool = False) -> bool:
+    """Whether a name or a pattern chooses a topic; an internal one only if it begins with _, or with `hidden`."""
+    from fnmatch import fnmatchcase
+
+    if _is_pattern(word):
+        shown = hidden or not topic.is_internal or word.startswith("_")
+        return shown and fnmatchcase(str(topic.name), word)
+    return str(topic.name) == word
+
+
+def chosen_topics(admin: KafkaAdminClient, words: Sequence[str]) -> list[str]:
+    """Return the topics that names and patterns choose; a pattern that matches none is an error."""
+    if not any(map(_is_pattern, words)):
+        return list(dict.fromkeys(words))
+    known = sorted(admin.describe_topics(), key=lambda topic: str(topic.name))
+    found: list[str] = []
+    for word in words:
+        matching = [str(topic.name) for topic in known if chooses(topic, word)] if _is_pattern(word) else [word]
+        if not matching:
+            raise UsageError(f"no topic matches {word!r}")
+        found += matching
+    return list(dict.fromkeys(found))
 
 
 def find_partitions(
@@ -31,7 +57,8 @@ def find_partitions(
 
     Without words: all partitions of the cluster that are not internal. The errors are as `report` takes them.
     """
-    wanted = parse_topic_partitions(words)
+    given = parse_topic_partitions(words)
+    wanted = {name: numbers for word, numbers in given.items() for name in chosen_topics(admin, [word])}
     found: list[TopicPartition] = []
     errors: list[tuple[str, object, str]] = []
     for topic in admin.describe_topics(list(wanted) if words else None):
@@ -57,42 +84,46 @@ def partitions(admin: KafkaAdminClient, words: Sequence[str]) -> list[TopicParti
     return found
 
 
-def _offsets(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        chosen, absent = find_partitions(admin, arguments.partitions)
-        code = report(arguments, absent)
-        looked = AdminOffsets(admin)
-        rows: list[dict[str, Any]]
-        if arguments.at is None:
-            found = edges(admin, chosen)
-            rows = [
-                {**_row(tp), "start": one.start, "end": one.end, "records": _between(one)} for tp, one in found.items()
-            ]
-            code |= report(arguments, failures(found))
-            return emit(arguments, rows, Column.of("topic", "partition", "start", "end", "records")) or code
-        if arguments.at in _SPECS:
-            answers = admin.list_partition_offsets(dict.fromkeys(chosen, arguments.at), raise_errors=False)
-            rows = [
-                {**_row(tp), "offset": one.offset, "timestamp": one.timestamp}
-                for tp, one in answers.items()
-                if not isinstance(one, KafkaError)
-            ]
-            failed = [
-                (f"{tp.topic}-{tp.partition}", one, "") for tp, one in answers.items() if isinstance(one, KafkaError)
-            ]
-            code |= report(arguments, failed)
-            return emit(arguments, rows, Column.of("topic", "partition", "offset", "timestamp")) or code
-        places = Places(arguments.at)
-        wanted = {tp: place for tp in chosen if (place := places.of(tp.partition)) is not None}
-        if any(place.kind == "stored" for place in wanted.values()):
-            raise UsageError("the place stored belongs to a group: see purekafka groups offsets")
-        logs = edges(admin, wanted)
-        known = {tp: place for tp, place in wanted.items() if logs[tp].error is None}
-        offsets = resolve(looked, known, say=partial(complain, arguments))
-        rows = [{**_row(tp), "offset": offset} for tp, offset in offsets.items()]
-        code |= report(arguments, failures(logs))
-        return emit(arguments, rows, Column.of("topic", "partition", "offset")) or code
+@Verb(
+    "list: show the first and last offsets of partitions, or the offsets at a place",
+    arg("partitions [TOPIC[:N,N-M]...]", f"{_CHOSEN}; all if none", complete="topic"),
+    arg("--at PLACE", "a place to look up, such as a time; also max-timestamp, earliest-local, latest-tiered"),
+    examples=["--sandbox", "events:0,2 --at 2026-01-01T00:10Z --sandbox --format csv"],
+    lists=True,
+    epilog=PLACES,
+)
+def _offsets(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    chosen, absent = find_partitions(admin, arguments.partitions)
+    code = report(arguments, absent)
+    looked = AdminOffsets(admin)
+    rows: list[dict[str, Any]]
+    if arguments.at is None:
+        found = edges(admin, chosen)
+        rows = [
+            {**tp._asdict(), "start": one.start, "end": one.end, "records": _between(one)} for tp, one in found.items()
+        ]
+        code |= report_failed(arguments, found)
+        return emit(arguments, rows, Column.of("topic", "partition", "start", "end", "records")) or code
+    if arguments.at in _SPECS:
+        answers = admin.list_partition_offsets(dict.fromkeys(chosen, arguments.at), raise_errors=False)
+        rows = [
+            {**tp._asdict(), "offset": one.offset, "timestamp": one.timestamp}
+            for tp, one in answers.items()
+            if not isinstance(one, KafkaError)
+        ]
+        code |= report_failed(arguments, answers)
+        return emit(arguments, rows, Column.of("topic", "partition", "offset", "timestamp")) or code
+    places = Places(arguments.at)
+    wanted = {tp: place for tp in chosen if (place := places.of(tp.partition)) is not None}
+    if any(place.kind == "stored" for place in wanted.values()):
+        raise UsageError("the place stored belongs to a group: see purekafka groups offsets")
+    logs = edges(admin, wanted)
+    known = {tp: place for tp, place in wanted.items() if logs[tp].error is None}
+    offsets = resolve(looked, known, say=partial(complain, arguments))
+    rows = [{**tp._asdict(), "offset": offset} for tp, offset in offsets.items()]
+    code |= report_failed(arguments, logs)
+    return emit(arguments, rows, Column.of("topic", "partition", "offset")) or code
 
 
 def _between(one: Edges) -> int | None:
@@ -103,126 +134,36 @@ def _between(one: Edges) -> int | None:
 _SPECS: Final = ("max-timestamp", "earliest-local", "latest-tiered")
 
 
-def _row(tp: TopicPartition) -> dict[str, Any]:
-    return {"topic": tp.topic, "partition": tp.partition}
+@Verb(
+    "delete-before: delete the records before a place, after showing the plan",
+    arg("partitions TOPIC[:N,N-M]...", _CHOSEN, complete="topic"),
+    arg("--place PLACE", "the first record to keep", required=True),
+    TABLE,
+    examples=["events --place -3 --yes --sandbox", "orders:0 --place 2026-01-01T02:00Z --dry-run --sandbox"],
+    asks=True,
+    epilog=PLACES,
+)
+def _delete_before(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    chosen = partitions(admin, arguments.partitions)
+    places = Places(arguments.place)
+    wanted: dict[TopicPartition, Place] = {tp: place for tp in chosen if (place := places.of(tp.partition)) is not None}
+    logs = edges(admin, wanted)
+    if report_failed(arguments, logs):  # a partition that has no leader is not waited for
+        return 1
+    new = resolve(AdminOffsets(admin), wanted, say=partial(complain, arguments))
+    for tp, place in wanted.items():
+        if place.kind == "offset" and place.number > new[tp]:
+            raise UsageError(f"{tp.topic}-{tp.partition} ends at {new[tp]}: --place {place.number} is behind that")
+    rows = [
+        {**tp._asdict(), "start": logs[tp].start, "new_start": offset, "records": offset - (logs[tp].start or 0)}
+        for tp, offset in new.items()
+    ]
+    columns = Column.of("topic", "partition", "start", "new_start", "records")
+    if not agreed(connection, f"Delete {counted(sum(row['records'] for row in rows), 'record')}?", rows, columns):
+        return 0
+    answers = admin.delete_records(new, raise_errors=False)
+    return report(arguments, answers)
 
 
-def _delete_before(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        chosen = partitions(admin, arguments.partitions)
-        places = Places(arguments.place)
-        wanted: dict[TopicPartition, Place] = {
-            tp: place for tp in chosen if (place := places.of(tp.partition)) is not None
-        }
-        logs = edges(admin, wanted)
-        if report(arguments, failures(logs)):  # a partition that has no leader is not waited for
-            return 1
-        new = resolve(AdminOffsets(admin), wanted, say=partial(complain, arguments))
-        for tp, place in wanted.items():
-            if place.kind == "offset" and place.number > new[tp]:
-                raise UsageError(f"{tp.topic}-{tp.partition} ends at {new[tp]}: --place {place.number} is behind that")
-        rows = [
-            {**_row(tp), "start": logs[tp].start, "new_start": offset, "records": offset - (logs[tp].start or 0)}
-            for tp, offset in new.items()
-        ]
-        columns = [*Column.of("topic", "partition", "start"), Column("new_start", "NEW START"), *Column.of("records")]
-        print_table(arguments, rows, columns)
-        if not agreed(
-            arguments, connection.cluster(), f"Delete {counted(sum(row['records'] for row in rows), 'record')}?"
-        ):
-            return 0
-        answers = admin.delete_records(new, raise_errors=False)
-        return report(
-            arguments,
-            ((f"{tp.topic}-{tp.partition}", getattr(answer, "error", None), "") for tp, answer in answers.items()),
-        )
-
-
-def _decode(arguments: Namespace) -> int:
-    from kafka.cli.logs import internal_record
-    from kafka.cli.source import Source, bounds, partitions_of
-
-    with Connection(arguments) as connection:
-        consumer = connection.consumer(group_id=None, enable_auto_commit=False, auto_offset_reset="earliest")
-        chosen = partitions_of(consumer, [arguments.topic], None)
-
-        def write(records: Sequence[ConsumerRecord]) -> None:
-            for r in records:
-                found = internal_record(arguments.topic, r.key, r.value) or {
-                    "type": "unknown",
-                    "key": r.key,
-                    "value": r.value,
-                }
-                print(json_text({"partition": r.partition, "offset": r.offset, "timestamp": r.timestamp, **found}))
-
-        Source(consumer, *bounds(arguments, consumer, chosen)).run(write)
-    return 0
-
-
-_INTERNAL: Final = ("__consumer_offsets", "__transaction_state")
-_CHOSEN: Final = "topics, or partitions of them"
-
-COMMAND = {
-    "offsets": Noun(
-        "offsets",
-        "look offsets of partitions up, by place or time",
-        [
-            Verb(
-                "list",
-                "show the first and last offsets of partitions, or the offsets at a place",
-                _offsets,
-                [
-                    arg("partitions [TOPIC[:N,N-M]...]", f"{_CHOSEN}; all if none", complete="topic"),
-                    arg(
-                        "--at PLACE",
-                        "a place to look up, such as a time; also max-timestamp, earliest-local, latest-tiered",
-                    ),
-                ],
-                [
-                    "purekafka offsets list --sandbox",
-                    "purekafka offsets list events:0,2 --at 2026-01-01T00:10Z --sandbox --format csv",
-                ],
-                lists=True,
-                epilog=PLACES,
-            ),
-        ],
-    ),
-    "records": Noun(
-        "records",
-        "delete the oldest records, decode internal records",
-        [
-            Verb(
-                "decode",
-                "print the records of __consumer_offsets or __transaction_state as JSON",
-                _decode,
-                [
-                    arg("TOPIC", "the internal topic to read", choices=_INTERNAL),
-                    arg("--from PLACE", "where to begin (beginning)", dest="begin"),
-                    arg("--to PLACE", "where to end (the present end)", dest="end"),
-                ],
-                [
-                    "purekafka records decode __consumer_offsets -b localhost:9092",
-                    "purekafka records decode __transaction_state --from -10 -b localhost:9092",
-                ],
-                epilog=PLACES,
-            ),
-            Verb(
-                "delete-before",
-                "delete the records before a place, after showing the plan",
-                _delete_before,
-                [
-                    arg("partitions TOPIC[:N,N-M]...", _CHOSEN, complete="topic"),
-                    arg("--place PLACE", "the first record to keep", required=True),
-                    *TABLE,
-                ],
-                [
-                    "purekafka records delete-before events --place -3 --yes --sandbox",
-                    "purekafka records delete-before orders:0 --place 2026-01-01T02:00Z --dry-run --sandbox",
-                ],
-                asks=True,
-                epilog=PLACES,
-            ),
-        ],
-    ),
-}
+COMMAND = {"offsets": Noun("offsets", [_offsets]), "records": Noun("records", [_delete_before])}

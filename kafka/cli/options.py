@@ -9,34 +9,21 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.cli.arguments import UsageError, expand, pair
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Mapping
-
     from kafka.config import ForeignOption, Option
-
-__all__ = [
-    "Contexts",
-    "merge_flags",
-    "option_named",
-    "read_options",
-    "settings",
-    "write_private",
-]
 
 _PREFIX: Final = "PUREKAFKA_"
 #: Variables that choose where options come from, and are not options themselves.
 _NOT_OPTIONS: Final = {"PUREKAFKA_CONTEXT", "PUREKAFKA_CONFIG", "PUREKAFKA_TRACEBACK", "PUREKAFKA_SECONDS"}
 #: Options that exclude each other: the one that is given last names the cluster.
-_OTHER_ADDRESS: Final = {
-    "bootstrap_servers": "bootstrap_controllers",
-    "bootstrap_controllers": "bootstrap_servers",
-}
+_OTHER_ADDRESS: Final = {"bootstrap_servers": "bootstrap_controllers", "bootstrap_controllers": "bootstrap_servers"}
 
 
 def option_named(name: str) -> Option | ForeignOption | None:
@@ -97,6 +84,7 @@ def parse_toml(text: str, path: str) -> dict[str, Any]:
     >>> parse_toml('current = "a"\\n[contexts.a]\\nclient_id = "me" # who', "config.toml")
     {'current': 'a', 'contexts': {'a': {'client_id': 'me'}}}
     """
+    import json
     import re
 
     found: dict[str, Any] = {}
@@ -107,30 +95,18 @@ def parse_toml(text: str, path: str) -> dict[str, Any]:
             continue
         if heading := re.fullmatch(r"\[([^\[\]]+)\]\s*(#.*)?", line):
             table = found
-            for part in _toml_keys(heading.group(1)):
-                table = table.setdefault(part, {})
+            for part in re.findall(r'"[^"]*"|[^.\s]+', heading.group(1)):
+                table = table.setdefault(part.strip('"'), {})
             continue
         setting = re.fullmatch(
             r"""("[^"]+"|[\w.-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*'|true|false|-?[\d_]+(?:\.\d+)?)\s*(#.*)?""", line
         )
         if setting is None:
             raise UsageError(f"{path}, line {number}: write NAME = VALUE, where VALUE is text in quotes or a number")
-        table[setting.group(1).strip('"')] = _toml_value(setting.group(2))
+        word = setting.group(2)
+        value = word[1:-1] if word[0] == "'" else json.loads(word if word[0] == '"' else word.replace("_", ""))
+        table[setting.group(1).strip('"')] = value
     return found
-
-
-def _toml_keys(text: str) -> list[str]:
-    import re
-
-    return [part.strip('"') for part in re.findall(r'"[^"]*"|[^.\s]+', text)]
-
-
-def _toml_value(text: str) -> Any:
-    import json
-
-    if text.startswith("'"):
-        return text[1:-1]
-    return json.loads(text if text.startswith('"') else text.replace("_", ""))
 
 
 def _text(value: object) -> str:

@@ -9,34 +9,16 @@ from __future__ import annotations
 import os
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from kafka._text import printable
 from kafka.cli.arguments import UsageError, reason
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-__all__ = [
-    "Column",
-    "Progress",
-    "agreed",
-    "check_outcomes",
-    "colored",
-    "complain",
-    "counted",
-    "emit",
-    "json_text",
-    "print_outcomes",
-    "print_table",
-    "report",
-    "report_brokers",
-    "table_lines",
-    "terminal_width",
-    "unescape",
-]
+    from kafka.cli.connection import Connection
 
 FORMATS: Final = ("table", "json", "jsonl", "csv")
 _NARROWEST: Final = 10
@@ -51,13 +33,25 @@ class Column(NamedTuple):
     heading: str
 
     @classmethod
-    def of(cls, *keys: str) -> list[Column]:
-        """Return columns whose headings are their keys.
+    def of(cls, *words: str) -> list[Column]:
+        """Return columns; the heading is the key, unless it stands behind it.
 
-        >>> Column.of("topic", "group_id")
-        [Column(key='topic', heading='TOPIC'), Column(key='group_id', heading='GROUP ID')]
+        >>> Column.of("group_id", "lag=BEHIND")
+        [Column(key='group_id', heading='GROUP ID'), Column(key='lag', heading='BEHIND')]
         """
-        return [cls(key, key.upper().replace("_", " ")) for key in keys]
+        pairs = (word.partition("=") for word in words)
+        return [cls(key, heading or key.upper().replace("_", " ")) for key, _, heading in pairs]
+
+
+def row_of(one: object, *words: str) -> dict[str, Any]:
+    """Return attributes of a result as a row; one that is called otherwise in the row stands behind its name there.
+
+    >>> from kafka.structs import TopicPartition
+    >>> row_of(TopicPartition("events", 0), "topic", "number=partition")
+    {'topic': 'events', 'number': 0}
+    """
+    pairs = (word.partition("=") for word in words)
+    return {key: getattr(one, name or key) for key, _, name in pairs}
 
 
 def emit(
@@ -314,25 +308,38 @@ def complain(arguments: Namespace, text: object) -> None:
     print(f"{arguments.prog}: {reason(text)}", file=sys.stderr)
 
 
-def report(arguments: Namespace, outcomes: Iterable[tuple[str, object, str]]) -> int:
-    """Print what happened to each item, given as its name, its error, and what was done; return 1 if one failed.
+def report(
+    arguments: Namespace, answers: Mapping[Any, object] | Iterable[tuple[object, object, str]], done: str = ""
+) -> int:
+    """Print what happened to each item; return 1 if one failed.
 
-    An error may be None, an instance, or a class such as `NoError`. An empty text for what was done prints nothing.
+    `answers` come from a call of the administrator: for each item its error or the class of it, None, or a result that
+    has an `error`. They are a mapping, or triples with what was done to the item, which prints nothing if empty.
     """
     code = 0
-    for name, error, done in outcomes:
-        failed = error is not None and getattr(error, "errno", None) != 0
+    triples = [(item, one, done) for item, one in sorted(answers.items())] if isinstance(answers, Mapping) else answers
+    for item, answer, text in triples:
+        name = f"{item.topic}-{item.partition}" if isinstance(item, tuple) else str(item)  # type: ignore[attr-defined]
+        error = _error_of(answer)
+        why = None if error is None else reason(error)
         if _collects(arguments):
-            text = reason(error) if failed else None
-            arguments.outcomes.append({"name": name, "done": None if failed else done or "done", "error": text})
-        if not failed:
-            if done and not _collects(arguments):
-                print(f"{name}: {done}")
-            continue
-        text = reason(error)
-        complain(arguments, text if name in text else f"{name}: {text}")
-        code = 1
+            arguments.outcomes.append({"name": name, "done": text or "done" if why is None else None, "error": why})
+        elif why is None and text:
+            print(f"{name}: {text}")
+        if why is not None:
+            complain(arguments, why if name in why else f"{name}: {why}")
+            code = 1
     return code
+
+
+def report_failed(arguments: Namespace, answers: Mapping[Any, object]) -> int:
+    """Complain about the items that failed alone, given as `report` takes them; return 1 if there are such items."""
+    return report(arguments, {item: answer for item, answer in answers.items() if _error_of(answer) is not None})
+
+
+def _error_of(answer: object) -> object | None:
+    error = answer if isinstance(answer, (BaseException, type)) else getattr(answer, "error", None)
+    return None if getattr(error, "errno", None) == 0 else error
 
 
 def _collects(arguments: Namespace) -> bool:
@@ -348,16 +355,18 @@ def check_outcomes(arguments: Namespace) -> None:
 
 def print_outcomes(arguments: Namespace) -> None:
     """Print as JSON the outcomes that `report` has collected."""
+    if not _collects(arguments):
+        return
     if arguments.format == "json":
         print(json_text(arguments.outcomes, indent=2))
-    elif arguments.format == "jsonl":
+    else:
         for outcome in arguments.outcomes:
             print(json_text(outcome))
 
 
 def report_brokers(arguments: Namespace, failed: Mapping[int, object]) -> int:
     """Complain about the brokers that did not answer; return 1 if there are such brokers."""
-    return report(arguments, ((f"broker {broker}", error, "") for broker, error in failed.items()))
+    return report(arguments, {f"broker {broker}": error for broker, error in failed.items()})
 
 
 def counted(number: int, noun: str) -> str:
@@ -369,12 +378,18 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def agreed(arguments: Namespace, cluster: str, question: str) -> bool:
-    """Name the cluster of a plan, and return whether to carry it out: --yes, or an answer on the terminal.
+def agreed(
+    connection: Connection, question: str, rows: Sequence[Mapping[str, object]] = (), columns: Sequence[Column] = ()
+) -> bool:
+    """Show a plan, name its cluster, and return whether to carry it out: --yes, or an answer on the terminal.
 
-    False with --dry-run. Without a terminal and without either option the command is refused.
+    Without `columns` the rows are shown whole. False with --dry-run. Without a terminal and without either option the
+    command is refused.
     """
-    print(f"Cluster {cluster}", file=sys.stderr)
+    arguments = connection.arguments
+    if rows or columns:
+        print_table(arguments, rows, columns or Column.of(*rows[0]))
+    print(f"Cluster {connection.cluster()}", file=sys.stderr)
     if arguments.dry_run:
         print("Nothing was changed (--dry-run).", file=sys.stderr)
         return False

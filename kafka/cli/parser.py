@@ -11,8 +11,6 @@ from typing import Any, Final, NoReturn
 from kafka.cli.grammar import COMMANDS, CONNECTION, LISTING, SINGULAR, Argument, Noun, Verb, load, nearest, plural
 from kafka.cli.other_tools import advice, command_advice, understood
 
-__all__ = ["PAGES", "parse", "shown_example"]
-
 #: What many verbs share: ``purekafka help NAME`` prints it, and their help only its names.
 PAGES: Final = {
     "connection": "how a command finds its cluster",
@@ -25,7 +23,7 @@ PAGES: Final = {
 #: Sections whose options stand in one line of the help of a verb.
 _FOLDED: Final = ("Types", "Output", "Connection")
 
-_HELP: Final = Argument("-h", "--help", action="help", help="show this help and exit")
+_HELP: Final = Argument("-h, --help", "show this help and exit", action="help")
 
 #: How alike two options must be for one to be suggested: --topic is not --timeout.
 _OPTIONS_ALIKE: Final = 0.7
@@ -100,8 +98,9 @@ def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
         print(_noun_help(noun), end="")
         return None
     name = words[place]
-    if name not in noun.verbs and len(noun.verbs) == 1 and not nearest(name, noun.verbs):
-        return next(iter(noun.verbs.values()))  # offsets events: the only verb need not be named
+    only = next(iter(noun.verbs.values())) if len(noun.verbs) == 1 else None
+    if only is not None and not only.changes and name not in noun.verbs and not nearest(name, noun.verbs):
+        return only  # offsets events: the only verb need not be named, if it changes nothing
     words.pop(place)
     if place < len(words) and f"{name}-{words[place]}" in noun.verbs:  # reassign plan
         name = f"{name}-{words.pop(place)}"

@@ -6,28 +6,29 @@ import json
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, count
 from kafka.cli.connection import Connection
 from kafka.cli.files import whole_file
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import partitions
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
+from kafka.cli.output import Column, agreed, complain, counted, emit, report
 from kafka.cli.throttle import rate_of, remove, throttle, throttled_topics
 from kafka.structs import TopicPartition, TopicPartitionReplica
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterable, Mapping, Sequence
-
     from kafka.admin import KafkaAdminClient
-
-__all__ = ["COMMAND", "spread"]
 
 Replicas = dict[TopicPartition, list[int]]
 
-_PLAN_COLUMNS: Final = [*Column.of("topic", "partition", "replicas"), Column("new_replicas", "NEW REPLICAS")]
+_PLAN_COLUMNS: Final = Column.of("topic", "partition", "replicas", "new_replicas")
+_CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics or patterns, or partitions of them", complete="topic")
+_SOME: Final = arg(
+    "partitions [TOPIC[:N,N-M]...]", "topics or patterns, or partitions of them; all if none", complete="topic"
+)
 
 
 def spread(
@@ -39,7 +40,9 @@ def spread(
     {TopicPartition(topic='t', partition=0): [1], TopicPartition(topic='t', partition=1): [2]}
     """
     if factor > len(brokers):
-        raise UsageError(f"{factor} replicas need as many brokers; there are {len(brokers)}")
+        raise UsageError(
+            f"{factor} replicas need as many brokers; there are {len(brokers)}: -r {len(brokers)} has fewer"
+        )
     room = -(-len(partitions_) * factor // len(brokers))
     leaders_room = -(-len(partitions_) // len(brokers))
     load = dict.fromkeys(brokers, 0)
@@ -78,7 +81,7 @@ def _current(admin: KafkaAdminClient, words: Sequence[str]) -> Replicas:
 def _file_of(replicas: Mapping[TopicPartition, Sequence[int]]) -> str:
     """Return the JSON of Kafka's own script."""
     entries = [
-        {"topic": tp.topic, "partition": tp.partition, "replicas": list(brokers), "log_dirs": ["any"] * len(brokers)}
+        {**tp._asdict(), "replicas": list(brokers), "log_dirs": ["any"] * len(brokers)}
         for tp, brokers in sorted(replicas.items())
     ]
     return json.dumps({"version": 1, "partitions": entries})
@@ -97,16 +100,16 @@ def _read_plan(path: str) -> Replicas:
         raise UsageError(f"{path} is not a plan of a reassignment: {error!r}") from None
 
 
-def _ids(text: str) -> list[int]:
+def _ids(option: str, text: str) -> list[int]:
     """Return the ids of brokers.
 
-    >>> _ids("1, 2")
+    >>> _ids("--brokers", "1, 2")
     [1, 2]
     """
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise UsageError(f"--brokers takes ids such as 1,2,3, not {text!r}") from None
+        raise UsageError(f"{option} takes ids such as 1,2,3, not {text!r}") from None
 
 
 def _check_brokers(ids: Iterable[int], known: Iterable[int]) -> None:
@@ -115,13 +118,23 @@ def _check_brokers(ids: Iterable[int], known: Iterable[int]) -> None:
         raise CommandError(f"broker {missing[0]} does not exist; the brokers are {', '.join(map(str, sorted(known)))}")
 
 
-def _plan(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        before = _current(admin, arguments.partitions)
-        known = {int(broker.broker_id): broker.rack for broker in admin.describe_cluster().brokers}
-    chosen = sorted(set(_ids(arguments.brokers))) if arguments.brokers else sorted(known)
+@Verb(
+    "reassign-plan: plan which brokers have the replicas: evenly, racks apart, with few moves",
+    _CHOSEN,
+    arg("--brokers ID,ID", "the brokers that may have replicas (all)"),
+    arg("--without ID,ID", "the brokers that are to have none, for maintenance"),
+    arg("-r, --replication-factor N", "how many replicas (as many as now)", count),
+    arg("--output FILE", "write the plan as JSON, which Kafka's own script reads too"),
+    examples=["events --sandbox", "'*' --without 3 --output plan.json --sandbox"],
+    lists=True,
+)
+def _plan(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    before = _current(admin, arguments.partitions)
+    known = {int(broker.broker_id): broker.rack for broker in admin.describe_cluster().brokers}
+    chosen = sorted(set(_ids("--brokers", arguments.brokers))) if arguments.brokers else sorted(known)
     _check_brokers(chosen, known)
+    chosen = [broker for broker in chosen if broker not in _ids("--without", arguments.without or "-1")]
     by_factor: dict[int, Replicas] = {}
     for tp, replicas in before.items():
         by_factor.setdefault(arguments.replication_factor or len(replicas), {})[tp] = replicas
@@ -144,48 +157,50 @@ def _plan_rows(
     before: Mapping[TopicPartition, Sequence[int]], after: Mapping[TopicPartition, Sequence[int]]
 ) -> list[dict[str, object]]:
     return [
-        {
-            "topic": tp.topic,
-            "partition": tp.partition,
-            "replicas": list(before.get(tp, ())),
-            "new_replicas": list(replicas),
-        }
+        {**tp._asdict(), "replicas": list(before.get(tp, ())), "new_replicas": list(replicas)}
         for tp, replicas in sorted(after.items())
     ]
 
 
-def _apply(arguments: Namespace) -> int:
+@Verb(
+    "reassign-apply: move partitions as a plan says, after showing it",
+    arg("plan FILE", "a plan as JSON, of this command or of Kafka's script", complete="file"),
+    arg("--rollback FILE", "write the present replicas as a plan to this new file"),
+    arg("--replace", "overwrite the file of --rollback if it exists"),
+    arg("--throttle RATE", "limit the bandwidth of each broker, such as 50MB a second", rate_of),
+    arg("--wait", "wait until the partitions have moved, and remove the limit of --throttle"),
+    TABLE,
+    examples=["plan.json --yes --sandbox", "plan.json --rollback old.json --dry-run --sandbox"],
+    asks=True,
+)
+def _apply(arguments: Namespace, connection: Connection) -> int:
     wanted = _read_plan(arguments.plan)
     if arguments.rollback and not arguments.replace and os.path.lexists(arguments.rollback):
         raise UsageError(f"--rollback {arguments.rollback}: the file exists; --replace overwrites it")
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        before = _current(admin, sorted({tp.topic for tp in wanted}))
-        for tp in wanted:
-            if tp not in before:
-                raise CommandError(f"partition {tp.partition} of topic {tp.topic!r} does not exist")
-        rows = _plan_rows(before, wanted)
-        print_table(arguments, rows, _PLAN_COLUMNS)
-        if not agreed(arguments, connection.cluster(), f"Move {counted(len(wanted), 'partition')}?"):
-            return 0
-        if arguments.rollback:
-            # Never in place of the way back of an earlier move, which this may be the second half of.
-            way_back = _file_of({tp: before[tp] for tp in wanted})
-            with whole_file(arguments.rollback, replace=arguments.replace) as file:
-                file.write(f"{way_back}\n".encode())
-        return _move(arguments, admin, {tp: (before[tp], wanted[tp]) for tp in wanted})
+    admin = connection.admin()
+    before = _current(admin, sorted({tp.topic for tp in wanted}))
+    for tp in wanted:
+        if tp not in before:
+            raise CommandError(f"partition {tp.partition} of topic {tp.topic!r} does not exist")
+    rows = _plan_rows(before, wanted)
+    if not agreed(connection, f"Move {counted(len(wanted), 'partition')}?", rows, _PLAN_COLUMNS):
+        return 0
+    if arguments.rollback:
+        # Never in place of the way back of an earlier move, which this may be the second half of.
+        way_back = _file_of({tp: before[tp] for tp in wanted})
+        with whole_file(arguments.rollback, replace=arguments.replace) as file:
+            file.write(f"{way_back}\n".encode())
+    return _move(arguments, admin, {tp: (before[tp], wanted[tp]) for tp in wanted})
 
 
 def _move(
-    arguments: Namespace,
-    admin: KafkaAdminClient,
-    moves: Mapping[TopicPartition, tuple[Sequence[int], Sequence[int]]],
+    arguments: Namespace, admin: KafkaAdminClient, moves: Mapping[TopicPartition, tuple[Sequence[int], Sequence[int]]]
 ) -> int:
     """Move partitions, given their present and new replicas; with a limit before anything moves, if one is wanted."""
     if arguments.throttle is not None and report(arguments, throttle(admin, arguments.throttle, moves)):
         return 1
     answers = admin.alter_partition_reassignments({tp: after for tp, (_, after) in moves.items()}, raise_errors=False)
-    code = report(arguments, _outcomes(answers))
+    code = report(arguments, answers)
     if arguments.wait and not code:
         _wait(admin, set(moves))
         if arguments.throttle is not None:
@@ -195,36 +210,34 @@ def _move(
     return code
 
 
-def _throttle(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin, rate = connection.admin(), arguments.rate
-        moving = admin.list_partition_reassignments()
-        if rate is None:
-            topics = throttled_topics(admin)
-            if moving:
-                complain(arguments, f"{counted(len(moving), 'partition')} still moving, from now on without a limit")
-            print_table(arguments, [{"topic": topic} for topic in topics], Column.of("topic"))
-            question = f"Remove the limit of {counted(len(topics), 'topic')} and of all brokers?"
-            if not agreed(arguments, connection.cluster(), question):
-                return 0
-            return report(arguments, remove(admin, topics))
-        if not moving:
-            raise CommandError("no partition is moving")
-        moves = {
-            tp: ([broker for broker in one.replicas if broker not in one.adding_replicas], one.replicas)
-            for tp, one in moving.items()
-        }
-        rows = [{"topic": tp.topic, "partition": tp.partition, "replicas": one.replicas} for tp, one in moving.items()]
-        print_table(arguments, rows, Column.of("topic", "partition", "replicas"))
-        question = f"Limit the move of {counted(len(moves), 'partition')} to {rate:,} bytes per second?"
-        if not agreed(arguments, connection.cluster(), question):
+@Verb(
+    "reassign-throttle: limit the bandwidth of moving partitions, or remove the limit",
+    [arg("RATE", "bytes per second of each broker, such as 50MB; none removes the limit", rate_of), *TABLE],
+    examples=["none --yes --sandbox", "none --dry-run -b localhost:9092"],
+    asks=True,
+)
+def _throttle(arguments: Namespace, connection: Connection) -> int:
+    admin, rate = connection.admin(), arguments.rate
+    moving = admin.list_partition_reassignments()
+    if rate is None:
+        topics = throttled_topics(admin)
+        if moving:
+            complain(arguments, f"{counted(len(moving), 'partition')} still moving, from now on without a limit")
+        question = f"Remove the limit of {counted(len(topics), 'topic')} and of all brokers?"
+        if not agreed(connection, question, [{"topic": topic} for topic in topics], Column.of("topic")):
             return 0
-        return report(arguments, throttle(admin, rate, moves))
-
-
-def _outcomes(answers: Mapping[Any, object]) -> list[tuple[str, object, str]]:
-    """Return the errors of partitions as `report` takes them."""
-    return [(f"{place.topic}-{place.partition}", error, "") for place, error in sorted(answers.items())]
+        return report(arguments, remove(admin, topics))
+    if not moving:
+        raise CommandError("no partition is moving")
+    moves = {
+        tp: ([broker for broker in one.replicas if broker not in one.adding_replicas], one.replicas)
+        for tp, one in moving.items()
+    }
+    rows = [{**tp._asdict(), "replicas": one.replicas} for tp, one in moving.items()]
+    question = f"Limit the move of {counted(len(moves), 'partition')} to {rate:,} bytes per second?"
+    if not agreed(connection, question, rows, Column.of("topic", "partition", "replicas")):
+        return 0
+    return report(arguments, throttle(admin, rate, moves))
 
 
 def _wait(admin: KafkaAdminClient, chosen: set[TopicPartition]) -> None:
@@ -238,190 +251,113 @@ def _wait(admin: KafkaAdminClient, chosen: set[TopicPartition]) -> None:
         time.sleep(0.5)
 
 
-def _status(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        found = admin.list_partition_reassignments()
-        rows = [
-            {
-                "topic": tp.topic,
-                "partition": tp.partition,
-                "replicas": list(one.replicas),
-                "adding": list(one.adding_replicas),
-                "removing": list(one.removing_replicas),
-            }
-            for tp, one in sorted(found.items())
-        ]
-        code = 0
-        if arguments.plan:
-            wanted = _read_plan(arguments.plan)
-            now = _current(admin, sorted({tp.topic for tp in wanted}))
-            for tp, replicas in sorted(wanted.items()):
-                if tp not in found and now.get(tp) != replicas:
-                    complain(arguments, f"{tp.topic}-{tp.partition} has replicas {now.get(tp)}, not {replicas}")
-                    code = 1
+@Verb(
+    "reassign-status: show the partitions that are moving, and compare with a plan",
+    arg("plan [FILE]", "a plan to compare the replicas with", complete="file"),
+    examples=["--sandbox", "plan.json --sandbox --format json"],
+    lists=True,
+)
+def _status(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    found = admin.list_partition_reassignments()
+    rows = [
+        {
+            **tp._asdict(),
+            "replicas": list(one.replicas),
+            "adding": list(one.adding_replicas),
+            "removing": list(one.removing_replicas),
+        }
+        for tp, one in sorted(found.items())
+    ]
+    code = 0
+    if arguments.plan:
+        wanted = _read_plan(arguments.plan)
+        now = _current(admin, sorted({tp.topic for tp in wanted}))
+        for tp, replicas in sorted(wanted.items()):
+            if tp not in found and now.get(tp) != replicas:
+                complain(arguments, f"{tp.topic}-{tp.partition} has replicas {now.get(tp)}, not {replicas}")
+                code = 1
     if not rows and arguments.format == "table":
         complain(arguments, "no partition is moving")
     return emit(arguments, rows, Column.of("topic", "partition", "replicas", "adding", "removing")) or code
 
 
-def _cancel(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        moving = admin.list_partition_reassignments()
-        if arguments.partitions:
-            chosen = set(partitions(admin, arguments.partitions))
-            moving = {tp: one for tp, one in moving.items() if tp in chosen}
-        if not moving:
-            raise CommandError("no such partition is moving")
-        rows = [
-            {"topic": tp.topic, "partition": tp.partition, "replicas": one.replicas}
-            for tp, one in sorted(moving.items())
-        ]
-        print_table(arguments, rows, Column.of("topic", "partition", "replicas"))
-        if not agreed(arguments, connection.cluster(), f"Cancel the move of {counted(len(moving), 'partition')}?"):
-            return 0
-        answers = admin.alter_partition_reassignments(dict.fromkeys(moving), raise_errors=False)
-        return report(arguments, _outcomes(answers))
-
-
-def _elect(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        chosen = partitions(admin, arguments.partitions) if arguments.partitions else None
-        kind = "unclean" if arguments.unclean else "preferred"
-        if not agreed(
-            arguments,
-            connection.cluster(),
-            f"Elect {kind} leaders of {counted(len(chosen), 'partition') if chosen else 'all partitions'}?",
-        ):
-            return 0
-        result = admin.elect_leaders(kind, chosen, raise_errors=False)
-        return report(
-            arguments,
-            (
-                (f"{one.topic}-{one.partition_id}", one.error, "leads already" if one.error_code else "elected")
-                for one in result.partitions
-            ),
-        )
-
-
-def _move_dir(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        _check_brokers([arguments.broker], [int(one.broker_id) for one in admin.describe_cluster().brokers])
-        chosen = partitions(admin, arguments.partitions)
-        wanted = {TopicPartitionReplica(*tp, arguments.broker): arguments.directory for tp in chosen}
-        rows = [
-            {"topic": tp.topic, "partition": tp.partition, "broker": arguments.broker, "directory": arguments.directory}
-            for tp in chosen
-        ]
-        print_table(arguments, rows, Column.of("topic", "partition", "broker", "directory"))
-        if not agreed(arguments, connection.cluster(), f"Move {counted(len(chosen), 'replica')}?"):
-            return 0
-        return report(arguments, _outcomes(admin.alter_replica_log_dirs(wanted, raise_errors=False)))
-
-
-_CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics, or partitions of them", complete="topic")
-_SOME: Final = arg("partitions [TOPIC[:N,N-M]...]", "topics, or partitions of them; all if none", complete="topic")
-
-COMMAND = Noun(
-    "partitions",
-    "reassign replicas, elect leaders, choose log directories",
-    [
-        Verb(
-            "reassign-plan",
-            "plan which brokers have the replicas: evenly, racks apart, with few moves",
-            _plan,
-            [
-                _CHOSEN,
-                arg("--brokers ID,ID", "the brokers that may have replicas (all)"),
-                arg("-r, --replication-factor N", "how many replicas (as many as now)", count),
-                arg("--output FILE", "write the plan as JSON, which Kafka's own script reads too"),
-            ],
-            [
-                "purekafka partitions reassign-plan events --sandbox",
-                "purekafka partitions reassign-plan events --brokers 1 --output plan.json --sandbox",
-            ],
-            lists=True,
-        ),
-        Verb(
-            "reassign-apply",
-            "move partitions as a plan says, after showing it",
-            _apply,
-            [
-                arg("plan FILE", "a plan as JSON, of this command or of Kafka's script", complete="file"),
-                arg("--rollback FILE", "write the present replicas as a plan to this new file"),
-                arg("--replace", "overwrite the file of --rollback if it exists"),
-                arg("--throttle RATE", "limit the bandwidth of each broker, such as 50MB a second", rate_of),
-                arg("--wait", "wait until the partitions have moved, and remove the limit of --throttle"),
-                *TABLE,
-            ],
-            [
-                "purekafka partitions reassign-apply plan.json --yes --sandbox",
-                "purekafka partitions reassign-apply plan.json --rollback old.json --dry-run --sandbox",
-            ],
-            asks=True,
-        ),
-        Verb(
-            "reassign-status",
-            "show the partitions that are moving, and compare with a plan",
-            _status,
-            [arg("plan [FILE]", "a plan to compare the replicas with", complete="file")],
-            [
-                "purekafka partitions reassign-status --sandbox",
-                "purekafka partitions reassign-status plan.json --sandbox --format json",
-            ],
-            lists=True,
-        ),
-        Verb(
-            "reassign-throttle",
-            "limit the bandwidth of moving partitions, or remove the limit",
-            _throttle,
-            [arg("RATE", "bytes per second of each broker, such as 50MB; none removes the limit", rate_of), *TABLE],
-            [
-                "purekafka partitions reassign-throttle none --yes --sandbox",
-                "purekafka partitions reassign-throttle none --dry-run -b localhost:9092",
-            ],
-            asks=True,
-        ),
-        Verb(
-            "reassign-cancel",
-            "cancel the moves of partitions",
-            _cancel,
-            [_SOME, *TABLE],
-            [
-                "purekafka partitions reassign-cancel --yes -b localhost:9092",
-                "purekafka partitions reassign-cancel events --dry-run -b localhost:9092",
-            ],
-            asks=True,
-        ),
-        Verb(
-            "elect",
-            "make the first replica of each partition its leader",
-            _elect,
-            [
-                _SOME,
-                arg("--unclean", "let a replica lead that is not in sync: loses records"),
-            ],
-            ["purekafka partitions elect --yes --sandbox", "purekafka partitions elect events:0 --dry-run --sandbox"],
-            asks=True,
-        ),
-        Verb(
-            "move-dir",
-            "move replicas of a broker to another of its directories",
-            _move_dir,
-            [
-                _CHOSEN,
-                arg("--broker ID", "the broker that has the replicas", int, required=True),
-                arg("--directory PATH", "the log directory to move them to", required=True),
-                *TABLE,
-            ],
-            [
-                "purekafka partitions move-dir events --broker 1 --directory /data/2 --dry-run --sandbox",
-                "purekafka partitions move-dir events:0 --broker 1 --directory /data/2 --yes -b localhost:9092",
-            ],
-            asks=True,
-        ),
-    ],
+@Verb(
+    "reassign-cancel: cancel the moves of partitions",
+    [_SOME, *TABLE],
+    examples=["--yes -b localhost:9092", "events --dry-run -b localhost:9092"],
+    asks=True,
 )
+def _cancel(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    moving = admin.list_partition_reassignments()
+    if arguments.partitions:
+        chosen = set(partitions(admin, arguments.partitions))
+        moving = {tp: one for tp, one in moving.items() if tp in chosen}
+    if not moving:
+        raise CommandError("no such partition is moving")
+    rows = [{**tp._asdict(), "replicas": one.replicas} for tp, one in sorted(moving.items())]
+    if not agreed(
+        connection,
+        f"Cancel the move of {counted(len(moving), 'partition')}?",
+        rows,
+        Column.of("topic", "partition", "replicas"),
+    ):
+        return 0
+    answers = admin.alter_partition_reassignments(dict.fromkeys(moving), raise_errors=False)
+    return report(arguments, answers)
+
+
+@Verb(
+    "elect: make the first replica of each partition its leader",
+    [_SOME, arg("--unclean", "let a replica lead that is not in sync: loses records")],
+    examples=["--yes --sandbox", "events:0 --dry-run --sandbox"],
+    asks=True,
+)
+def _elect(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    chosen = partitions(admin, arguments.partitions) if arguments.partitions else None
+    kind = "unclean" if arguments.unclean else "preferred"
+    if not agreed(
+        connection, f"Elect {kind} leaders of {counted(len(chosen), 'partition') if chosen else 'all partitions'}?"
+    ):
+        return 0
+    result = admin.elect_leaders(kind, chosen, raise_errors=False)
+    return report(
+        arguments,
+        (
+            (f"{one.topic}-{one.partition_id}", one.error, "leads already" if one.error_code else "elected")
+            for one in result.partitions
+        ),
+    )
+
+
+@Verb(
+    "move-dir: move replicas of a broker to another of its directories",
+    _CHOSEN,
+    arg("--broker ID", "the broker that has the replicas", int, required=True),
+    arg("--directory PATH", "the log directory to move them to", required=True),
+    TABLE,
+    examples=[
+        "events --broker 1 --directory /data/2 --dry-run --sandbox",
+        "events:0 --broker 1 --directory /data/2 --yes -b localhost:9092",
+    ],
+    asks=True,
+)
+def _move_dir(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    _check_brokers([arguments.broker], [int(one.broker_id) for one in admin.describe_cluster().brokers])
+    chosen = partitions(admin, arguments.partitions)
+    wanted = {TopicPartitionReplica(*tp, arguments.broker): arguments.directory for tp in chosen}
+    rows = [{**tp._asdict(), "broker": arguments.broker, "directory": arguments.directory} for tp in chosen]
+    if not agreed(
+        connection,
+        f"Move {counted(len(chosen), 'replica')}?",
+        rows,
+        Column.of("topic", "partition", "broker", "directory"),
+    ):
+        return 0
+    return report(arguments, admin.alter_replica_log_dirs(wanted, raise_errors=False))
+
+
+COMMAND = Noun("partitions", [_plan, _apply, _status, _throttle, _cancel, _elect, _move_dir])

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+from argparse import Namespace
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, count
@@ -16,16 +18,13 @@ from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.source import Source, partitions_of
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Sequence
-
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord
 
-__all__ = ["COMMAND", "percentile"]
-
+_PLACES: Final = ((0.5, "50th"), (0.95, "95th"), (0.99, "99th"), (0.999, "99.9th"))
 _SAMPLES: Final = 200_000
 _WINDOW_S: Final = 5.0
+_TOPIC: Final = arg("TOPIC", "the topic to use", complete="topic")
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -37,38 +36,46 @@ def percentile(values: Sequence[float], share: float) -> float:
     return values[min(len(values) - 1, int(len(values) * share))] if values else 0.0
 
 
-def _produce(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        configs: dict[str, object] = {"acks": "all"}
-        if arguments.compression:
-            configs["compression_type"] = arguments.compression
-        producer = connection.producer(**configs)
-        latencies: list[float] = []
-        failures: list[BaseException] = []
-        stride = max(1, arguments.records // _SAMPLES)
-        value = os.urandom(arguments.size)
-        gap = 1 / arguments.rate if arguments.rate else 0.0
-        begun = time.perf_counter()
-        window, shown = 0, begun
+@Verb(
+    "produce: write random values and print rates and latencies, as kafka-producer-perf-test does",
+    _TOPIC,
+    arg("-n, --records N", "how many records (100000)", count, default=100_000),
+    arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
+    arg("--rate N", "at most this number of records per second", float),
+    arg("-z, --compression gzip|snappy|lz4|zstd", "compress the batches"),
+    examples=["events -n 1000 --sandbox", "events -n 1000 --size 500 -z lz4 --sandbox"],
+)
+def _produce(arguments: Namespace, connection: Connection) -> int:
+    configs: dict[str, object] = {"acks": "all"}
+    if arguments.compression:
+        configs["compression_type"] = arguments.compression
+    producer = connection.producer(**configs)
+    latencies: list[float] = []
+    failures: list[BaseException] = []
+    stride = max(1, arguments.records // _SAMPLES)
+    value = os.urandom(arguments.size)
+    gap = 1 / arguments.rate if arguments.rate else 0.0
+    begun = time.perf_counter()
+    window, shown = 0, begun
 
-        def sampled(at: float) -> Callable[[object], None]:
-            return lambda _metadata: latencies.append((time.perf_counter() - at) * 1000)
+    def sampled(at: float) -> Callable[[object], None]:
+        return lambda _metadata: latencies.append((time.perf_counter() - at) * 1000)
 
-        for number in range(arguments.records):
-            if gap:
-                ahead = begun + number * gap - time.perf_counter()
-                if ahead > 0:
-                    time.sleep(ahead)
-            future = producer.send(arguments.topic, value)
-            future.add_errback(failures.append)
-            if number % stride == 0:
-                now = time.perf_counter()
-                future.add_callback(sampled(now))
-                if now - shown >= _WINDOW_S:
-                    _line(number - window, arguments.size, now - shown, latencies, done=False)
-                    window, shown = number, now
-        producer.flush()
-        _line(arguments.records - len(failures), arguments.size, time.perf_counter() - begun, latencies, done=True)
+    for number in range(arguments.records):
+        if gap:
+            ahead = begun + number * gap - time.perf_counter()
+            if ahead > 0:
+                time.sleep(ahead)
+        future = producer.send(arguments.topic, value)
+        future.add_errback(failures.append)
+        if number % stride == 0:
+            now = time.perf_counter()
+            future.add_callback(sampled(now))
+            if now - shown >= _WINDOW_S:
+                _line(number - window, arguments.size, now - shown, latencies, done=False)
+                window, shown = number, now
+    producer.flush()
+    _line(arguments.records - len(failures), arguments.size, time.perf_counter() - begun, latencies, done=True)
     if failures:
         raise CommandError(f"{len(failures):,} of {arguments.records:,} records failed: {failures[0]}")
     return 0
@@ -83,30 +90,33 @@ def _line(records: int, size: int, seconds: float, latencies: list[float], *, do
         f"{mean:.1f} ms avg latency, {found[-1] if found else 0.0:.1f} ms max latency"
     )
     if done:
-        places = ((0.5, "50th"), (0.95, "95th"), (0.99, "99th"), (0.999, "99.9th"))
-        text += "".join(f", {percentile(found, share):.0f} ms {name}" for share, name in places)
+        text += "".join(f", {percentile(found, share):.0f} ms {name}" for share, name in _PLACES)
     print(f"{text}.", flush=True)
 
 
-def _consume(arguments: Namespace) -> int:
+@Verb(
+    "consume: read a topic and print rates, as kafka-consumer-perf-test does",
+    _TOPIC,
+    arg("-n, --records N", "how many records (all that are there)", count),
+    arg("--no-headers", "leave the heading of the line out"),
+    examples=["events --sandbox", "events -n 10 --no-headers --sandbox"],
+)
+def _consume(arguments: Namespace, connection: Connection) -> int:
     size = 0
-    with Connection(arguments) as connection:
-        consumer = connection.consumer(
-            group_id=None, enable_auto_commit=False, allow_auto_create_topics=False, auto_offset_reset="earliest"
-        )
-        partitions = partitions_of(consumer, [arguments.topic], None)
-        starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
-        records = 0
-        begun = time.time()
+    consumer = connection.reader()
+    partitions = partitions_of(consumer, [arguments.topic], None)
+    starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+    records = 0
+    begun = time.time()
 
-        def take(found: Sequence[ConsumerRecord]) -> None:
-            nonlocal size, records
-            records += len(found)
-            size += sum(len(record.value or b"") for record in found)
+    def take(found: Sequence[ConsumerRecord]) -> None:
+        nonlocal size, records
+        records += len(found)
+        size += sum(len(record.value or b"") for record in found)
 
-        wanted = arguments.records or sys.maxsize
-        Source(consumer, starts, ends).run(take, lambda: records >= wanted)
-        ended = time.time()
+    wanted = arguments.records or sys.maxsize
+    Source(consumer, starts, ends).run(take, lambda: records >= wanted)
+    ended = time.time()
     seconds = max(ended - begun, 1e-9)
     if not arguments.no_headers:
         print(
@@ -126,29 +136,32 @@ def _time(moment: float) -> str:
     return f"{whole}:{int(moment * 1000) % 1000:03}"
 
 
-def _latency(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        producer = connection.producer(
-            linger_ms=0, acks=arguments.acks if arguments.acks == "all" else int(arguments.acks)
-        )
-        consumer = connection.consumer(
-            group_id=None, enable_auto_commit=False, auto_offset_reset="latest", fetch_max_wait_ms=5000
-        )
-        partitions = partitions_of(consumer, [arguments.topic], None)
-        Source(consumer, consumer.end_offsets(partitions))
-        latencies = []
-        for number in range(arguments.records):
-            value = b"%d:" % number + os.urandom(max(0, arguments.size - 8))
-            begun = time.perf_counter()
-            producer.send(arguments.topic, value)
-            if not _arrived(consumer, value, begun):
-                raise CommandError(f"record {number} did not arrive within 60 seconds")
-            latencies.append((time.perf_counter() - begun) * 1000)
+@Verb(
+    "latency: write a record, read it, and print how long that takes, as kafka-e2e-latency does",
+    _TOPIC,
+    arg("-n, --records N", "how many records (1000)", count, default=1000),
+    arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
+    arg("--acks 0|1|all", "how many replicas acknowledge (all)", default="all"),
+    examples=["events -n 20 --sandbox", "orders -n 20 --acks 1 --sandbox"],
+)
+def _latency(arguments: Namespace, connection: Connection) -> int:
+    producer = connection.producer(linger_ms=0, acks=arguments.acks if arguments.acks == "all" else int(arguments.acks))
+    consumer = connection.reader(auto_offset_reset="latest", fetch_max_wait_ms=5000)
+    partitions = partitions_of(consumer, [arguments.topic], None)
+    Source(consumer, consumer.end_offsets(partitions))
+    latencies = []
+    for number in range(arguments.records):
+        value = b"%d:" % number + os.urandom(max(0, arguments.size - 8))
+        begun = time.perf_counter()
+        producer.send(arguments.topic, value)
+        if not _arrived(consumer, value, begun):
+            raise CommandError(f"record {number} did not arrive within 60 seconds")
+        latencies.append((time.perf_counter() - begun) * 1000)
     mean = sum(latencies) / len(latencies)
     latencies.sort()
     print(f"Avg latency: {mean:.4f} ms\n")
-    places = ((0.5, "50th"), (0.99, "99th"), (0.999, "99.9th"))
-    print("Percentiles: " + ", ".join(f"{name} = {percentile(latencies, share):.2f}" for share, name in places))
+    shown = (f"{name} = {percentile(latencies, share):.2f}" for share, name in _PLACES if share != 0.95)
+    print(f"Percentiles: {', '.join(shown)}")
     return 0
 
 
@@ -160,56 +173,4 @@ def _arrived(consumer: KafkaConsumer, value: bytes, begun: float) -> bool:
     return False
 
 
-_TOPIC: Final = arg("TOPIC", "the topic to use", complete="topic")
-
-COMMAND = Noun(
-    "perf",
-    "measure producing, consuming and latency",
-    [
-        Verb(
-            "produce",
-            "write random values and print rates and latencies, as kafka-producer-perf-test does",
-            _produce,
-            [
-                _TOPIC,
-                arg("-n, --records N", "how many records (100000)", count, default=100_000),
-                arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
-                arg("--rate N", "at most this number of records per second", float),
-                arg("-z, --compression gzip|snappy|lz4|zstd", "compress the batches"),
-            ],
-            [
-                "purekafka perf produce events -n 1000 --sandbox",
-                "purekafka perf produce events -n 1000 --size 500 -z lz4 --sandbox",
-            ],
-        ),
-        Verb(
-            "consume",
-            "read a topic and print rates, as kafka-consumer-perf-test does",
-            _consume,
-            [
-                _TOPIC,
-                arg("-n, --records N", "how many records (all that are there)", count),
-                arg("--no-headers", "leave the heading of the line out"),
-            ],
-            [
-                "purekafka perf consume events --sandbox",
-                "purekafka perf consume events -n 10 --no-headers --sandbox",
-            ],
-        ),
-        Verb(
-            "latency",
-            "write a record, read it, and print how long that takes, as kafka-e2e-latency does",
-            _latency,
-            [
-                _TOPIC,
-                arg("-n, --records N", "how many records (1000)", count, default=1000),
-                arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
-                arg("--acks 0|1|all", "how many replicas acknowledge (all)", default="all"),
-            ],
-            [
-                "purekafka perf latency events -n 20 --sandbox",
-                "purekafka perf latency orders -n 20 --acks 1 --sandbox",
-            ],
-        ),
-    ],
-)
+COMMAND = Noun("perf", [_produce, _consume, _latency])

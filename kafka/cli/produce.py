@@ -2,81 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import select
-import signal
 import sys
-import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafka.cli.arguments import UsageError, count, pair
 from kafka.cli.connection import Connection
 from kafka.cli.delivery import Delivery, Record, in_transaction
 from kafka.cli.files import standard_output
-from kafka.cli.grammar import Verb, arg
+from kafka.cli.grammar import Verb, arg, positive
 from kafka.cli.output import complain
+from kafka.cli.record_input import objects_of, pieces_of
 from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable
-
     from kafka.schema_registry import SchemaSerializer
-
-__all__ = ["COMMAND", "pieces_of", "record_of"]
-
-_CHUNK: Final = 256 * 1024
-
-
-# Input…
-
-
-def pieces_of(source: BinaryIO, delimiter: bytes) -> Iterator[list[bytes]]:
-    """Yield the pieces of a stream between delimiters, as many at a time as are there."""
-    rest = b""
-    read: Callable[[int], bytes] = getattr(source, "read1", source.read)
-    with _input_or_signal(source) as wait:
-        while not wait() and (data := read(_CHUNK)):
-            found = (rest + data).split(delimiter)
-            rest = found.pop()
-            if found:
-                yield found
-    if rest:
-        yield [rest]
-
-
-@contextmanager
-def _input_or_signal(source: BinaryIO) -> Iterator[Callable[[], None]]:
-    """Give a function that waits for input, and that a signal ends whenever it comes.
-
-    One that comes right before a read that blocks does not end that: its handler runs after the read, which may be
-    never.
-    """
-    try:
-        number = source.fileno()
-    except OSError:  # not a file of the system
-        number = -1
-    if number < 0 or sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
-        yield lambda: None
-        return
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-
-    def wait() -> None:
-        while number not in select.select([number, reader], [], [])[0]:
-            os.read(reader, _CHUNK)  # no handler has raised
-
-    try:
-        yield wait
-    finally:
-        signal.set_wakeup_fd(previous)
-        os.close(reader)
-        os.close(writer)
 
 
 class _Lines:
@@ -243,7 +187,51 @@ def _check(arguments: Namespace) -> None:
         raise UsageError("standard input can be read once: give one -")
 
 
-def _run(arguments: Namespace) -> int:
+@Verb(
+    "produce",
+    arg("[TOPIC]", "the topic to write to (jsonl: that of each record)", complete="topic"),
+    arg("files [FILE...]", "files whose whole content is a value each", complete="file"),
+    arg("-V, --value TEXT...", "write this value; with --repeat {i} is its number"),
+    arg("-l, --lines FILE", "read lines from a file, not standard input", complete="file"),
+    arg(
+        "-f, --format lines|jsonl|csv",
+        "the input; jsonl: as consume prints it; csv: rows become JSON (lines)",
+        default="lines",
+    ),
+    arg("-k, --key TEXT", "the key of all records"),
+    arg("-K, --key-delimiter TEXT", "the text between key and value, such as : or \\t"),
+    arg("--key-field NAME", "the field of JSON or column of CSV that is the key"),
+    arg("-D, --delimiter TEXT", "the text between records (\\n)", default="\\n"),
+    arg("-H, --header NAME=VALUE...", "a header; may be repeated"),
+    arg("-p, --partition N", "the number of the partition (chosen by the key)", int),
+    arg("--repartition", "with jsonl: choose partitions again, by the keys"),
+    arg("--timestamp TIME", "the time of all records, as 2026-01-31 or ms (now)"),
+    arg("--null TEXT", "this text is a null key, value or cell"),
+    arg("--key-type TYPE", "the type of keys (str)", default="str", section="Types"),
+    arg("--value-type TYPE", "the type of values (str)", default="str", section="Types"),
+    arg("--registry URL", "the schema registry of avro, protobuf and jsonschema", section="Types"),
+    arg(
+        "--key-schema SCHEMA",
+        "a file with a schema to register for TOPIC-key, or the id of one (the newest of the subject)",
+        complete="file",
+        section="Types",
+    ),
+    arg("--value-schema SCHEMA", "the same for values and TOPIC-value", complete="file", section="Types"),
+    arg("--repeat N", "write --value, --lines or files N times (once)", count),
+    arg("--rate N", "at most this number of records per second", positive),
+    arg("-z, --compression none|gzip|snappy|lz4|zstd", "compress batches of records"),
+    arg("--acks 0|1|all", "how many replicas must have a record (all)"),
+    arg("--tee", "print the input on standard output too"),
+    arg("--transactional-id ID", "write all in one transaction; an error aborts it"),
+    arg("--progress", "show counts on standard error even without a terminal", section="Output"),
+    examples=[
+        "echo hello | purekafka produce events --sandbox",
+        "events --value 'order {i}' --key eu --header source=shop --repeat 3 --sandbox",
+        "events --format csv --lines users.csv --key-field id --sandbox",
+        "orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
+    ],
+)
+def _run(arguments: Namespace, connection: Connection) -> int:
     _check(arguments)
     configs: dict[str, object] = {}
     if arguments.compression:
@@ -256,19 +244,18 @@ def _run(arguments: Namespace) -> int:
         configs["delivery_timeout_ms"] = configs["max_block_ms"] = max(1, round(arguments.timeout * 1000))
         configs["request_timeout_ms"] = configs["delivery_timeout_ms"]
         configs["linger_ms"] = 0
-    with Connection(arguments) as connection:
-        lines = _Lines(arguments, connection)
-        if sys.stderr.isatty() and arguments.topic is not None:
-            _warn_of_new(arguments, connection)
-        producer = connection.producer(**configs)
-        delivery = Delivery(arguments, producer, "record" if arguments.value or arguments.files else "line")
+    lines = _Lines(arguments, connection)
+    if sys.stderr.isatty() and arguments.topic is not None:
+        _warn_of_new(arguments, connection)
+    producer = connection.producer(**configs)
+    delivery = Delivery(arguments, producer, "record" if arguments.value or arguments.files else "line")
 
-        def send() -> None:
-            _send_all(arguments, lines, delivery)
+    def send() -> None:
+        _send_all(arguments, lines, delivery)
 
-        if arguments.transactional_id:
-            return in_transaction(arguments, producer, delivery, send)
-        return delivery.run(send)
+    if arguments.transactional_id:
+        return in_transaction(arguments, producer, delivery, send)
+    return delivery.run(send)
 
 
 def _warn_of_new(arguments: Namespace, connection: Connection) -> None:
@@ -346,8 +333,6 @@ def _input(arguments: Namespace) -> Iterable[list[bytes]]:
 
 
 def _csv_input(arguments: Namespace) -> Iterator[tuple[int, bytes | ValueError]]:
-    from kafka.cli.csv_rows import objects_of
-
     seen = standard_output().write if arguments.tee else None
     for source in _sources(arguments):
         yield from objects_of(pieces_of(source, b"\n"), arguments.null, seen)
@@ -386,63 +371,4 @@ class _Pace:
         self._next = max(self._next + self._gap, now - 1)
 
 
-def _rate(word: str) -> float:
-    import argparse
-
-    number = float(word)
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{word} is not above zero")
-    return number
-
-
-COMMAND = Verb(
-    "produce",
-    "write records from lines, files, JSON or CSV",
-    _run,
-    [
-        arg("[TOPIC]", "the topic to write to (jsonl: that of each record)", complete="topic"),
-        arg("files [FILE...]", "files whose whole content is a value each", complete="file"),
-        arg(
-            "-V, --value TEXT...",
-            "write this value; with --repeat {i} is its number",
-        ),
-        arg("-l, --lines FILE", "read lines from a file, not standard input", complete="file"),
-        arg(
-            "-f, --format lines|jsonl|csv",
-            "the input; jsonl: as consume prints it; csv: rows become JSON (lines)",
-            default="lines",
-        ),
-        arg("-k, --key TEXT", "the key of all records"),
-        arg("-K, --key-delimiter TEXT", "the text between key and value, such as : or \\t"),
-        arg("--key-field NAME", "the field of JSON or column of CSV that is the key"),
-        arg("-D, --delimiter TEXT", "the text between records (\\n)", default="\\n"),
-        arg("-H, --header NAME=VALUE...", "a header; may be repeated"),
-        arg("-p, --partition N", "the number of the partition (chosen by the key)", int),
-        arg("--repartition", "with jsonl: choose partitions again, by the keys"),
-        arg("--timestamp TIME", "the time of all records, as 2026-01-31 or ms (now)"),
-        arg("--null TEXT", "this text is a null key, value or cell"),
-        arg("--key-type TYPE", "the type of keys (str)", default="str", section="Types"),
-        arg("--value-type TYPE", "the type of values (str)", default="str", section="Types"),
-        arg("--registry URL", "the schema registry of avro, protobuf and jsonschema", section="Types"),
-        arg(
-            "--key-schema SCHEMA",
-            "a file with a schema to register for TOPIC-key, or the id of one (the newest of the subject)",
-            complete="file",
-            section="Types",
-        ),
-        arg("--value-schema SCHEMA", "the same for values and TOPIC-value", complete="file", section="Types"),
-        arg("--repeat N", "write --value, --lines or files N times (once)", count),
-        arg("--rate N", "at most this number of records per second", _rate),
-        arg("-z, --compression none|gzip|snappy|lz4|zstd", "compress batches of records"),
-        arg("--acks 0|1|all", "how many replicas must have a record (all)"),
-        arg("--tee", "print the input on standard output too"),
-        arg("--transactional-id ID", "write all in one transaction; an error aborts it"),
-        arg("--progress", "show counts on standard error even without a terminal", section="Output"),
-    ],
-    [
-        "echo hello | purekafka produce events --sandbox",
-        "purekafka produce events --value 'order {i}' --key eu --header source=shop --repeat 3 --sandbox",
-        "purekafka produce events --format csv --lines users.csv --key-field id --sandbox",
-        "purekafka produce orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
-    ],
-)
+COMMAND = _run

@@ -1,15 +1,11 @@
-"""``purekafka protocol``: the layout of messages, and the content of bytes.
-
-purekafka protocol list
-purekafka protocol show FetchRequest --version 12
-purekafka protocol decode MetadataResponse --version 1 00000000...
-purekafka protocol encode MetadataRequest --version 1 '{"topics": [{"name": "events"}]}'
-"""
+"""``purekafka protocol``: the layout of messages, and the content of bytes."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
+from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -20,9 +16,6 @@ from kafka.errors import KafkaError
 from kafka.protocol.registry import APIS
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-
     from kafka.protocol.fields import Field
     from kafka.protocol.struct import StructMeta
 
@@ -35,8 +28,11 @@ _OTHERS = {
     "ControlRecordTypeSchema": "control_records",
     "EndTxnMarker": "control_records",
 }
+_MESSAGE = arg("MESSAGE", "FetchRequest, FetchResponse, RequestHeader and such")
+_VERSION = arg("--version N", "the version of the message", int, required=True)
 
 
+@Verb("list: list all APIs with their keys, versions and listeners", examples=["", "| grep Fetch"], connects=False)
 def _list(_arguments: argparse.Namespace) -> int:
     print(f"{'key':>4}  {'name':<32} {'versions':<9} {'flexible':<9} listeners")
     for api in APIS.values():
@@ -75,6 +71,13 @@ def _of_version(cls: StructMeta, version: int) -> StructMeta:
         raise UsageError(f"--version {version}: {error.args[0]}") from None
 
 
+@Verb(
+    "show: show the fields of a message",
+    arg("MESSAGE", "FetchRequest, FetchResponse, or Fetch for both; also RequestHeader and such"),
+    arg("--version N", "show this version, in wire order, instead of all versions", int),
+    examples=["FetchRequest --version 12", "Metadata"],
+    connects=False,
+)
 def _show(arguments: argparse.Namespace) -> int:
     for cls in _find(arguments.message):
         chosen = cls if arguments.version is None else _of_version(cls, arguments.version)
@@ -115,6 +118,18 @@ def _facts(cls: StructMeta, field: Field) -> str:
     return ", ".join(facts)
 
 
+@Verb(
+    "decode: turn bytes into JSON",
+    _MESSAGE,
+    arg("data HEX...", "the bytes in hexadecimal, in one or more words; - reads standard input"),
+    _VERSION,
+    arg("--framed", "the bytes begin with a header, as on the wire after the frame's size"),
+    examples=[
+        "MetadataResponse --version 0 00000000 00000000",
+        "echo 00000000 00000000 | purekafka protocol decode MetadataResponse --version 0 -",
+    ],
+    connects=False,
+)
 def _decode(arguments: argparse.Namespace) -> int:
     cls = _find_one(arguments.message, arguments.version)
     text = sys.stdin.read() if arguments.data == ["-"] else " ".join(arguments.data)
@@ -132,6 +147,15 @@ def _decode(arguments: argparse.Namespace) -> int:
     return 0
 
 
+@Verb(
+    "encode: turn JSON into bytes, in hexadecimal",
+    [_MESSAGE, arg("data JSON", "the message as JSON; - reads standard input"), _VERSION],
+    examples=[
+        """MetadataRequest --version 1 '{"topics": [{"name": "events"}]}'""",
+        """echo '{"topics": null}' | purekafka protocol encode MetadataRequest --version 1 -""",
+    ],
+    connects=False,
+)
 def _encode(arguments: argparse.Namespace) -> int:
     cls = _find_one(arguments.message, arguments.version)
     fields = parse_json(arguments.data)
@@ -143,61 +167,4 @@ def _encode(arguments: argparse.Namespace) -> int:
     return 0
 
 
-_MESSAGE = arg("MESSAGE", "FetchRequest, FetchResponse, RequestHeader and such")
-_VERSION = arg("--version N", "the version of the message", int, required=True)
-
-COMMAND = Noun(
-    "protocol",
-    "show the messages of the protocol; decode and encode them",
-    [
-        Verb(
-            "list",
-            "list all APIs with their keys, versions and listeners",
-            _list,
-            examples=["purekafka protocol list", "purekafka protocol list | grep Fetch"],
-            connects=False,
-        ),
-        Verb(
-            "show",
-            "show the fields of a message",
-            _show,
-            [
-                arg("MESSAGE", "FetchRequest, FetchResponse, or Fetch for both; also RequestHeader and such"),
-                arg("--version N", "show this version, in wire order, instead of all versions", int),
-            ],
-            ["purekafka protocol show FetchRequest --version 12", "purekafka protocol show Metadata"],
-            connects=False,
-        ),
-        Verb(
-            "decode",
-            "turn bytes into JSON",
-            _decode,
-            [
-                _MESSAGE,
-                arg("data HEX...", "the bytes in hexadecimal, in one or more words; - reads standard input"),
-                _VERSION,
-                arg("--framed", "the bytes begin with a header, as on the wire after the frame's size"),
-            ],
-            [
-                "purekafka protocol decode MetadataResponse --version 0 00000000 00000000",
-                "echo 00000000 00000000 | purekafka protocol decode MetadataResponse --version 0 -",
-            ],
-            connects=False,
-        ),
-        Verb(
-            "encode",
-            "turn JSON into bytes, in hexadecimal",
-            _encode,
-            [
-                _MESSAGE,
-                arg("data JSON", "the message as JSON; - reads standard input"),
-                _VERSION,
-            ],
-            [
-                """purekafka protocol encode MetadataRequest --version 1 '{"topics": [{"name": "events"}]}'""",
-                """echo '{"topics": null}' | purekafka protocol encode MetadataRequest --version 1 -""",
-            ],
-            connects=False,
-        ),
-    ],
-)
+COMMAND = Noun("protocol", [_list, _show, _decode, _encode])

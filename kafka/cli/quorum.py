@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, kafka_uuid
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Verb, arg
-from kafka.cli.output import Column, agreed, emit, print_table, report
+from kafka.cli.output import Column, agreed, emit, report, row_of
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from uuid import UUID
 
     from kafka.admin import QuorumDescription, QuorumReplica, RaftVoterEndpoint
 
-__all__ = ["VERBS"]
+_VOTER_COLUMNS: Final = Column.of("node", "directory_id", "listeners")
+_EXAMPLE: Final = "4XKuvTzRTdeUBmY4sVTPSw"
+_ID: Final = arg("ID", "the node.id of the controller", int)
+_DIRECTORY: Final = arg(
+    "--directory-id ID", "the directory.id in its meta.properties (the one that it reports to the quorum)"
+)
 
-_VOTER_COLUMNS: Final = [Column("node", "NODE"), Column("directory_id", "DIRECTORY ID"), *Column.of("listeners")]
 
-
-def _quorum(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_metadata_quorum()
+@Verb(
+    "quorum: show the controllers, and how far each is behind the metadata log",
+    examples=["--sandbox", "--sandbox --format json"],
+    lists=True,
+)
+def _quorum(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().describe_metadata_quorum()
     end = max((one.log_end_offset for one in found.voters), default=0)
     rows = [
         {
@@ -30,14 +37,13 @@ def _quorum(arguments: Namespace) -> int:
             "role": "leader" if one.replica_id == found.leader_id else role,
             "log_end_offset": one.log_end_offset,
             "lag": max(0, end - one.log_end_offset),
-            "last_fetch": one.last_fetch_timestamp,
-            "last_caught_up": one.last_caught_up_timestamp,
+            **row_of(one, "last_fetch=last_fetch_timestamp", "last_caught_up=last_caught_up_timestamp"),
             "directory_id": kafka_uuid(one.replica_directory_id),
         }
         for role, some in (("voter", found.voters), ("observer", found.observers))
         for one in some
     ]
-    return emit(arguments, rows, [*Column.of("node", "role"), Column("log_end_offset", "LOG END"), *Column.of("lag")])
+    return emit(arguments, rows, Column.of("node", "role", "log_end_offset=LOG END", "lag"))
 
 
 # Voters…
@@ -56,44 +62,65 @@ def _voter_rows(found: QuorumDescription) -> list[dict[str, object]]:
     ]
 
 
-def _voters(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_metadata_quorum()
-    return emit(arguments, _voter_rows(found), [*_VOTER_COLUMNS, Column("leader", "LEADER")])
+@Verb(
+    "voters: list the controllers that vote in the quorum, with their directories and listeners",
+    examples=["--sandbox", "--sandbox --format '{node}'"],
+    lists=True,
+)
+def _voters(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().describe_metadata_quorum()
+    return emit(arguments, _voter_rows(found), [*_VOTER_COLUMNS, *Column.of("leader")])
 
 
-def _add_voter(arguments: Namespace) -> int:
+@Verb(
+    "voters-add: let a controller vote in the quorum, after showing it (Kafka 3.9, kraft.version 1)",
+    _ID,
+    arg("--listener NAME=HOST:PORT...", "where it listens, such as CONTROLLER=c1:9093; may be repeated", required=True),
+    _DIRECTORY,
+    TABLE,
+    examples=[
+        "purekafka cluster voters add 4 --listener CONTROLLER=c4:9093 --yes -b localhost:9092",
+        f"purekafka cluster voters add 4 --listener CONTROLLER=c4:93 --directory-id {_EXAMPLE} --dry-run --sandbox",
+    ],
+    asks=True,
+)
+def _add_voter(arguments: Namespace, connection: Connection) -> int:
     endpoints = [_listener(word) for word in arguments.listener]
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        found = admin.describe_metadata_quorum()
-        if any(one.replica_id == arguments.id for one in found.voters):
-            raise CommandError(f"node {arguments.id} is a voter already")
-        directory = _directory(arguments, found.observers)
-        row = {"node": arguments.id, "directory_id": kafka_uuid(directory), "listeners": arguments.listener}
-        print_table(arguments, [row], _VOTER_COLUMNS)
-        if not agreed(arguments, connection.cluster(), f"Add node {arguments.id} to the voters?"):
-            return 0
-        admin.add_raft_voter(arguments.id, directory, endpoints)
-    return report(arguments, [(str(arguments.id), None, "added")])
+    admin = connection.admin()
+    found = admin.describe_metadata_quorum()
+    if any(one.replica_id == arguments.id for one in found.voters):
+        raise CommandError(f"node {arguments.id} is a voter already")
+    directory = _directory(arguments, found.observers)
+    row = {"node": arguments.id, "directory_id": kafka_uuid(directory), "listeners": arguments.listener}
+    if not agreed(connection, f"Add node {arguments.id} to the voters?", [row], _VOTER_COLUMNS):
+        return 0
+    admin.add_raft_voter(arguments.id, directory, endpoints)
+    return report(arguments, {arguments.id: None}, "added")
 
 
-def _remove_voter(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        found = admin.describe_metadata_quorum()
-        rows = [row for row in _voter_rows(found) if row["node"] == arguments.id]
-        if not rows:
-            voters = ", ".join(str(one.replica_id) for one in found.voters)
-            raise CommandError(f"node {arguments.id} is not a voter; the voters are {voters}")
-        directory = _directory(arguments, found.voters)
-        print_table(arguments, rows, _VOTER_COLUMNS)
-        if not agreed(arguments, connection.cluster(), f"Remove node {arguments.id} from the voters?"):
-            return 0
-        if not directory.int:
-            raise CommandError("the voters of this cluster cannot change: its kraft.version is 0")
-        admin.remove_raft_voter(arguments.id, directory)
-    return report(arguments, [(str(arguments.id), None, "removed")])
+@Verb(
+    "voters-remove: remove a controller from the voters of the quorum, after showing it (Kafka 3.9, kraft.version 1)",
+    [_ID, _DIRECTORY, *TABLE],
+    examples=[
+        "purekafka cluster voters remove 4 --yes -b localhost:9092",
+        "purekafka cluster voters remove 1 --dry-run --sandbox",
+    ],
+    asks=True,
+)
+def _remove_voter(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    found = admin.describe_metadata_quorum()
+    rows = [row for row in _voter_rows(found) if row["node"] == arguments.id]
+    if not rows:
+        voters = ", ".join(str(one.replica_id) for one in found.voters)
+        raise CommandError(f"node {arguments.id} is not a voter; the voters are {voters}")
+    directory = _directory(arguments, found.voters)
+    if not agreed(connection, f"Remove node {arguments.id} from the voters?", rows, _VOTER_COLUMNS):
+        return 0
+    if not directory.int:
+        raise CommandError("the voters of this cluster cannot change: its kraft.version is 0")
+    admin.remove_raft_voter(arguments.id, directory)
+    return report(arguments, {arguments.id: None}, "removed")
 
 
 def _directory(arguments: Namespace, replicas: list[QuorumReplica]) -> UUID:
@@ -132,56 +159,4 @@ def _listener(word: str) -> RaftVoterEndpoint:
     return RaftVoterEndpoint(name=name, host=host.strip("[]"), port=int(port))
 
 
-_EXAMPLE: Final = "4XKuvTzRTdeUBmY4sVTPSw"
-_ID: Final = arg("ID", "the node.id of the controller", int)
-_DIRECTORY: Final = arg(
-    "--directory-id ID", "the directory.id in its meta.properties (the one that it reports to the quorum)"
-)
-
-VERBS: Final = [
-    Verb(
-        "quorum",
-        "show the controllers, and how far each is behind the metadata log",
-        _quorum,
-        examples=["purekafka cluster quorum --sandbox", "purekafka cluster quorum --sandbox --format json"],
-        lists=True,
-    ),
-    Verb(
-        "voters",
-        "list the controllers that vote in the quorum, with their directories and listeners",
-        _voters,
-        examples=["purekafka cluster voters --sandbox", "purekafka cluster voters --sandbox --format '{node}'"],
-        lists=True,
-    ),
-    Verb(
-        "voters-add",
-        "let a controller vote in the quorum, after showing it (Kafka 3.9, kraft.version 1)",
-        _add_voter,
-        [
-            _ID,
-            arg(
-                "--listener NAME=HOST:PORT...",
-                "where it listens, such as CONTROLLER=c1:9093; may be repeated",
-                required=True,
-            ),
-            _DIRECTORY,
-            *TABLE,
-        ],
-        [
-            "purekafka cluster voters add 4 --listener CONTROLLER=c4:9093 --yes -b localhost:9092",
-            f"purekafka cluster voters add 4 --listener CONTROLLER=c4:93 --directory-id {_EXAMPLE} --dry-run --sandbox",
-        ],
-        asks=True,
-    ),
-    Verb(
-        "voters-remove",
-        "remove a controller from the voters of the quorum, after showing it (Kafka 3.9, kraft.version 1)",
-        _remove_voter,
-        [_ID, _DIRECTORY, *TABLE],
-        [
-            "purekafka cluster voters remove 4 --yes -b localhost:9092",
-            "purekafka cluster voters remove 1 --dry-run --sandbox",
-        ],
-        asks=True,
-    ),
-]
+VERBS: Final = [_quorum, _voters, _add_voter, _remove_voter]

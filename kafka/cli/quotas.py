@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from argparse import Namespace
+from typing import Final
 
-from kafka.cli.arguments import UsageError
+from kafka.cli.arguments import UsageError, setting_pairs
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.output import Column, emit, report
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-
-__all__ = ["COMMAND"]
-
 _TYPES: Final = (("user", "user"), ("client-id", "client"), ("ip", "ip"))
 _DEFAULT: Final = "default"
+_ENTITY: Final = (
+    arg("--user USER", "the name of a user, or default"),
+    arg("--client ID", "the id of a client, or default"),
+    arg("--ip ADDRESS", "the address of a client, or default"),
+)
+_DRY: Final = arg("--dry-run", "show what would be done, and do nothing")
 
 
 def _entity(arguments: Namespace) -> dict[str, str | None]:
@@ -24,9 +25,9 @@ def _entity(arguments: Namespace) -> dict[str, str | None]:
     return {kind: None if name == _DEFAULT else name for kind, name in given.items() if name is not None}
 
 
-def _list_quotas(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_client_quotas(_entity(arguments) or None)
+@Verb("list: list the quotas", _ENTITY, examples=["--sandbox", "--user ada --sandbox --format json"], lists=True)
+def _list_quotas(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().describe_client_quotas(_entity(arguments) or None)
     rows = [
         {
             **{kind: entry.entity.get(kind, "") or (_DEFAULT if kind in entry.entity else None) for kind, _ in _TYPES},
@@ -36,93 +37,55 @@ def _list_quotas(arguments: Namespace) -> int:
         for entry in found
         for name, value in sorted(entry.quotas.items())
     ]
-    return emit(
-        arguments, rows, [*Column.of("user"), Column("client-id", "CLIENT"), *Column.of("ip", "quota", "value")]
-    )
+    return emit(arguments, rows, Column.of("user", "client-id=CLIENT", "ip", "quota", "value"))
 
 
-def _change_quotas(arguments: Namespace) -> int:
+@Verb(
+    "set: set quotas of an entity",
+    arg("quotas NAME=NUMBER...", "producer_byte_rate, consumer_byte_rate, request_percentage and so on"),
+    _ENTITY,
+    _DRY,
+    examples=[
+        "producer_byte_rate=1000000 --user ada --sandbox",
+        "request_percentage=50 --client default --dry-run --sandbox",
+    ],
+    changes=True,
+)
+def _set_quotas(arguments: Namespace, connection: Connection) -> int:
+    return _change_quotas(arguments, connection, unset=False)
+
+
+def _change_quotas(arguments: Namespace, connection: Connection, *, unset: bool) -> int:
     entity = _entity(arguments)
     if not entity:
         raise UsageError("name an entity: --user, --client or --ip")
     changes: dict[str, float | None] = {}
     for word in arguments.quotas:
-        name, equals, value = word.partition("=")
+        name, equals, _ = word.partition("=")
         try:
-            changes[name] = float(value) if equals else None
+            changes[name] = float(setting_pairs([word], "a quota")[name]) if equals else None
         except ValueError:
-            raise UsageError(f"{word!r}: the value of a quota must be a number") from None
-    if not arguments.unset and None in changes.values():
+            raise UsageError(f"{word!r}: the value of a quota must be a number, or a size such as 5MB") from None
+    if not unset and None in changes.values():
         raise UsageError("write quotas as NAME=NUMBER")
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        results = admin.alter_client_quotas([(entity, changes)], validate_only=arguments.dry_run, raise_errors=False)
-    if report(arguments, (("quota", result.error, "") for result in results.failed)):
+    admin = connection.admin()
+    results = admin.alter_client_quotas([(entity, changes)], validate_only=arguments.dry_run, raise_errors=False)
+    if report(arguments, [("quota", result, "") for result in results.failed]):
         return 1
-    shown = ", ".join(f"{name} unset" if value is None else f"{name}={value:g}" for name, value in changes.items())
+    shown = ", ".join(f"{name} unset" if value is None else f"{name}={value:.15g}" for name, value in changes.items())
     names = ", ".join(f"{kind} {name or _DEFAULT}" for kind, name in entity.items())
-    return report(arguments, [(names, None, f"{'would have ' if arguments.dry_run else ''}{shown}")])
+    return report(arguments, {names: None}, f"{'would have ' if arguments.dry_run else ''}{shown}")
 
 
-def _set_quotas(arguments: Namespace) -> int:
-    arguments.unset = False
-    return _change_quotas(arguments)
-
-
-def _unset_quotas(arguments: Namespace) -> int:
-    arguments.unset = True
+@Verb(
+    "unset: remove quotas of an entity",
+    [arg("quotas NAME...", "names of quotas to remove"), *_ENTITY, _DRY],
+    examples=["producer_byte_rate --user ada --sandbox", "consumer_byte_rate --client app --dry-run --sandbox"],
+    changes=True,
+)
+def _unset_quotas(arguments: Namespace, connection: Connection) -> int:
     arguments.quotas = [word.partition("=")[0] for word in arguments.quotas]
-    return _change_quotas(arguments)
+    return _change_quotas(arguments, connection, unset=True)
 
 
-_ENTITY: Final = (
-    arg("--user USER", "the name of a user, or default"),
-    arg("--client ID", "the id of a client, or default"),
-    arg("--ip ADDRESS", "the address of a client, or default"),
-)
-_DRY: Final = arg("--dry-run", "show what would be done, and do nothing")
-
-COMMAND = Noun(
-    "quotas",
-    "list, set and unset limits of users, clients and addresses",
-    [
-        Verb(
-            "list",
-            "list the quotas",
-            _list_quotas,
-            _ENTITY,
-            ["purekafka quotas list --sandbox", "purekafka quotas list --user ada --sandbox --format json"],
-            lists=True,
-        ),
-        Verb(
-            "set",
-            "set quotas of an entity",
-            _set_quotas,
-            [
-                arg("quotas NAME=NUMBER...", "producer_byte_rate, consumer_byte_rate, request_percentage and so on"),
-                *_ENTITY,
-                _DRY,
-            ],
-            [
-                "purekafka quotas set producer_byte_rate=1000000 --user ada --sandbox",
-                "purekafka quotas set request_percentage=50 --client default --dry-run --sandbox",
-            ],
-            changes=True,
-        ),
-        Verb(
-            "unset",
-            "remove quotas of an entity",
-            _unset_quotas,
-            [
-                arg("quotas NAME...", "names of quotas to remove"),
-                *_ENTITY,
-                _DRY,
-            ],
-            [
-                "purekafka quotas unset producer_byte_rate --user ada --sandbox",
-                "purekafka quotas unset consumer_byte_rate --client app --dry-run --sandbox",
-            ],
-            changes=True,
-        ),
-    ],
-)
+COMMAND = Noun("quotas", [_list_quotas, _set_quotas, _unset_quotas])

@@ -19,29 +19,17 @@ if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer
     from kafka.structs import OffsetAndTimestamp
 
-__all__ = [
-    "HELP",
-    "PLACES",
-    "AdminOffsets",
-    "Place",
-    "Places",
-    "parse_partitions",
-    "parse_time",
-    "parse_topic_partitions",
-    "resolve",
-]
-
 HELP: Final = (
     "A PLACE is beginning, end, stored (the group's committed offset), an offset, -N (N records before the end), +N (N "
     "records after the beginning), or the first record at or after a time: 2026-01-31, 2026-01-31T12:00Z, "
-    '1769817600000ms, "2h ago", yesterday; @ may stand before a time: @-2h. PARTITION=PLACE is for one partition; '
-    "commas separate several: beginning,2=-100."
+    '1769817600000ms, "2h ago", yesterday, "yesterday 08:00"; @ may stand before a time: @-2h. PARTITION=PLACE is for '
+    "one partition; commas separate several: beginning,2=-100."
 )
 
 #: The same in short, for the help of verbs.
 PLACES: Final = (
-    'A PLACE is beginning, end, stored, an offset, -N or +N (from an end), or a time such as 2026-01-31 or "2h ago": '
-    "purekafka help places"
+    "A PLACE is beginning, end, stored, an offset, -N or +N (from an end), or a time such as 2026-01-31, "
+    '"yesterday 08:00" or "2h ago": purekafka help places'
 )
 
 _WORDS: Final = {
@@ -115,6 +103,9 @@ def parse_time(word: str, now: datetime | None = None) -> int:
     (1769860800000, 1769860800000)
     >>> parse_time("1h30m ago", datetime(2026, 1, 31, 12, tzinfo=timezone.utc))
     1769855400000
+    >>> noon = datetime(2026, 1, 31, 12).astimezone()
+    >>> noon.timestamp() * 1000 - parse_time("yesterday 08:00", noon)
+    100800000.0
     >>> parse_time("soon")
     Traceback (most recent call last):
     kafka.cli.arguments.UsageError: 'soon' is not a place: use beginning, end, stored, an offset, -N, +N, or ...
@@ -126,9 +117,12 @@ def parse_time(word: str, now: datetime | None = None) -> int:
     if re.fullmatch(r"\d{9,}", text):
         number = int(text)
         return number if number >= _MILLISECONDS_FROM else number * 1000
+    day, _, clock = text.lower().partition(" ")
     days = {"now": now, "today": _midnight(now), "yesterday": _midnight(now) - timedelta(days=1)}
-    if text.lower() in days:
-        return round(days[text.lower()].timestamp() * 1000)
+    if day in days:
+        text = f"{days[day]:%Y-%m-%d}T{clock}"  # is read below
+        if not clock:
+            return round(days[day].timestamp() * 1000)
     if text.endswith(" ago") or text.startswith("-"):
         seconds = parse_duration(text.removeprefix("-").removesuffix("ago").strip())
         if seconds is not None:
@@ -138,7 +132,7 @@ def parse_time(word: str, now: datetime | None = None) -> int:
     except ValueError:
         raise UsageError(
             f"{word!r} is not a place: use beginning, end, stored, an offset, -N, +N, or a time such as "
-            '2026-01-31T12:00Z or "2h ago"'
+            '2026-01-31T12:00Z, "yesterday 08:00" or "2h ago"'
         ) from None
     return round(moment.timestamp() * 1000)
 

@@ -19,8 +19,6 @@ from kafka.cli.record_types import Decode, Header, unpacker
 if TYPE_CHECKING:
     from kafka.record import ConsumerRecord
 
-__all__ = ["Print", "as_bytes", "compile_format", "console_layout", "record_json", "token_starts", "unescape_bytes"]
-
 Print = Callable[["ConsumerRecord"], bytes]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from argparse import Namespace
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from pathlib import Path
@@ -12,26 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.cli.arguments import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.cli.connection import Connection
     from kafka.record import ConsumerRecord
     from kafka.schema_registry import Schema, SchemaSerializer
-
-__all__ = [
-    "HELP",
-    "TYPES",
-    "INTERNAL",
-    "REGISTRY",
-    "Decode",
-    "Header",
-    "Undecodable",
-    "decoder",
-    "encoder",
-    "is_of_internal_type",
-    "schema_serializer",
-    "unpacker",
-]
 
 Decode = Callable[[bytes], object]
 Header = tuple[str, "bytes | None"]
@@ -118,19 +102,23 @@ def _number(name: str) -> Decode:
     return number
 
 
+def _guarded(decode: Decode, *errors: type[Exception]) -> Decode:
+    """Return a function whose errors about the bytes are `Undecodable`."""
+
+    def guarded(data: bytes) -> object:
+        try:
+            return decode(data)
+        except errors as error:
+            raise Undecodable(str(error)) from None
+
+    return guarded
+
+
 def _with_registry(name: str, connection: Connection) -> Decode:
     from kafka.schema_registry import SchemaDeserializer, SchemaMismatchError
 
     kind = REGISTRY[name.partition(":")[0]]
-    deserializer = SchemaDeserializer(connection.registry(name), kind=kind, form="json")
-
-    def decode(data: bytes) -> object:
-        try:
-            return deserializer.decode(data)
-        except SchemaMismatchError as error:
-            raise Undecodable(str(error)) from None
-
-    return decode
+    return _guarded(SchemaDeserializer(connection.registry(name), kind=kind, form="json").decode, SchemaMismatchError)
 
 
 def _decode_internal(name: str) -> Callable[[Any, Any], Any]:
@@ -144,14 +132,7 @@ def _internal_value(name: str) -> Decode:
     from kafka.errors import KafkaProtocolError
 
     decode, key = _decode_internal(name), INTERNAL[name][1]
-
-    def value(data: bytes) -> object:
-        try:
-            return decode(key, data).value.to_json()
-        except KafkaProtocolError as error:
-            raise Undecodable(str(error)) from None
-
-    return value
+    return _guarded(lambda data: decode(key, data).value.to_json(), KafkaProtocolError)
 
 
 def internal_key(name: str) -> Decode:
@@ -163,14 +144,7 @@ def internal_key(name: str) -> Decode:
     from kafka.errors import KafkaProtocolError
 
     decode = _decode_internal(name)
-
-    def key(data: bytes) -> object:
-        try:
-            return decode(data, None).key.to_json()
-        except KafkaProtocolError as error:
-            raise Undecodable(str(error)) from None
-
-    return key
+    return _guarded(lambda data: decode(data, None).key.to_json(), KafkaProtocolError)
 
 
 def key_decoder(name: str, connection: Connection | None = None) -> Decode | None:

@@ -1,16 +1,12 @@
 """``purekafka request``: any request of the protocol, from a shell.
 
-    purekafka request -b localhost:9092 Metadata
-    purekafka request -b localhost:9092 Metadata --version 1 '{"topics": [{"name": "events"}]}'
-    purekafka request -b localhost:9092 -X security.protocol=SSL -X ssl.cafile=ca.pem DescribeCluster
-    purekafka request -b localhost:9092 CreateTopics '{"topics": [{"name": "events"}]}'
-
 The request goes to the broker that the API demands: the controller, a partition's leader, a coordinator, or any. The
 reply is printed as JSON. The error codes in it are named on standard error, and the exit code then is 3.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
@@ -25,8 +21,6 @@ from kafka.protocol.negotiation import ApiVersions
 from kafka.version import __version__
 
 if TYPE_CHECKING:
-    import argparse
-
     from kafka.client_async import KafkaClient
 
 #: How long a request may take that has no --timeout, connecting included.
@@ -45,7 +39,16 @@ _UNSET: dict[str, dict[str, object]] = {
 _BROKER_DEFAULTS_FROM = 4
 
 
-def run(arguments: argparse.Namespace) -> int:
+@Verb(
+    "request",
+    arg("API", "for example Metadata; purekafka protocol list shows all", complete="api"),
+    arg("[JSON]", "the fields of the request; - reads standard input", default="{}"),
+    arg("--node ID", "the id of the broker to ask, instead of the one that the API demands", int),
+    arg("--version N", "the version of the request; by default the newest that the broker supports", int),
+    examples=["Metadata --sandbox", """CreateTopics '{"topics": [{"name": "a"}]}' --sandbox"""],
+    epilog=SECRETS,
+)
+def run(arguments: argparse.Namespace, connection: Connection) -> int:
     """Send the request, print the reply."""
     cls = find_api(arguments.api).request
     timeout = arguments.timeout or _TIMEOUT_S
@@ -53,12 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.version is not None:
         cls = _of_version(cls, arguments.version)
     fields = parse_json(arguments.json)
-    with Connection(arguments) as connection:
-        client = connection.client()
-        if arguments.version is None:
-            cls = cls[_newest(client, cls)]
-        request = _complete(cls, fields, round(timeout * 1000))
-        response = client.ask(request, arguments.node, max(0.0, deadline - time.monotonic()) * 1000)
+    client = connection.client()
+    if arguments.version is None:
+        cls = cls[_newest(client, cls)]
+    request = _complete(cls, fields, round(timeout * 1000))
+    response = client.ask(request, arguments.node, max(0.0, deadline - time.monotonic()) * 1000)
     if response is None:
         print("sent; brokers do not reply to a request with these fields", file=sys.stderr)
         return 0
@@ -134,19 +136,4 @@ def _newest(client: KafkaClient, cls: object) -> int:
     return versions.highest(cls)
 
 
-COMMAND = Verb(
-    "request",
-    "send a request of the protocol, print the reply as JSON",
-    run,
-    [
-        arg("API", "for example Metadata; purekafka protocol list shows all", complete="api"),
-        arg("[JSON]", "the fields of the request; - reads standard input", default="{}"),
-        arg("--node ID", "the id of the broker to ask, instead of the one that the API demands", int),
-        arg("--version N", "the version of the request; by default the newest that the broker supports", int),
-    ],
-    [
-        "purekafka request Metadata --sandbox",
-        """purekafka request CreateTopics '{"topics": [{"name": "a"}]}' --sandbox""",
-    ],
-    epilog=SECRETS,
-)
+COMMAND = run

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from kafka.broker import Broker
 
-__all__ = ["start"]
-
 #: ACLs can be listed and changed.
 _CONFIGS = {"authorizer.class.name": "StandardAuthorizer", "super.users": "User:ANONYMOUS"}
 _BEGIN_MS = 1_767_225_600_000  # 2026-01-01 00:00 UTC

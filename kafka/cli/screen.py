@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-__all__ = ["Rates", "lag_lines", "rate_text", "redraw", "screen", "time_left", "trouble_lines", "view"]
-
 # The alternate screen keeps the text of the shell; the cursor is hidden on it.
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
 _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
@@ -77,13 +75,14 @@ class Rates:
         return (value - self._before[key]) / self._seconds
 
 
-def redraw(look: Callable[[float], Sequence[str]], interval: float, times: int | None = None) -> int:
-    """Show what `look` returns every `interval` seconds, until Ctrl-C or for a number of times; it gets the time."""
-    shown = 0
+def redraw(look: Callable[[Rates], Sequence[str]], interval: float, times: int | None = None) -> int:
+    """Show what `look` returns every `interval` seconds, until Ctrl-C or for a number of times."""
+    shown, rates = 0, Rates()
     with screen() as show:
         while True:
             begun = time.monotonic()
-            show(look(begun))
+            rates.next(begun)
+            show(look(rates))
             shown += 1
             if shown == times:
                 return 0
@@ -103,32 +102,34 @@ def view(headings: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence
     return table_lines([headings, *rows], right, terminal_width(sys.stdout), least=8)
 
 
-def lag_lines(rows: Sequence[dict[str, Any]], rates: Rates) -> list[str]:
-    """Return the lines of a view of lag: the largest first.
+def lag_lines(
+    rows: Sequence[dict[str, Any]], rates: Rates, parts: Sequence[str] = ("group_id", "topic", "partition")
+) -> list[str]:
+    """Return the lines of a view of lag, summed by the parts: the largest first.
 
     >>> rows = [{"group_id": "g", "topic": "t", "partition": 0, "lag": 60, "offset": 5, "end": 65}]
-    >>> print("\\n".join(lag_lines(rows, Rates())))
-    GROUP  TOPIC      PART       LAG    READ/s   WRITE/s  CATCHES UP
-    g      t             0        60         -         -  -
+    >>> print("\\n".join(lag_lines(rows, Rates(), ["group_id", "topic"])))
+    GROUP  TOPIC       LAG    READ/s   WRITE/s  CATCHES UP
+    g      t            60         -         -  -
     """
+    sums: dict[tuple[str, ...], list[int]] = {}
+    unknown: set[tuple[str, ...]] = set()
+    for row in rows:
+        key = tuple(str(row[part]) for part in parts)
+        total = sums.setdefault(key, [0, 0])
+        total[0] += row["lag"] or 0
+        total[1] += row["end"] or 0
+        if row["lag"] is None or row["end"] is None:
+            unknown.add(key)
     shown = []
-    for row in sorted(rows, key=lambda one: -(one["lag"] or 0)):
-        key = (row["group_id"], row.get("topic"), row.get("partition"))
-        lag = row["lag"]
-        read = written = None
-        if lag is None:
-            pass
-        elif row.get("end") is not None:
-            read = rates.of(("read", key), row["end"] - lag)
-            written = rates.of(("written", key), row["end"])
-        else:
-            lost = rates.of(("lag", key), lag)
-            if lost is not None:
-                read, written = max(0.0, -lost), max(0.0, lost)
-        name, topic, number = str(row["group_id"]), str(row.get("topic", "-")), str(row.get("partition", "-"))
-        rated = [rate_text(read), rate_text(written), time_left(lag, read, written)]
-        shown.append([name, topic, number, "-" if lag is None else f"{lag:,}", *rated])
-    headings = ["GROUP", "TOPIC", "PART", "LAG", "READ/s", "WRITE/s", "CATCHES UP"]
+    for key, (lag, end) in sorted(sums.items(), key=lambda item: -item[1][0]):
+        if key in unknown:
+            shown.append([*key, "-", "-", "-", "-"])
+            continue
+        read, written = rates.of(("read", key), end - lag), rates.of(("written", key), end)
+        shown.append([*key, f"{lag:,}", rate_text(read), rate_text(written), time_left(lag, read, written)])
+    names = {"group_id": "GROUP", "topic": "TOPIC", "partition": "PART"}
+    headings = [*(names[part] for part in parts), "LAG", "READ/s", "WRITE/s", "CATCHES UP"]
     return view(headings, shown, ["GROUP", "TOPIC", "CATCHES UP"])
 
 
@@ -149,11 +150,11 @@ def rate_text(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
 
 
-def time_left(lag: int | None, read: float | None, written: float | None) -> str:
+def time_left(lag: int, read: float | None, written: float | None) -> str:
     """Return when a group will have read everything, at the present rates."""
     if lag == 0:
         return "at the end"
-    if lag is None or read is None or written is None:
+    if read is None or written is None:
         return "-"
     gained = read - written
     if gained <= 0:

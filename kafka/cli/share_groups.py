@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import HASTE
 from kafka.cli.output import complain
+from kafka.cli.source import topics_of
 from kafka.errors import UnsupportedVersionError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from kafka.admin import KafkaAdminClient, ShareGroupDescription
+    from kafka.admin import KafkaAdminClient, ShareGroupDescription, StreamsGroupDescription
     from kafka.cli.connection import Connection
     from kafka.cli.consume import Printer
     from kafka.share import KafkaShareConsumer, ShareRecord
-
-__all__ = ["alter_offsets", "consume", "delete_offsets", "existing_share_groups", "start_offsets"]
 
 #: A queue is empty when no record has come for this long, in seconds. A broker waits half a second for records.
 _EMPTY_AFTER: Final = 1.5
 _POLL_MS: Final = 500
 _RECORDS: Final = 500
+_G = TypeVar("_G", bound="ShareGroupDescription | StreamsGroupDescription")
 
 
 # Administration…
 
 
-def existing_share_groups(admin: KafkaAdminClient, names: Iterable[str]) -> dict[str, ShareGroupDescription]:
-    """Return the groups that are share groups; none on brokers that have no share groups."""
+def existing(describe: Callable[[list[str]], Mapping[str, _G]], names: Iterable[str]) -> dict[str, _G]:
+    """Return the groups that are of a kind, given what describes that; none on brokers that have no such groups."""
     wanted = list(names)
     try:
-        found = admin.describe_share_groups(wanted) if wanted else {}
+        found = describe(wanted) if wanted else {}
     except UnsupportedVersionError:
         return {}
     return {name: group for name, group in found.items() if group.ok}
@@ -47,26 +46,17 @@ def start_offsets(admin: KafkaAdminClient, group: str) -> dict[TopicPartition, O
     return {tp: OffsetAndMetadata(one.start_offset) for tp, one in found.items() if one.start_offset >= 0}
 
 
-def alter_offsets(
-    admin: KafkaAdminClient, group: str, new: Mapping[TopicPartition, OffsetAndMetadata]
-) -> Mapping[TopicPartition, object]:
-    """Set start offsets of a share group; return the error of each partition."""
-    return admin.alter_share_group_offsets(group, {tp: one.offset for tp, one in new.items()}, raise_errors=False)
-
-
-def delete_offsets(admin: KafkaAdminClient, group: str, topics: Iterable[str]) -> Iterable[tuple[str, object, str]]:
-    """Delete the start offsets of topics; return the error of each topic as `report` takes them."""
-    answers = admin.delete_share_group_offsets(group, list(topics), raise_errors=False)
-    return [(topic, error, "") for topic, error in sorted(answers.items())]
-
-
 # A member…
 
 
 def consume(arguments: Namespace, connection: Connection, printer: Printer) -> bool:
     """Print the records of a queue, and acknowledge each that is out; return whether some will be delivered again."""
     _check(arguments)
-    topics = _topics(arguments, connection.admin())
+    known = connection.admin().list_topics()
+    for topic in arguments.topics:
+        if topic not in known:
+            raise CommandError(f"topic {topic!r} does not exist")
+    topics = topics_of(arguments, known)
     limit = min(_RECORDS, arguments.max_records or _RECORDS)
     consumer = connection.share_consumer(
         *topics,
@@ -95,25 +85,6 @@ def _check(arguments: Namespace) -> None:
         raise UsageError("--share excludes the filters: the records that they leave out would be lost")
     if arguments.ack == "release" and arguments.follow:
         raise UsageError("--ack release keeps the records until the end, and --follow has none")
-
-
-def _topics(arguments: Namespace, admin: KafkaAdminClient) -> list[str]:
-    import re
-
-    topics: list[str] = list(dict.fromkeys(arguments.topics))
-    known = admin.list_topics()
-    for topic in topics:
-        if topic not in known:
-            raise CommandError(f"topic {topic!r} does not exist")
-    if arguments.pattern:
-        try:
-            pattern = re.compile(arguments.pattern)
-        except re.error as error:
-            raise UsageError(f"--pattern {arguments.pattern!r}: {error}") from None
-        topics += sorted(name for name in known if pattern.fullmatch(name) and name not in topics)
-        if not topics:
-            raise UsageError(f"no topic matches {arguments.pattern!r}")
-    return topics
 
 
 class _Member:

@@ -1,12 +1,15 @@
 """Where commands read records from: partitions between two places, alone or as a member of a group.
 
-One loop serves ``consume``, ``tail``, ``topics copy`` and ``dump``, ``records decode``, ``perf`` and the mode of kcat.
+One loop serves ``consume``, ``tail``, ``topics copy`` and ``dump``, ``perf`` and the mode of kcat.
 """
 
 from __future__ import annotations
 
+import re
 import time
+from argparse import Namespace
 from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
@@ -19,18 +22,27 @@ from kafka.errors import CommitFailedError, KafkaError, KafkaTimeoutError
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
     from kafka.consumer import ConsumerRebalanceListener, KafkaConsumer
     from kafka.record import ConsumerRecord
-
-__all__ = ["GroupSource", "Source", "bounds", "ends_of", "partitions_of"]
 
 _OFFSET: Final = itemgetter(2)
 _COMMIT_EVERY: Final = 1.0
 _POLL_MS: Final = 500
 _RECORDS: Final = 5000
+
+
+def topics_of(arguments: Namespace, known: Collection[str]) -> list[str]:
+    """Return the topics that a command line names, and the known ones that --pattern chooses."""
+    topics: list[str] = list(dict.fromkeys(arguments.topics))
+    if arguments.pattern:
+        try:
+            pattern = re.compile(arguments.pattern)
+        except re.error as error:
+            raise UsageError(f"--pattern {arguments.pattern!r}: {error}") from None
+        topics += sorted(name for name in known if pattern.fullmatch(name) and name not in topics)
+        if not topics:
+            raise UsageError(f"no topic matches {arguments.pattern!r}")
+    return topics
 
 
 def partitions_of(consumer: KafkaConsumer, topics: Sequence[str], numbers: set[int] | None) -> list[TopicPartition]:
@@ -39,7 +51,8 @@ def partitions_of(consumer: KafkaConsumer, topics: Sequence[str], numbers: set[i
     for topic in topics:
         known = consumer.partitions_for_topic(topic)
         if known is None:
-            raise CommandError(f"topic {topic!r} does not exist")
+            hidden = "" if consumer.config["security_protocol"] == "PLAINTEXT" else ", or this user may not describe it"
+            raise CommandError(f"topic {topic!r} does not exist{hidden}")
         if numbers is not None and numbers - known:
             missing = min(numbers - known)
             raise CommandError(f"topic {topic!r} has no partition {missing}; it has {len(known)} partitions")

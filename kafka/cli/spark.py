@@ -1,19 +1,14 @@
 """``purekafka spark``: ready jobs on Spark.
 
-    purekafka spark run -b localhost:9092 --source events --schema "user string, amount double" --group-by user \
-        --sink counts --parquet /data/counts --checkpoint /data/checkpoint
-    purekafka spark copy -b localhost:9092 --source events --sink events-2 --checkpoint /data/copy
-    purekafka spark dump -b localhost:9092 --source events --parquet /data/events
-    purekafka spark lag -b localhost:9092 --checkpoint /data/copy
-    purekafka spark plan -b localhost:9092 --source events -O minPartitions=8
-
 SIGINT and SIGTERM stop a job between two batches; started again with the same checkpoint it continues there.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,8 +21,6 @@ from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import concise
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
     from pathlib import Path
 
     from kafka.spark.jobs.runner import Progress
@@ -43,19 +36,65 @@ _LAG_COLUMNS = Column.of("topic", "partition", "processed", "latest", "lag")
 _RATE_COLUMNS = "{:<30} {:>14} {:>14} {:>10}"
 
 
-def _job(name: str) -> Callable[[argparse.Namespace], int]:
-    """Return the function of a job, which may raise Spark's errors in one line."""
+_CLUSTER = (
+    # -v shows Spark's log here, and the embedded broker would end with the command, not with the query.
+    *(one for one in CONNECTION if one.names[0] not in {"-v", "--sandbox"}),
+    arg(
+        "-O NAME=VALUE...",
+        "an option of the source, such as minPartitions=8; freezeWorkers and kafka.* hold for the sink too",
+        dest="source_options",
+    ),
+)
+_SOURCE = arg("--source TOPIC[,TOPIC]", "the topics to read", required=True)
+_FROM = arg("--from earliest|latest", "where a query without a checkpoint starts (earliest)", dest="begin")
+_SESSION = (
+    arg("-v, --verbose", "show Spark's log, and errors as a whole"),
+    arg("--master MASTER", "the Spark master (of its configuration, or this machine)"),
+    arg("-c, --conf NAME=VALUE...", "a property of Spark, such as spark.cores.max=4"),
+)
+_CHECKPOINT = arg("--checkpoint DIR", "where the query records its progress", required=True)
+_TRIGGER = arg("--trigger TRIGGER", "the time between batches, or available-now (%(default)s)", default="10 seconds")
+_EXACTLY_ONCE = arg("--exactly-once", "write to the topic in transactions, each row once")
+_PIPELINE = (
+    arg("--schema DDL", 'the fields: "user string, amount double"', required=True),
+    arg("--event-time COLUMN", "the field with the event's time (that of the record)"),
+    arg("--window WINDOW", "length of a window (%(default)s)", default="1 minute"),
+    arg("--watermark WATERMARK", "how late events may be (%(default)s)", default="2 minutes"),
+    arg("--group-by COLUMN[,COLUMN]", "count separately for each value of these fields", default=""),
+    arg("--sum COLUMN[,COLUMN]", "sum these fields", default="", dest="sums"),
+    arg("--dead-letter TOPIC", "where to write events that do not match the schema"),
+    arg("--dead-letter-column NAME", "the column of the result for such events instead"),
+    arg("--complete", "write the whole result with each batch"),
+)
 
-    @concise
-    def run(arguments: argparse.Namespace) -> int:
-        arguments.job = name
-        _connect(arguments)
-        if "conf" in arguments:
-            arguments.conf = pairs(arguments.conf, "-c")
-        result: int = _JOBS[name](arguments)
-        return result
 
-    return run
+def _parquet(*, required: bool) -> Argument:
+    return arg("--parquet DIR", "the directory to write Parquet to", required=required)
+
+
+def _sink(*, required: bool) -> Argument:
+    return arg("--sink TOPIC", "the topic to write to", required=required)
+
+
+def _job(
+    words: str, *arguments: Argument | Sequence[Argument], examples: Sequence[str], epilog: str = ""
+) -> Callable[[Callable[[argparse.Namespace], int]], Verb]:
+    """Return the decorator of the function of a job, which may raise Spark's errors in one line."""
+    about = f"{epilog}\n\n{SECRETS}" if epilog else SECRETS
+    verb = Verb(words, *arguments, _CLUSTER, examples=examples, connects=False, epilog=about)
+
+    def decorated(job: Callable[[argparse.Namespace], int]) -> Verb:
+        @concise
+        def run(arguments: argparse.Namespace) -> int:
+            arguments.job = verb.name
+            _connect(arguments)
+            if "conf" in arguments:
+                arguments.conf = pairs(arguments.conf, "-c")
+            return job(arguments)
+
+        return verb(run)
+
+    return decorated
 
 
 def _connect(arguments: argparse.Namespace) -> None:
@@ -92,6 +131,14 @@ def _names_of(given: dict[str, str]) -> set[str]:
 # Jobs that need no Spark.
 
 
+@_job(
+    "lag: show how far a query is behind, from its checkpoint",
+    [_CHECKPOINT, *LIMITS, *LISTING],
+    examples=[
+        "-b b1:9092 --checkpoint /data/copy",
+        "-b localhost:9092 --checkpoint /data/copy --fail-above 10000 --format json",
+    ],
+)
 def _lag(arguments: argparse.Namespace) -> int:
     from kafka.spark.offset_reader import KafkaOffsetReader
     from kafka.spark.offsets import EARLIEST, LATEST, lowest
@@ -109,7 +156,7 @@ def _lag(arguments: argparse.Namespace) -> int:
     finally:
         offsets.close()
     rows: list[dict[str, Any]] = [
-        {"topic": tp.topic, "partition": tp.partition, "processed": at, "latest": offset, "lag": max(0, offset - at)}
+        {**tp._asdict(), "processed": at, "latest": offset, "lag": max(0, offset - at)}
         for tp, offset in sorted(latest.items())
         for at in [done.get(tp, earliest.get(tp, 0))]
     ]
@@ -133,6 +180,11 @@ def _checkpoints(root: Path) -> list[Path]:
     return [root] if (root / "offsets").is_dir() or not below else below
 
 
+@_job(
+    "plan: show which offsets a query's first batch would read, and in which tasks",
+    [_SOURCE, _FROM, arg("--batch", "plan a batch query instead of a streaming one")],
+    examples=["-b b1:9092 --source events -O minPartitions=8"],
+)
 def _plan(arguments: argparse.Namespace) -> int:
     from kafka.spark.offset_reader import KafkaOffsetReader
     from kafka.spark.planning import batch_ranges, tasks
@@ -204,6 +256,14 @@ def _check_source(arguments: argparse.Namespace, *, streaming: bool) -> None:
         offsets.close()
 
 
+@_job(
+    "run: count JSON events by window and columns, into a topic and into Parquet",
+    [_SOURCE, _FROM, *_SESSION, _CHECKPOINT, _parquet(required=False), _TRIGGER, _sink(required=False), _EXACTLY_ONCE],
+    _PIPELINE,
+    examples=['-b b1:9092 --source events --schema "user string" --sink counts --checkpoint /c'],
+    epilog="--sink, --parquet and --dead-letter are a query each, with its own checkpoint, and each reads the topic "
+    "itself: three outputs read it three times. --complete writes topic and Parquet from one read.",
+)
 def _run(arguments: argparse.Namespace) -> int:
     _check_installed()
     from kafka.spark.jobs.pipeline import Pipeline
@@ -241,6 +301,11 @@ def _run(arguments: argparse.Namespace) -> int:
     return _watched(arguments, start)
 
 
+@_job(
+    "copy: copy a topic to another one, with keys and headers",
+    [_SOURCE, _FROM, *_SESSION, _CHECKPOINT, _TRIGGER, _sink(required=True), _EXACTLY_ONCE],
+    examples=["-b b1:9092 --source events --sink events-2 --checkpoint /data/copy"],
+)
 def _copy(arguments: argparse.Namespace) -> int:
     _check_installed()
     from kafka.spark.jobs.pipeline import parse_trigger
@@ -264,6 +329,11 @@ def _copy(arguments: argparse.Namespace) -> int:
     return _watched(arguments, start)
 
 
+@_job(
+    "dump: write the records that a topic has now as Parquet",
+    [_SOURCE, *_SESSION, _parquet(required=True)],
+    examples=["-b b1:9092 --source events --parquet /data/events"],
+)
 def _dump(arguments: argparse.Namespace) -> int:
     _check_installed()
     _check_source(arguments, streaming=False)
@@ -317,10 +387,7 @@ def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], T]) -> T:
         os.environ.setdefault("PUREKAFKA_TRACEBACK", "1")  # Spark's Python processes inherit it
     try:
         spark = local_session(
-            f"purekafka {arguments.job}",
-            master=arguments.master,
-            configs=arguments.conf,
-            quiet=not arguments.verbose,
+            f"purekafka {arguments.job}", master=arguments.master, configs=arguments.conf, quiet=not arguments.verbose
         )
         try:
             return work(spark)
@@ -345,120 +412,4 @@ def _is_shared(name: str) -> bool:
     return name.lower().startswith("kafka.") or name.lower() == "freezeworkers"
 
 
-_JOBS = {"run": _run, "copy": _copy, "dump": _dump, "lag": _lag, "plan": _plan}
-
-_CLUSTER = (
-    # -v shows Spark's log here, and the embedded broker would end with the command, not with the query.
-    *(one for one in CONNECTION if one.names[0] not in {"-v", "--sandbox"}),
-    arg(
-        "-O NAME=VALUE...",
-        "an option of the source, such as minPartitions=8; freezeWorkers and kafka.* hold for the sink too",
-        dest="source_options",
-    ),
-)
-_SOURCE = arg("--source TOPIC[,TOPIC]", "the topics to read", required=True)
-_FROM = arg(
-    "--from earliest|latest",
-    "where a query without a checkpoint starts (earliest)",
-    dest="begin",
-)
-_SESSION = (
-    arg("-v, --verbose", "show Spark's log, and errors as a whole"),
-    arg("--master MASTER", "the Spark master (of its configuration, or this machine)"),
-    arg("-c, --conf NAME=VALUE...", "a property of Spark, such as spark.cores.max=4"),
-)
-_CHECKPOINT = arg("--checkpoint DIR", "where the query records its progress", required=True)
-_TRIGGER = arg(
-    "--trigger TRIGGER",
-    "the time between batches, or available-now (%(default)s)",
-    default="10 seconds",
-)
-_EXACTLY_ONCE = arg("--exactly-once", "write to the topic in transactions, each row once")
-_PIPELINE = (
-    arg("--schema DDL", 'the fields: "user string, amount double"', required=True),
-    arg("--event-time COLUMN", "the field with the event's time (that of the record)"),
-    arg("--window WINDOW", "length of a window (%(default)s)", default="1 minute"),
-    arg("--watermark WATERMARK", "how late events may be (%(default)s)", default="2 minutes"),
-    arg("--group-by COLUMN[,COLUMN]", "count separately for each value of these fields", default=""),
-    arg("--sum COLUMN[,COLUMN]", "sum these fields", default="", dest="sums"),
-    arg("--dead-letter TOPIC", "where to write events that do not match the schema"),
-    arg("--dead-letter-column NAME", "the column of the result for such events instead"),
-    arg("--complete", "write the whole result with each batch"),
-)
-
-
-def _parquet(*, required: bool) -> Argument:
-    return arg("--parquet DIR", "the directory to write Parquet to", required=required)
-
-
-def _sink(*, required: bool) -> Argument:
-    return arg("--sink TOPIC", "the topic to write to", required=required)
-
-
-def _verb(name: str, summary: str, arguments: list[Argument], examples: list[str], epilog: str = "") -> Verb:
-    return Verb(
-        name,
-        summary,
-        _job(name),
-        [*arguments, *_CLUSTER],
-        examples,
-        connects=False,
-        epilog=f"{epilog}\n\n{SECRETS}" if epilog else SECRETS,
-    )
-
-
-COMMAND = Noun(
-    "spark",
-    "jobs on Spark: a pipeline, copies, dumps, lag",
-    [
-        _verb(
-            "run",
-            "count JSON events by window and columns, into a topic and into Parquet",
-            [
-                _SOURCE,
-                _FROM,
-                *_SESSION,
-                _CHECKPOINT,
-                _parquet(required=False),
-                _TRIGGER,
-                _sink(required=False),
-                _EXACTLY_ONCE,
-                *_PIPELINE,
-            ],
-            ['purekafka spark run -b b1:9092 --source events --schema "user string" --sink counts --checkpoint /c'],
-            "--sink, --parquet and --dead-letter are a query each, with its own checkpoint, and each reads the topic "
-            "itself: three outputs read it three times. --complete writes topic and Parquet from one read.",
-        ),
-        _verb(
-            "copy",
-            "copy a topic to another one, with keys and headers",
-            [_SOURCE, _FROM, *_SESSION, _CHECKPOINT, _TRIGGER, _sink(required=True), _EXACTLY_ONCE],
-            ["purekafka spark copy -b b1:9092 --source events --sink events-2 --checkpoint /data/copy"],
-        ),
-        _verb(
-            "dump",
-            "write the records that a topic has now as Parquet",
-            [_SOURCE, *_SESSION, _parquet(required=True)],
-            ["purekafka spark dump -b b1:9092 --source events --parquet /data/events"],
-        ),
-        _verb(
-            "lag",
-            "show how far a query is behind, from its checkpoint",
-            [_CHECKPOINT, *LIMITS, *LISTING],
-            [
-                "purekafka spark lag -b b1:9092 --checkpoint /data/copy",
-                "purekafka spark lag -b localhost:9092 --checkpoint /data/copy --fail-above 10000 --format json",
-            ],
-        ),
-        _verb(
-            "plan",
-            "show which offsets a query's first batch would read, and in which tasks",
-            [
-                _SOURCE,
-                _FROM,
-                arg("--batch", "plan a batch query instead of a streaming one"),
-            ],
-            ["purekafka spark plan -b b1:9092 --source events -O minPartitions=8"],
-        ),
-    ],
-)
+COMMAND = Noun("spark", [_run, _copy, _dump, _lag, _plan])

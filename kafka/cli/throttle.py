@@ -6,15 +6,14 @@ import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kafka.cli.arguments import size_of
+
 if TYPE_CHECKING:
     from kafka.admin import ConfigResource, KafkaAdminClient
     from kafka.structs import TopicPartition
 
-__all__ = ["rate_of", "remove", "throttle", "throttled_topics"]
-
 _RATES: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 _REPLICAS: Final = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
-_UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 
 
 def rate_of(word: str) -> int | None:
@@ -25,13 +24,8 @@ def rate_of(word: str) -> int | None:
     """
     if word == "none":
         return None
-    text = word.upper().removesuffix("/S").removesuffix("B")
-    number = text.rstrip("KMGI")
-    try:
-        rate = int(float(number) * _UNITS[text[len(number) :]])
-    except (ValueError, KeyError, OverflowError):
-        rate = 0
-    if rate < 1:
+    rate = size_of(word.upper().removesuffix("/S"))
+    if rate is None or rate < 1:
         raise argparse.ArgumentTypeError(f"{word!r} is not a number of bytes per second, such as 50MB")
     return rate
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from kafka.cli.arguments import count, reason
@@ -11,29 +12,25 @@ from kafka.cli.edges import edges_of
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.group_lag import lag_rows
 from kafka.cli.output import counted
-from kafka.cli.screen import Rates, rate_text, redraw, time_left, trouble_lines, view
+from kafka.cli.screen import Rates, lag_lines, rate_text, redraw, trouble_lines, view
 from kafka.errors import LeaderNotAvailableError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import KafkaAdminClient
-
-__all__ = ["COMMAND", "lines"]
 
 _TOPICS = 10
 
 
-def _run(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin, rates = connection.admin(), Rates()
-
-        def look(begun: float) -> list[str]:
-            found = _look(admin)
-            rates.next(begun)
-            return lines(found, rates)
-
-        return redraw(look, arguments.interval, arguments.count)
+@Verb(
+    "top",
+    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+    arg("--count N", "end after this number of redraws", count),
+    examples=["--count 1 --sandbox", "--count 2 --interval 0.2 --sandbox"],
+    reads=True,
+)
+def _run(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    return redraw(lambda rates: lines(_look(admin), rates), arguments.interval, arguments.count)
 
 
 def _look(admin: KafkaAdminClient) -> dict[str, Any]:
@@ -84,7 +81,7 @@ def lines(found: dict[str, Any], rates: Rates) -> list[str]:
     busy.sort(key=lambda one: (-(one[2] or 0), -one[1]))
     topics_shown = [[name, f"{count:,}", rate_text(rate)] for name, count, rate in busy[: _topics_shown()]]
     shown += ["", *view(["TOPIC", "RECORDS", "WRITE/s"], topics_shown, ["TOPIC"])]
-    return [*shown, "", *_groups(found["rows"], rates), *trouble_lines(found["trouble"])]
+    return [*shown, "", *lag_lines(found["rows"], rates, ["group_id", "topic"]), *trouble_lines(found["trouble"])]
 
 
 def _topics_shown() -> int:
@@ -94,33 +91,4 @@ def _topics_shown() -> int:
     return max(_TOPICS, shutil.get_terminal_size().lines // 3)
 
 
-def _groups(rows: list[dict[str, Any]], rates: Rates) -> list[str]:
-    sums: dict[tuple[str, str], list[int]] = {}
-    unknown = {(row["group_id"], row["topic"]) for row in rows if row["lag"] is None or row["end"] is None}
-    for row in rows:
-        one = sums.setdefault((row["group_id"], row["topic"]), [0, 0])
-        one[0] += row["lag"] or 0
-        one[1] += row["end"] or 0
-    shown = []
-    for (group, topic), (lag, end) in sorted(sums.items(), key=lambda item: -item[1][0]):
-        if (group, topic) in unknown:
-            shown.append([group, topic, "-", "-", "-", "-"])
-            continue
-        read, written = rates.of(("read", group, topic), end - lag), rates.of(("end", group, topic), end)
-        rated = [rate_text(read), rate_text(written), time_left(lag, read, written)]
-        shown.append([group, topic, f"{lag:,}", *rated])
-    headings = ["GROUP", "TOPIC", "LAG", "READ/s", "WRITE/s", "CATCHES UP"]
-    return view(headings, shown, ["GROUP", "TOPIC", "CATCHES UP"])
-
-
-COMMAND = Verb(
-    "top",
-    "watch brokers, topics and groups with their rates and lag",
-    _run,
-    [
-        arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
-        arg("--count N", "end after this number of redraws", count),
-    ],
-    ["purekafka top --count 1 --sandbox", "purekafka top --count 2 --interval 0.2 --sandbox"],
-    reads=True,
-)
+COMMAND = _run

@@ -2,50 +2,42 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafka.cli.arguments import UsageError, count, kafka_uuid, pairs, reason
+from kafka.cli.arguments import UsageError, count, kafka_uuid, reason, setting_pairs
 from kafka.cli.copying import VERBS
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
-from kafka.cli.output import Column, agreed, counted, emit, print_table, report
+from kafka.cli.offsets import chooses, chosen_topics
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_failed, row_of
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterable, Mapping
-
     from kafka.admin import KafkaAdminClient, TopicDescription
     from kafka.cli.connection import Connection
     from kafka.cli.edges import Edges
     from kafka.cli.screen import Rates
     from kafka.structs import TopicPartition
 
-__all__ = ["COMMAND", "chosen_topics"]
-
 _TOPICS = arg("topics TOPIC...", "names of topics, or patterns with *", complete="topic")
 _SETTINGS = arg(
-    "-c, --set NAME=VALUE...", "a setting of the topic, such as retention.ms=60000; may be repeated", complete="setting"
+    "-c, --set NAME=VALUE...", "a setting of the topic, such as retention.ms=7d; may be repeated", complete="setting"
 )
-_LIST_COLUMNS = [
-    Column("name", "TOPIC"),
-    Column("partition_count", "PARTITIONS"),
-    Column("replication_factor", "REPLICAS"),
-    Column("internal", "INTERNAL"),
-]
-_DESCRIBE_COLUMNS = [
-    Column("topic", "TOPIC"),
-    *Column.of("partition", "leader", "replicas", "isr"),
-    Column("start", "START"),
-    Column("end", "END"),
-]
+_LIST_COLUMNS = Column.of("name=TOPIC", "partition_count=PARTITIONS", "replication_factor=REPLICAS", "internal")
+_DESCRIBE_COLUMNS = Column.of("topic", "partition", "leader", "replicas", "isr", "start", "end")
 
 
-def _list(arguments: Namespace) -> int:
-    from kafka.cli.connection import Connection
-
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_topics()
+@Verb(
+    "list: list the topics",
+    arg("[PATTERN...]", "names, or patterns such as 'log-*'", complete="topic"),
+    arg("-a, --all", "include the internal topics of Kafka"),
+    examples=["--sandbox", "'ev*' --sandbox --format json"],
+    lists=True,
+)
+def _list(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().describe_topics()
     words = arguments.pattern or ["*"]
-    rows = [_summary(topic) for topic in found if any(_chooses(topic, word, hidden=arguments.all) for word in words)]
+    rows = [_summary(topic) for topic in found if any(chooses(topic, word, hidden=arguments.all) for word in words)]
     return emit(arguments, sorted(rows, key=lambda row: str(row["name"])), _LIST_COLUMNS)
 
 
@@ -62,63 +54,43 @@ def _summary(topic: TopicDescription) -> dict[str, Any]:
     }
 
 
-def _is_pattern(word: str) -> bool:
-    return bool(set(word) & set("*?["))
+@Verb(
+    "describe: show partitions, leaders, replicas, offsets and settings of topics",
+    arg("topics [TOPIC...]", "names or patterns; all if none", complete="topic"),
+    arg("--under-replicated", "only partitions with replicas that are not in sync"),
+    arg("--under-min-isr", "only partitions with fewer replicas in sync than min.insync.replicas"),
+    arg("--at-min-isr", "only partitions with exactly min.insync.replicas replicas in sync"),
+    arg("--offline", "only partitions that have no leader"),
+    examples=["events --sandbox", "--sandbox --format json"],
+    lists=True,
+)
+def _describe(arguments: Namespace, connection: Connection) -> int:
+    from kafka.cli.edges import edges_of
+    from kafka.cli.health import FAULTS
 
-
-def _chooses(topic: TopicDescription, word: str, *, hidden: bool = False) -> bool:
-    """Whether a name or a pattern chooses a topic; an internal one only if it begins with _, or with `hidden`."""
-    from fnmatch import fnmatchcase
-
-    if _is_pattern(word):
-        shown = hidden or not topic.is_internal or word.startswith("_")
-        return shown and fnmatchcase(str(topic.name), word)
-    return str(topic.name) == word
-
-
-def chosen_topics(admin: KafkaAdminClient, words: list[str]) -> list[str]:
-    """Return the topics that names and patterns choose; a pattern that matches none is an error."""
-    if not any(map(_is_pattern, words)):
-        return list(dict.fromkeys(words))
-    known = sorted(admin.describe_topics(), key=lambda topic: str(topic.name))
-    found: list[str] = []
-    for word in words:
-        matching = [str(topic.name) for topic in known if _chooses(topic, word)] if _is_pattern(word) else [word]
-        if not matching:
-            raise UsageError(f"no topic matches {word!r}")
-        found += matching
-    return list(dict.fromkeys(found))
-
-
-def _describe(arguments: Namespace) -> int:
-    from kafka.cli.connection import Connection
-    from kafka.cli.edges import edges_of, failures
-
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        names = chosen_topics(admin, arguments.topics) if arguments.topics else None
-        described = [topic for topic in admin.describe_topics(names) if names or not topic.is_internal]
-        code = report(arguments, ((str(topic.name), topic.error, "") for topic in described))
-        found = edges_of(admin, described)
-        code |= report(arguments, failures(found))
-        items = _detailed(connection, [topic for topic in described if topic.ok], found, arguments)
+    admin = connection.admin()
+    names = chosen_topics(admin, arguments.topics) if arguments.topics else None
+    wanted = [fault for fault in FAULTS if getattr(arguments, fault.replace("-", "_"))]
+    described = [topic for topic in admin.describe_topics(names) if names or wanted or not topic.is_internal]
+    code = report_failed(arguments, {topic.name: topic for topic in described})
+    found = edges_of(admin, described)
+    code |= report_failed(arguments, found)
+    items = _detailed(connection, [topic for topic in described if topic.ok], found, set(wanted))
+    if wanted and not items and not code and arguments.format == "table":
+        complain(arguments, f"no partition is {' or '.join(wanted)}")
     rows = [{"topic": item["name"], **row} for item in items for row in item["partitions"]]
     return emit(arguments, rows, _DESCRIBE_COLUMNS, items=items, table=lambda: _print_topics(arguments, items)) or code
 
 
 def _detailed(
-    connection: Connection,
-    topics: list[TopicDescription],
-    found: Mapping[TopicPartition, Edges],
-    arguments: Namespace,
+    connection: Connection, topics: list[TopicDescription], found: Mapping[TopicPartition, Edges], wanted: set[str]
 ) -> list[dict[str, Any]]:
     from kafka.admin import ConfigResource, ConfigSourceType
-    from kafka.cli.health import FAULTS, faults, least_in_sync
+    from kafka.cli.health import faults, least_in_sync
     from kafka.structs import TopicPartition
 
     if not topics:
         return []
-    wanted = {fault for fault in FAULTS if getattr(arguments, fault.replace("-", "_"))}
     least = least_in_sync(connection.admin(), topics) if wanted else {}
     resources = [ConfigResource("topic", str(topic.name)) for topic in topics]
     configs = connection.admin().describe_configs(resources, config_filter="dynamic", raise_errors=False)
@@ -132,12 +104,9 @@ def _detailed(
             place = {
                 "partition": each.partition_index,
                 "leader": each.leader_id if each.leader_id >= 0 else None,
-                "replicas": each.replica_nodes,
-                "isr": each.isr_nodes,
-                "start": found[tp].start,
-                "end": found[tp].end,
-                "leader_epoch": each.leader_epoch,
-                "offline": each.offline_replicas,
+                **row_of(each, "replicas=replica_nodes", "isr=isr_nodes"),
+                **row_of(found[tp], "start", "end"),
+                **row_of(each, "leader_epoch", "offline=offline_replicas"),
             }
             if not wanted or wanted.intersection(faults(each, least.get(name))):
                 places.append(place)
@@ -163,21 +132,31 @@ def _print_topics(arguments: Namespace, items: list[dict[str, Any]]) -> None:
         print_table(arguments, rows, _DESCRIBE_COLUMNS[1:])
 
 
-def _create(arguments: Namespace) -> int:
+@Verb(
+    "create: create topics, and wait until every broker serves them",
+    arg("topics TOPIC...", "names of the topics"),
+    arg("-p, --partitions N", "how many partitions (the broker's default)", count),
+    arg("-r, --replication-factor N", "how many replicas (the broker's default)", count),
+    _SETTINGS,
+    arg("--assignment B:B,B:B", "the brokers of each partition, such as 1:2,2:3"),
+    arg("--if-not-exists", "a topic that exists is not an error"),
+    arg("--dry-run", "have the broker check it, and create nothing"),
+    examples=["logs -p 6 --set retention.ms=86400000 --sandbox", "events --if-not-exists --sandbox"],
+    changes=True,
+)
+def _create(arguments: Namespace, connection: Connection) -> int:
     from kafka.admin import NewTopic
-    from kafka.cli.connection import Connection
     from kafka.errors import TopicAlreadyExistsError
 
-    settings = pairs(arguments.set, "--set")
+    settings = setting_pairs(arguments.set, "--set")
     placed = _assignments(arguments.assignment) if arguments.assignment else None
     wanted = [
         NewTopic(name, arguments.partitions or -1, arguments.replication_factor or -1, placed, settings)
         for name in dict.fromkeys(arguments.topics)
     ]
-    with Connection(arguments) as connection:
-        result = connection.admin().create_topics(
-            wanted, validate_only=arguments.dry_run, raise_errors=False, wait_for_metadata=not arguments.dry_run
-        )
+    result = connection.admin().create_topics(
+        wanted, validate_only=arguments.dry_run, raise_errors=False, wait_for_metadata=not arguments.dry_run
+    )
     outcomes: list[tuple[str, object, str]] = []
     for topic in result.topics:
         if arguments.if_not_exists and isinstance(topic.error, TopicAlreadyExistsError):
@@ -201,24 +180,33 @@ def _assignments(text: str) -> dict[int, list[int]]:
         raise UsageError(f"--assignment takes brokers by partition, such as 1:2,2:3, not {text!r}") from None
 
 
-def _alter(arguments: Namespace) -> int:
-    from kafka.cli.connection import Connection
-
-    changes: dict[str, object] = {**pairs(arguments.set, "--set"), **dict.fromkeys(arguments.unset)}
+@Verb(
+    "alter: add partitions to topics, or change their settings",
+    _TOPICS,
+    arg("-p, --partitions N", "raise the number of partitions to this", count),
+    _SETTINGS,
+    arg("--unset NAME...", "take a setting back to its default; may be repeated", complete="setting"),
+    TABLE,
+    examples=[
+        "events --partitions 6 --yes --sandbox",
+        "events --set cleanup.policy=compact --unset retention.ms --dry-run --sandbox",
+    ],
+    asks=True,
+)
+def _alter(arguments: Namespace, connection: Connection) -> int:
+    changes: dict[str, object] = {**setting_pairs(arguments.set, "--set"), **dict.fromkeys(arguments.unset)}
     if not changes and not arguments.partitions:
         raise UsageError("give --partitions, --set or --unset")
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        names = chosen_topics(admin, arguments.topics)
-        # The broker checks all of it before anything is changed.
-        refused = _altered(arguments, admin, names, changes, validate_only=True)
-        if any(error is not None for _, error, _ in refused):
-            return report(arguments, [one for one in refused if one[1] is not None])
-        rows = [{"topic": name, "change": done} for name, _, done in refused]
-        print_table(arguments, rows, Column.of("topic", "change"))
-        if not agreed(arguments, connection.cluster(), f"Change {counted(len(names), 'topic')}?"):
-            return 0
-        return report(arguments, _altered(arguments, admin, names, changes, validate_only=False))
+    admin = connection.admin()
+    names = chosen_topics(admin, arguments.topics)
+    # The broker checks all of it before anything is changed.
+    refused = _altered(arguments, admin, names, changes, validate_only=True)
+    if any(error is not None for _, error, _ in refused):
+        return report(arguments, [one for one in refused if one[1] is not None])
+    rows = [{"topic": name, "change": done} for name, _, done in refused]
+    if not agreed(connection, f"Change {counted(len(names), 'topic')}?", rows, Column.of("topic", "change")):
+        return 0
+    return report(arguments, _altered(arguments, admin, names, changes, validate_only=False))
 
 
 def _altered(
@@ -240,53 +228,58 @@ def _altered(
     return found
 
 
-def _delete(arguments: Namespace) -> int:
-    from kafka.cli.connection import Connection
+@Verb(
+    "delete: delete topics with all their records",
+    [_TOPICS, arg("--if-exists", "a topic that does not exist is not an error"), *TABLE],
+    examples=["orders --yes --sandbox", "'e*' --dry-run --sandbox"],
+    asks=True,
+)
+def _delete(arguments: Namespace, connection: Connection) -> int:
     from kafka.errors import UnknownTopicOrPartitionError
 
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        names = chosen_topics(admin, arguments.topics)
-        found = admin.describe_topics(names)
-        there = [str(topic.name) for topic in found if topic.ok]
-        missing = [
-            topic
-            for topic in found
-            if not (arguments.if_exists and isinstance(topic.error, UnknownTopicOrPartitionError))
-        ]
-        code = report(arguments, ((str(topic.name), topic.error, "") for topic in missing))
-        if not there:
-            return code
-        rows = [_summary(topic) for topic in found if topic.ok]
-        print_table(arguments, rows, _LIST_COLUMNS)
-        if not agreed(arguments, connection.cluster(), f"Delete {counted(len(there), 'topic')} with all records?"):
-            return code
-        deleted = admin.delete_topics(there, raise_errors=False).topics
-        return code | report(arguments, ((str(topic.name), topic.error, "deleted") for topic in deleted))
+    admin = connection.admin()
+    names = chosen_topics(admin, arguments.topics)
+    found = admin.describe_topics(names)
+    there = [str(topic.name) for topic in found if topic.ok]
+    missing = [
+        topic for topic in found if not (arguments.if_exists and isinstance(topic.error, UnknownTopicOrPartitionError))
+    ]
+    code = report_failed(arguments, {topic.name: topic for topic in missing})
+    if not there:
+        return code
+    rows = [_summary(topic) for topic in found if topic.ok]
+    if not agreed(connection, f"Delete {counted(len(there), 'topic')} with all records?", rows, _LIST_COLUMNS):
+        return code
+    deleted = {topic.name: topic for topic in admin.delete_topics(there, raise_errors=False).topics}
+    return code | report(arguments, deleted, "deleted")
 
 
 # Watching…
 
 
-def _watch(arguments: Namespace) -> int:
+@Verb(
+    "watch: redraw the offsets and rates of the partitions of topics each second, until Ctrl-C",
+    _TOPICS,
+    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+    arg("--count N", "end after this number of redraws", count),
+    examples=["events --count 1 --sandbox", "'e*' orders --count 2 --interval 0.2 --sandbox"],
+    reads=True,
+)
+def _watch(arguments: Namespace, connection: Connection) -> int:
     """Redraw the offsets and rates of partitions until Ctrl-C, or --count times."""
-    from kafka.cli.connection import Connection
     from kafka.cli.edges import edges_of
-    from kafka.cli.screen import Rates, redraw
+    from kafka.cli.screen import redraw
 
-    with Connection(arguments) as connection:
-        admin, rates = connection.admin(), Rates()
-        names = chosen_topics(admin, arguments.topics)
+    admin = connection.admin()
+    names = chosen_topics(admin, arguments.topics)
 
-        def look(begun: float) -> list[str]:
-            topics = admin.describe_topics(names)
-            if not any(topic.ok for topic in topics):
-                topics[0].raise_for_error()
-            found = edges_of(admin, topics)
-            rates.next(begun)
-            return _watch_lines(topics, found, rates)
+    def look(rates: Rates) -> list[str]:
+        topics = admin.describe_topics(names)
+        if not any(topic.ok for topic in topics):
+            topics[0].raise_for_error()
+        return _watch_lines(topics, edges_of(admin, topics), rates)
 
-        return redraw(look, arguments.interval, arguments.count)
+    return redraw(look, arguments.interval, arguments.count)
 
 
 def _watch_lines(topics: Iterable[TopicDescription], found: Mapping[TopicPartition, Edges], rates: Rates) -> list[str]:
@@ -315,98 +308,4 @@ def _watch_lines(topics: Iterable[TopicDescription], found: Mapping[TopicPartiti
     return [*shown, *trouble_lines(trouble)]
 
 
-COMMAND = Noun(
-    "topics",
-    "list, describe, create, change and delete topics",
-    [
-        Verb(
-            "list",
-            "list the topics",
-            _list,
-            [
-                arg("[PATTERN...]", "names, or patterns such as 'log-*'", complete="topic"),
-                arg("-a, --all", "include the internal topics of Kafka"),
-            ],
-            ["purekafka topics list --sandbox", "purekafka topics list 'ev*' --sandbox --format json"],
-            lists=True,
-        ),
-        Verb(
-            "describe",
-            "show partitions, leaders, replicas, offsets and settings of topics",
-            _describe,
-            [
-                arg("topics [TOPIC...]", "names or patterns; all if none", complete="topic"),
-                arg("--under-replicated", "only partitions with replicas that are not in sync"),
-                arg("--under-min-isr", "only partitions with fewer replicas in sync than min.insync.replicas"),
-                arg("--at-min-isr", "only partitions with exactly min.insync.replicas replicas in sync"),
-                arg("--offline", "only partitions that have no leader"),
-            ],
-            ["purekafka topics describe events --sandbox", "purekafka topics describe --sandbox --format json"],
-            lists=True,
-        ),
-        Verb(
-            "create",
-            "create topics, and wait until every broker serves them",
-            _create,
-            [
-                arg("topics TOPIC...", "names of the topics"),
-                arg("-p, --partitions N", "how many partitions (the broker's default)", count),
-                arg("-r, --replication-factor N", "how many replicas (the broker's default)", count),
-                _SETTINGS,
-                arg("--assignment B:B,B:B", "the brokers of each partition, such as 1:2,2:3"),
-                arg("--if-not-exists", "a topic that exists is not an error"),
-                arg("--dry-run", "have the broker check it, and create nothing"),
-            ],
-            [
-                "purekafka topics create logs -p 6 --set retention.ms=86400000 --sandbox",
-                "purekafka topics create events --if-not-exists --sandbox",
-            ],
-            changes=True,
-        ),
-        Verb(
-            "alter",
-            "add partitions to topics, or change their settings",
-            _alter,
-            [
-                _TOPICS,
-                arg("-p, --partitions N", "raise the number of partitions to this", count),
-                _SETTINGS,
-                arg("--unset NAME...", "take a setting back to its default; may be repeated", complete="setting"),
-                *TABLE,
-            ],
-            [
-                "purekafka topics alter events --partitions 6 --yes --sandbox",
-                "purekafka topics alter events --set cleanup.policy=compact --unset retention.ms --dry-run --sandbox",
-            ],
-            asks=True,
-        ),
-        Verb(
-            "delete",
-            "delete topics with all their records",
-            _delete,
-            [
-                _TOPICS,
-                arg("--if-exists", "a topic that does not exist is not an error"),
-                *TABLE,
-            ],
-            ["purekafka topics delete orders --yes --sandbox", "purekafka topics delete 'e*' --dry-run --sandbox"],
-            asks=True,
-        ),
-        *VERBS,
-        Verb(
-            "watch",
-            "redraw the offsets and rates of the partitions of topics each second, until Ctrl-C",
-            _watch,
-            [
-                _TOPICS,
-                arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
-                arg("--count N", "end after this number of redraws", count),
-            ],
-            [
-                "purekafka topics watch events --count 1 --sandbox",
-                "purekafka topics watch 'e*' orders --count 2 --interval 0.2 --sandbox",
-            ],
-            reads=True,
-        ),
-    ],
-)
+COMMAND = Noun("topics", [_list, _describe, _create, _alter, _delete, *VERBS, _watch])

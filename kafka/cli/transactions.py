@@ -2,56 +2,59 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import find_partitions, partitions
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_brokers
+from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_brokers, row_of
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.admin import HangingTransaction
 
-__all__ = ["COMMAND"]
-
-_HANGING_COLUMNS: Final = [
-    *Column.of("topic", "partition"),
-    Column("producer_id", "PRODUCER"),
-    Column("start_offset", "START"),
-    Column("duration_s", "SECONDS"),
-]
+_HANGING_COLUMNS: Final = Column.of(
+    "topic", "partition", "producer_id=PRODUCER", "start_offset=START", "duration_s=SECONDS"
+)
+_LONGER: Final = arg("--longer-than SECONDS", "only transactions that are open for longer (900)", int, default=900)
+_IDS: Final = arg("ids ID...", "transactional ids of producers")
+_CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics, or partitions of them", complete="topic")
 
 
-def _list(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().list_transactions(
-            state_filters=arguments.state or None,
-            duration_filter_ms=arguments.longer_than * 1000 if arguments.longer_than else None,
-            raise_errors=False,
-        )
+@Verb(
+    "list: list the transactional ids with their states",
+    arg("--state STATE...", "only transactions in this state"),
+    arg("--longer-than SECONDS", "only transactions that are open for longer", int),
+    examples=["--sandbox", "--state Ongoing --sandbox -f json"],
+    lists=True,
+)
+def _list(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().list_transactions(
+        state_filters=arguments.state or None,
+        duration_filter_ms=arguments.longer_than * 1000 if arguments.longer_than else None,
+        raise_errors=False,
+    )
     code = report_brokers(arguments, found.failed)
     rows = [
-        {
-            "transactional_id": one.transactional_id,
-            "state": str(one.state),
-            "producer_id": one.producer_id,
-            "coordinator": broker,
-        }
+        {**row_of(one, "transactional_id", "state", "producer_id"), "coordinator": broker}
         for broker, some in sorted(found.items())
         for one in some
     ]
-    columns = [Column("transactional_id", "TRANSACTIONAL ID"), *Column.of("state"), Column("producer_id", "PRODUCER")]
+    columns = Column.of("transactional_id", "state", "producer_id=PRODUCER")
     return emit(arguments, rows, [*columns, *Column.of("coordinator")]) or code
 
 
-def _describe(arguments: Namespace) -> int:
+@Verb(
+    "describe: show the state, the producer and the partitions of transactions",
+    _IDS,
+    examples=["shop --sandbox", "purekafka transaction describe shop --sandbox -f json"],
+    lists=True,
+)
+def _describe(arguments: Namespace, connection: Connection) -> int:
     from kafka.errors import KafkaError
 
-    with Connection(arguments) as connection:
-        found: dict[str, Any] = dict(connection.admin().describe_transactions(arguments.ids, raise_errors=False))
+    found: dict[str, Any] = dict(connection.admin().describe_transactions(arguments.ids, raise_errors=False))
     rows: list[dict[str, object]] = []
     for name, one in found.items():
         if isinstance(one, KafkaError):
@@ -60,38 +63,30 @@ def _describe(arguments: Namespace) -> int:
         rows.append(
             {
                 "transactional_id": name,
-                "state": str(one.state),
-                "producer_id": one.producer_id,
-                "producer_epoch": one.producer_epoch,
-                "timeout_ms": one.transaction_timeout_ms,
+                **row_of(one, "state", "producer_id", "producer_epoch", "timeout_ms=transaction_timeout_ms"),
                 "start_time": one.transaction_start_time_ms,
                 "partitions": [f"{tp.topic}-{tp.partition}" for tp in sorted(one.topic_partitions)],
             }
         )
-    columns = [
-        Column("transactional_id", "TRANSACTIONAL ID"),
-        *Column.of("state"),
-        Column("producer_id", "PRODUCER"),
-        Column("producer_epoch", "EPOCH"),
-        *Column.of("partitions"),
-    ]
+    columns = Column.of("transactional_id", "state", "producer_id=PRODUCER", "producer_epoch=EPOCH", "partitions")
     return emit(arguments, rows, columns) or (1 if len(rows) < len(found) else 0)
 
 
-def _producers(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        chosen, absent = find_partitions(admin, arguments.partitions)
-        code = report(arguments, absent)
-        found = admin.describe_producers(chosen) if chosen else {}
+@Verb(
+    "producers: show the producers that write to partitions",
+    _CHOSEN,
+    examples=["events --sandbox", "orders:0 --sandbox --format json"],
+    lists=True,
+)
+def _producers(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    chosen, absent = find_partitions(admin, arguments.partitions)
+    code = report(arguments, absent)
+    found = admin.describe_producers(chosen) if chosen else {}
     rows = [
         {
-            "topic": tp.topic,
-            "partition": tp.partition,
-            "producer_id": one.producer_id,
-            "producer_epoch": one.producer_epoch,
-            "last_sequence": one.last_sequence,
-            "last_timestamp": one.last_timestamp,
+            **tp._asdict(),
+            **row_of(one, "producer_id", "producer_epoch", "last_sequence", "last_timestamp"),
             "transaction_start": None
             if one.current_transaction_start_offset < 0
             else one.current_transaction_start_offset,
@@ -99,142 +94,85 @@ def _producers(arguments: Namespace) -> int:
         for tp, state in sorted(found.items())
         for one in state.active_producers
     ]
-    columns = [
-        *Column.of("topic", "partition"),
-        Column("producer_id", "PRODUCER"),
-        Column("producer_epoch", "EPOCH"),
-        Column("last_sequence", "SEQUENCE"),
-        Column("transaction_start", "OPEN SINCE"),
-    ]
+    columns = Column.of(
+        "topic",
+        "partition",
+        "producer_id=PRODUCER",
+        "producer_epoch=EPOCH",
+        "last_sequence=SEQUENCE",
+        "transaction_start=OPEN SINCE",
+    )
     return emit(arguments, rows, columns) or code
 
 
 def _hanging_rows(found: list[HangingTransaction]) -> list[dict[str, object]]:
     return [
         {
-            "topic": one.topic_partition.topic,
-            "partition": one.topic_partition.partition,
-            "producer_id": one.producer_id,
-            "producer_epoch": one.producer_epoch,
-            "start_offset": one.start_offset,
+            **one.topic_partition._asdict(),
+            **row_of(one, "producer_id", "producer_epoch", "start_offset"),
             "duration_s": one.duration_ms / 1000,
         }
         for one in found
     ]
 
 
-def _hanging(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().find_hanging_transactions(max_transaction_timeout_ms=arguments.longer_than * 1000)
+@Verb(
+    "hanging: find open transactions that their coordinator does not know",
+    _LONGER,
+    examples=["--sandbox", "--sandbox --format json"],
+    lists=True,
+)
+def _hanging(arguments: Namespace, connection: Connection) -> int:
+    found = connection.admin().find_hanging_transactions(max_transaction_timeout_ms=arguments.longer_than * 1000)
     return emit(arguments, _hanging_rows(found), _HANGING_COLUMNS)
 
 
-def _abort(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        chosen = set(partitions(admin, arguments.partitions))
-        found = [
-            one
-            for one in admin.find_hanging_transactions(max_transaction_timeout_ms=arguments.longer_than * 1000)
-            if one.topic_partition in chosen
-        ]
-        if not found:
-            raise CommandError("no transaction hangs there")
-        print_table(arguments, _hanging_rows(found), _HANGING_COLUMNS)
-        if not agreed(arguments, connection.cluster(), f"Abort {counted(len(found), 'transaction')}?"):
-            return 0
-        for one in found:
-            admin.abort_transaction(one.as_abort())
+@Verb(
+    "abort: abort the hanging transactions of partitions, after showing them",
+    [_CHOSEN, _LONGER, *TABLE],
+    examples=["orders --yes -b localhost:9092", "orders:0 --dry-run -b localhost:9092"],
+    asks=True,
+)
+def _abort(arguments: Namespace, connection: Connection) -> int:
+    admin = connection.admin()
+    chosen = set(partitions(admin, arguments.partitions))
+    found = [
+        one
+        for one in admin.find_hanging_transactions(max_transaction_timeout_ms=arguments.longer_than * 1000)
+        if one.topic_partition in chosen
+    ]
+    if not found:
+        raise CommandError("no transaction hangs there")
+    if not agreed(connection, f"Abort {counted(len(found), 'transaction')}?", _hanging_rows(found), _HANGING_COLUMNS):
         return 0
+    for one in found:
+        admin.abort_transaction(one.as_abort())
+    return 0
 
 
-def _fence(arguments: Namespace) -> int:
+@Verb(
+    "fence: fence the producers of transactional ids, which aborts their transactions",
+    _IDS,
+    examples=["shop --yes --sandbox", "shop --dry-run --sandbox"],
+    asks=True,
+)
+def _fence(arguments: Namespace, connection: Connection) -> int:
     from kafka.errors import KafkaError
 
-    with Connection(arguments) as connection:
-        admin = connection.admin()
-        question = f"Fence the producers of {counted(len(arguments.ids), 'transactional id')}?"
-        if not agreed(arguments, connection.cluster(), question):
-            return 0
-        fenced: dict[str, Any] = dict(admin.fence_producers(arguments.ids, raise_errors=False))
-        return report(
-            arguments,
-            (
-                (name, one, "")
-                if isinstance(one, KafkaError)
-                else (name, None, f"fenced, producer {one.producer_id} has epoch {one.producer_epoch} now")
-                for name, one in fenced.items()
-            ),
-        )
+    admin = connection.admin()
+    question = f"Fence the producers of {counted(len(arguments.ids), 'transactional id')}?"
+    if not agreed(connection, question):
+        return 0
+    fenced: dict[str, Any] = dict(admin.fence_producers(arguments.ids, raise_errors=False))
+    return report(
+        arguments,
+        (
+            (name, one, "")
+            if isinstance(one, KafkaError)
+            else (name, None, f"fenced, producer {one.producer_id} has epoch {one.producer_epoch} now")
+            for name, one in fenced.items()
+        ),
+    )
 
 
-_LONGER: Final = arg("--longer-than SECONDS", "only transactions that are open for longer (900)", int, default=900)
-_IDS: Final = arg("ids ID...", "transactional ids of producers")
-_CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics, or partitions of them", complete="topic")
-
-COMMAND = Noun(
-    "transactions",
-    "list and describe transactions, and end the ones that hang",
-    [
-        Verb(
-            "list",
-            "list the transactional ids with their states",
-            _list,
-            [
-                arg("--state STATE...", "only transactions in this state"),
-                arg("--longer-than SECONDS", "only transactions that are open for longer", int),
-            ],
-            ["purekafka transactions list --sandbox", "purekafka transactions list --state Ongoing --sandbox -f json"],
-            lists=True,
-        ),
-        Verb(
-            "describe",
-            "show the state, the producer and the partitions of transactions",
-            _describe,
-            [_IDS],
-            ["purekafka transactions describe shop --sandbox", "purekafka transaction describe shop --sandbox -f json"],
-            lists=True,
-        ),
-        Verb(
-            "producers",
-            "show the producers that write to partitions",
-            _producers,
-            [_CHOSEN],
-            [
-                "purekafka transactions producers events --sandbox",
-                "purekafka transactions producers orders:0 --sandbox --format json",
-            ],
-            lists=True,
-        ),
-        Verb(
-            "hanging",
-            "find open transactions that their coordinator does not know",
-            _hanging,
-            [_LONGER],
-            ["purekafka transactions hanging --sandbox", "purekafka transactions hanging --sandbox --format json"],
-            lists=True,
-        ),
-        Verb(
-            "abort",
-            "abort the hanging transactions of partitions, after showing them",
-            _abort,
-            [_CHOSEN, _LONGER, *TABLE],
-            [
-                "purekafka transactions abort orders --yes -b localhost:9092",
-                "purekafka transactions abort orders:0 --dry-run -b localhost:9092",
-            ],
-            asks=True,
-        ),
-        Verb(
-            "fence",
-            "fence the producers of transactional ids, which aborts their transactions",
-            _fence,
-            [_IDS],
-            [
-                "purekafka transactions fence shop --yes --sandbox",
-                "purekafka transactions fence shop --dry-run --sandbox",
-            ],
-            asks=True,
-        ),
-    ],
-)
+COMMAND = Noun("transactions", [_list, _describe, _producers, _hanging, _abort, _fence])

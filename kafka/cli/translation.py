@@ -7,6 +7,7 @@ its time, and then by its content; among equal records of one time it is the one
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -15,31 +16,19 @@ from kafka.cli.output import complain
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from kafka.cli.connection import Connection
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord
-
-__all__ = ["translated"]
 
 _LOG_APPEND_TIME: Final = 1
 
 Commits = dict[TopicPartition, OffsetAndMetadata]
 
 
-def translated(
-    arguments: Namespace,
-    connection: Connection,
-    target: Connection,
-    commits: Commits,
-) -> Commits:
+def translated(arguments: Namespace, connection: Connection, target: Connection, commits: Commits) -> Commits:
     """Return the offsets of a group in the copies of its topics; a line says where a record is not in the copy."""
     renamed = pairs(arguments.rename, "--rename")
-    source, copy = (
-        one.consumer(group_id=None, enable_auto_commit=False, isolation_level="read_committed")
-        for one in (connection, target)
-    )
+    source, copy = (one.reader(isolation_level="read_committed") for one in (connection, target))
     found = {}
     for tp, place in sorted(commits.items()):
         there = TopicPartition(renamed.get(tp.topic, tp.topic), tp.partition)

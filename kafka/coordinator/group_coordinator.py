@@ -143,10 +143,11 @@ class GroupCoordinator:
     ) -> None:
         """Have `send` tell the coordinator that a member leaves, by a deadline; a failure is logged.
 
-        Once more where that broker is not the coordinator any more, or its connection ends, perhaps over another
-        request without an answer: the group would wait for the session's end.
+        Again for a second where that broker is not the coordinator any more, and once where its connection ends later,
+        perhaps over another request without an answer: the group would wait for the session's end.
         """
-        for is_last in (False, True):
+        failures, last = 0, self.loop.time() + _LEAVING_PATIENCE
+        while True:
             now = self.loop.time()
             patience, limit = now + _LEAVING_PATIENCE, now + self.request_timeout
             if deadline is not None:
@@ -154,8 +155,11 @@ class GroupCoordinator:
             try:
                 await send(await self.client.coordinator(GROUP, self.group_id, patience), limit)
             except KafkaError as error:
-                if isinstance(error, _MOVED) and not is_last:
+                failures += 1
+                if isinstance(error, _MOVED) and (failures == 1 or self.loop.time() < last):
                     self.forget(error)
+                    if failures > 1:
+                        await self.loop.sleep(pause_after(error, failures - 1, self._backoff))
                     continue
                 log.info(
                     "Group %s: the coordinator did not confirm that member %s left. If it did not receive that, its "

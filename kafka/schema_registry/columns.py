@@ -10,8 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka.schema_registry.avro import AvroError, resolve_avro
-from kafka.schema_registry.registry import Schema, SchemaRegistry, SchemaRegistryError
-from kafka.schema_registry.serializers import ID_HEADER, SchemaMismatchError, avro_type, header_id, used_by
+from kafka.schema_registry.registry import Schema, SchemaRegistry
+from kafka.schema_registry.serializers import (
+    ID_HEADER,
+    SchemaMismatchError,
+    avro_type,
+    header_id,
+    used_by,
+    writer_schema,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["SchemaColumns"]
 
 _FRAME: Final = 5
-_NOT_FOUND: Final = 404
 
 
 class _Columns(Protocol):
@@ -205,12 +211,7 @@ class SchemaColumns:
     def _columns_of(self, identifier: int | str) -> _Columns:
         columns = self._columns.get(identifier)
         if columns is None:
-            try:
-                writer = self._registry.schema_named(identifier)
-            except SchemaRegistryError as error:
-                if error.status != _NOT_FOUND:
-                    raise
-                raise SchemaMismatchError(str(error)) from None
+            writer = writer_schema(self._registry, identifier)
             columns = self._columns[identifier] = _columns_of(self._registry, writer, self._reader, self._message)
         return columns
 

@@ -170,12 +170,7 @@ class SchemaDeserializer:
             raise SchemaMismatchError(f"schema id {identifier}: the value is nested too deeply") from None
 
     def _codec(self, identifier: int | str) -> Codec:
-        try:
-            schema = self._registry.schema_named(identifier)
-        except SchemaRegistryError as error:
-            if error.status != _NOT_FOUND:
-                raise
-            raise SchemaMismatchError(str(error)) from None
+        schema = writer_schema(self._registry, identifier)
         if self._kind not in {None, schema.kind}:
             raise SchemaMismatchError(f"schema id {identifier} is of type {schema.kind}, not {self._kind}")
         return _codec_of(self._registry, schema, self._form, self._message, self._reader)
@@ -321,6 +316,16 @@ def _codec_of(
 def avro_type(registry: SchemaRegistry, schema: Schema) -> AvroType:
     """Return the type of a schema of Avro, with the ones that it refers to."""
     return parse_avro(schema.text, [one.schema.text for one in used_by(registry, schema)])
+
+
+def writer_schema(registry: SchemaRegistry, identifier: int | str) -> Schema:
+    """Return the schema that a record names; SchemaMismatchError if the registry does not have it."""
+    try:
+        return registry.schema_named(identifier)
+    except SchemaRegistryError as error:
+        if error.status != _NOT_FOUND:
+            raise
+        raise SchemaMismatchError(str(error)) from None
 
 
 class Used(NamedTuple):

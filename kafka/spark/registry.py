@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import struct
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.schema_registry import Schema, SchemaMismatchError, SchemaRegistry
@@ -19,7 +20,7 @@ from kafka.spark.errors import KafkaSparkOptionError
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["RegistryReader", "from_registry", "to_registry"]
+__all__ = ["RegistryReader", "from_registry", "in_rows", "shown_place", "to_registry"]
 
 _PLACE: Final = ("topic", "partition", "offset")
 #: The error of a value that cannot be read, as a column.
@@ -37,16 +38,13 @@ class RegistryReader(NamedTuple):
 
     def columns(self) -> SchemaColumns:
         """Return the columns, made once for each process."""
-        found = _readers.get(self)
-        if found is None:
-            found = _readers[self] = SchemaColumns(
-                SchemaRegistry(**dict(self.registry)), self.reader, key=self.key, message=self.message
-            )
-        return found
+        return _columns(self)
 
 
-_readers: dict[RegistryReader, SchemaColumns] = {}
-_writers: dict[tuple[Any, ...], ColumnWriter] = {}
+@cache
+def _columns(reading: RegistryReader) -> SchemaColumns:
+    registry = SchemaRegistry(**dict(reading.registry))
+    return SchemaColumns(registry, reading.reader, key=reading.key, message=reading.message)
 
 
 def from_registry(
@@ -107,7 +105,7 @@ def _reading(reading: RegistryReader, *, placed: bool, permissive: bool, headers
             return with_errors(found, errors, where)
         if errors:
             row = min(errors)
-            raise SchemaMismatchError(f"{_shown(where, row)} cannot be read: {errors[row]}")
+            raise SchemaMismatchError(f"{shown_place(where, row)} cannot be read: {errors[row]}")
         return found
 
     return read
@@ -118,19 +116,28 @@ def with_errors(found: Any, errors: dict[int, str], where: tuple[Any, ...]) -> A
     import pyarrow as pa
 
     rows = sorted(errors)
-    kinds = [pa.string(), pa.int32(), pa.int64(), pa.string()]
-    names = [*_PLACE, "reason"]
-    parts = [one.take(pa.array(rows, pa.int64())) for one in where] or [pa.nulls(len(rows))] * len(_PLACE)
-    parts = [*parts, pa.array([errors[row] for row in rows], pa.string())]
-    made = pa.StructArray.from_arrays([part.cast(kind) for part, kind in zip(parts, kinds, strict=True)], names)
-    index: list[int | None] = [None] * len(found)
-    for at, row in enumerate(rows):
-        index[row] = at
-    column = made.take(pa.array(index, pa.int64())) if rows else pa.nulls(len(found), made.type)
-    return pa.StructArray.from_arrays([found, column], ["value", "error"])
+    places = [one.take(pa.array(rows, pa.int64())) for one in where] or [pa.nulls(len(rows))] * len(_PLACE)
+    kinds = (pa.string(), pa.int32(), pa.int64())
+    parts = {name: place.cast(kind) for name, place, kind in zip(_PLACE, places, kinds, strict=True)}
+    parts["reason"] = pa.array([errors[row] for row in rows], pa.string())
+    return pa.StructArray.from_arrays([found, in_rows(rows, parts, len(found))], ["value", "error"])
 
 
-def _shown(where: tuple[Any, ...], row: int) -> str:
+def in_rows(rows: Sequence[int], parts: Mapping[str, Any], count: int) -> Any:
+    """Return a struct column that has these parts in some rows, and is null in the others."""
+    import numpy as np
+    import pyarrow as pa
+
+    made = pa.StructArray.from_arrays(list(parts.values()), list(parts))
+    if not rows:
+        return pa.nulls(count, made.type)
+    index, is_other = np.zeros(count, np.int64), np.ones(count, np.bool_)
+    index[rows], is_other[rows] = np.arange(len(rows)), False
+    return made.take(pa.array(index, mask=is_other))
+
+
+def shown_place(where: Sequence[Any], row: int) -> str:
+    """Return the place of a row as text, from the columns of topics, partitions and offsets."""
     if not where:
         return "a value"
     topic, partition, offset = (one[row].as_py() for one in where)
@@ -182,27 +189,17 @@ def to_registry(
     return functions.struct(written.alias("value"), functions.array(header).alias("headers"))
 
 
+@cache
 def _writer(registry: _Registry, schema: Schema, message: str | None, *, framed: bool) -> ColumnWriter:
     """Return what writes values, made once for each process."""
-    known = (registry, schema, message, framed)
-    found = _writers.get(known)
-    if found is None:
-        client = SchemaRegistry(**dict(registry))
-        found = _writers[known] = ColumnWriter(client, schema, message=message, framed=framed)
-    return found
+    return ColumnWriter(SchemaRegistry(**dict(registry)), schema, message=message, framed=framed)
 
 
-_newest: dict[tuple[Any, ...], ColumnWriter] = {}
-
-
+@cache
 def newest_writer(registry: _Registry, subject: str, version: int | None, message: str | None) -> ColumnWriter:
     """Return what writes values by a version of a subject, or by the newest one when a process first asks."""
-    known = (registry, subject, version, message)
-    found = _newest.get(known)
-    if found is None:
-        chosen = reader_of(registry, subject, version, None).reader._replace(subject=subject)
-        found = _newest[known] = _writer(registry, chosen, message, framed=True)
-    return found
+    chosen = reader_of(registry, subject, version, None).reader._replace(subject=subject)
+    return _writer(registry, chosen, message, framed=True)
 
 
 def registry_of(url: str, options: dict[str, Any]) -> _Registry:

@@ -189,6 +189,8 @@ class TypedColumns:
         """Yield the batches of records as batches of the frame."""
         import pyarrow as pa
 
+        from kafka.spark.registry import shown_place
+
         for batch in batches:
             columns = {name: batch.column(at) for at, name in enumerate(batch.schema.names)}
             found, reasons = dict(columns), dict[int, str]()
@@ -196,10 +198,8 @@ class TypedColumns:
                 column, errors = reader.columns().decode(columns[part], columns.get(_HEADERS))
                 if errors and not self._permissive:
                     row = min(errors)
-                    topic, partition, offset = (columns[name][row].as_py() for name in _PLACE)
-                    raise SchemaMismatchError(
-                        f"the {part} of {topic}-{partition} offset {offset} cannot be read: {errors[row]}"
-                    )
+                    place = shown_place([columns[name] for name in _PLACE], row)
+                    raise SchemaMismatchError(f"the {part} of {place} cannot be read: {errors[row]}")
                 for row, reason in errors.items():
                     reasons.setdefault(row, f"{part}: {reason}")
                 found[part] = column
@@ -210,19 +210,10 @@ class TypedColumns:
 
 def _errors(reasons: Mapping[int, str], columns: Mapping[str, Any]) -> Any:
     """Return the column of errors: why a record cannot be read, and the bytes of its key and value."""
-    import numpy as np
     import pyarrow as pa
 
-    count = len(columns["value"])
-    kind = pa.struct([("reason", pa.string()), ("key", pa.binary()), ("value", pa.binary())])
-    if not reasons:
-        return pa.nulls(count, kind)
-    rows = np.array(sorted(reasons))
-    texts = pa.array([reasons[int(row)] for row in rows], pa.string())
-    raw = [columns[part].take(pa.array(rows)) for part in _PARTS]
-    made = pa.StructArray.from_arrays([texts, *raw], fields=list(kind))
-    index = np.zeros(count, np.int64)
-    index[rows] = np.arange(len(rows))
-    good = np.ones(count, np.bool_)
-    good[rows] = False
-    return made.take(pa.array(index, mask=good))
+    from kafka.spark.registry import in_rows
+
+    rows = sorted(reasons)
+    parts = {part: columns[part].take(pa.array(rows, pa.int64())) for part in _PARTS}
+    return in_rows(rows, {"reason": pa.array(map(reasons.get, rows), pa.string()), **parts}, len(columns["value"]))

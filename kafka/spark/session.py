@@ -235,22 +235,12 @@ def _install_shim() -> None:
     for module, name in _READERS:
         _map_format(module, name, lambda chosen: chosen)
     for module, name in _WRITERS:
-        _note_modes(module, name)
+        _patch(module, name, "mode", _noting(_MODE))
         _map_format(module, name, _append_by_default)
 
 
 def _refuse_update_mode(module: str) -> None:
     """Make the start of a query in update mode say what to do, where Spark says only that it is not supported."""
-
-    def noting(name: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
-        def around(original: Callable[..., object]) -> Callable[..., object]:
-            def chosen(self: object, word: str) -> object:
-                setattr(self, name, str(word).lower())
-                return original(self, word)
-
-            return chosen
-
-        return around
 
     def checking(original: Callable[..., object]) -> Callable[..., object]:
         def start(
@@ -261,8 +251,8 @@ def _refuse_update_mode(module: str) -> None:
             *others: object,
             **options: object,
         ) -> object:
-            to = format or getattr(self, _FORMAT, "")
-            if (outputMode or getattr(self, _OUTPUT, "")) == "update" and str(to).lower() == _OWN:
+            to, mode = format or getattr(self, _FORMAT, ""), outputMode or getattr(self, _OUTPUT, "")
+            if str(mode).lower() == "update" and str(to).lower() == _OWN:
                 raise KafkaSparkOptionError(
                     "Spark gives no update mode to a sink in Python. Replace format() by "
                     "foreachBatch(kafka.spark.foreach_batch_writer(**options)), which has it"
@@ -271,7 +261,7 @@ def _refuse_update_mode(module: str) -> None:
 
         return start
 
-    for method, around in (("format", noting(_FORMAT)), ("outputMode", noting(_OUTPUT)), ("start", checking)):
+    for method, around in (("format", _noting(_FORMAT)), ("outputMode", _noting(_OUTPUT)), ("start", checking)):
         _patch(module, "DataStreamWriter", method, around, "update mode")
 
 
@@ -280,17 +270,18 @@ def _append_by_default(writer: Any) -> Any:
     return writer if getattr(writer, _MODE, None) else writer.mode("append")
 
 
-def _note_modes(module: str, name: str) -> None:
-    """Make a writer remember its mode, which Spark does not expose."""
+def _noting(attribute: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    """Return what makes a method of a writer remember its argument, which Spark does not expose."""
 
-    def noting(original: Callable[..., object]) -> Callable[..., object]:
-        def mode(self: object, saveMode: str | None) -> object:  # noqa: N803 - its name there
-            setattr(self, _MODE, saveMode or getattr(self, _MODE, None))
-            return original(self, saveMode)
+    def around(original: Callable[..., object]) -> Callable[..., object]:
+        def noting(self: object, *given: object, **named: object) -> object:
+            for word in filter(None, (*given, *named.values())):
+                setattr(self, attribute, str(word).lower())
+            return original(self, *given, **named)
 
-        return mode
+        return noting
 
-    _patch(module, name, "mode", noting)
+    return around
 
 
 def _map_format(module: str, name: str, after: Callable[[Any], object]) -> None:

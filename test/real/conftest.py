@@ -17,7 +17,7 @@ import pytest
 
 from test.embedded.faces import face, pytest_generate_tests
 
-from . import jvm, kafka_jars
+from . import jvm, kafka_jars, ports
 from .certificates import Authority, OpensslMissing
 from .java_client import JavaClient
 from .kafka_process import KafkaCluster, live_clusters
@@ -97,9 +97,10 @@ def need_kafka(version: str) -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def java_temporary() -> None:
-    """Make what all Java programs share before the first test: it stays for the process, and is no test's leftover."""
+def shared_by_all() -> None:
+    """Open what all nodes and Java programs share before the first test: it stays open, and is no test's leftover."""
     jvm.temporary()
+    ports.release(ports.reserve())
 
 
 @pytest.fixture(scope="session")

@@ -26,8 +26,6 @@ from kafka.cli.grammar import CONNECTION, Verb, arg
 from kafka.cli.output import complain
 from kafka.errors import KafkaError
 
-__all__ = ["COMMAND", "Exporter"]
-
 #: After how many intervals without a successful collection the series of a cluster are no longer served.
 _STALE: Final = 3
 
@@ -188,6 +186,53 @@ def _regex(text: str | None, option: str) -> Any:
         raise UsageError(f"{option}: {text!r} is not a regular expression: {error}") from None
 
 
+def _seconds(word: str) -> float:
+    number = float(word)
+    if not 0.1 <= number < float("inf"):
+        raise UsageError(f"--interval: {word} is not a time of at least 0.1 seconds")
+    return number
+
+
+@Verb(
+    "exporter",
+    arg("--listen HOST:PORT", "where to serve /metrics and /health; :PORT for all addresses (:9308)", default=":9308"),
+    arg("--interval SECONDS", "the time between collections (30)", _seconds, default=30.0),
+    arg(f"--by {'|'.join(LEVELS)}", "the finest parts of groups and topics that have series (topic)", default="topic"),
+    arg("--group REGEX", "only groups whose name has a match"),
+    arg("--no-group REGEX", "no groups whose name has a match"),
+    arg("--topic REGEX", "only topics whose name has a match; Kafka's own topics only with it"),
+    arg("--fold REGEX=NAME...", "show all groups with such a name as one; may be repeated"),
+    arg("--state", "have a series with the state of each group too"),
+    arg("--max-series N", "serve no more series of a cluster; partitions go first (200000)", count, default=200_000),
+    arg("--cluster NAME", "the label of the cluster (its context, or the addresses of -b)"),
+    arg(
+        "--context NAME...",
+        "use the options of a context; repeated: of several clusters",
+        complete="context",
+        dest="contexts",
+    ),
+    arg("--auth USER:PASSWORD", "ask for this password on /metrics; @env:NAME and @FILE keep it secret"),
+    arg("--tls-cert FILE", "serve TLS with this certificate (PEM)", complete="file"),
+    arg("--tls-key FILE", "the key of the certificate, if it is in another file", complete="file"),
+    arg("--once", "collect once, print the metrics, and end"),
+    arg(
+        "--dashboards DIR",
+        "write dashboards for Grafana and alert rules for Prometheus, and end",
+        Path,
+        complete="file",
+    ),
+    *(one for one in CONNECTION if "--context" not in one.names),
+    examples=[
+        "--once --sandbox",
+        "--once --by partition --fold 'console-.*=console' --sandbox",
+        "--dashboards dashboards",
+    ],
+    connects=False,
+    reads=True,
+    epilog="Committed offsets are asked for first and ends last, so a lag is never negative. A partition whose end is "
+    "not known has no lag, and neither has its sum. The series of a cluster that cannot be reached vanish after "
+    f"{_STALE} intervals; kafka_exporter_up is 0 at once.",
+)
 def _run(arguments: Namespace) -> int:
     if arguments.dashboards is not None:
         for path in write(writable_directory(arguments.dashboards, "--dashboards")):
@@ -243,64 +288,4 @@ def _tls(arguments: Namespace) -> ssl.SSLContext | None:
     return context
 
 
-def _seconds(word: str) -> float:
-    number = float(word)
-    if not 0.1 <= number < float("inf"):
-        raise UsageError(f"--interval: {word} is not a time of at least 0.1 seconds")
-    return number
-
-
-COMMAND = Verb(
-    "exporter",
-    "serve lag, offsets, groups, topics and brokers to Prometheus",
-    _run,
-    [
-        arg(
-            "--listen HOST:PORT",
-            "where to serve /metrics and /health; :PORT for all addresses (:9308)",
-            default=":9308",
-        ),
-        arg("--interval SECONDS", "the time between collections (30)", _seconds, default=30.0),
-        arg(
-            f"--by {'|'.join(LEVELS)}",
-            "the finest parts of groups and topics that have series (topic)",
-            default="topic",
-        ),
-        arg("--group REGEX", "only groups whose name has a match"),
-        arg("--no-group REGEX", "no groups whose name has a match"),
-        arg("--topic REGEX", "only topics whose name has a match; Kafka's own topics only with it"),
-        arg("--fold REGEX=NAME...", "show all groups with such a name as one; may be repeated"),
-        arg("--state", "have a series with the state of each group too"),
-        arg(
-            "--max-series N", "serve no more series of a cluster; partitions go first (200000)", count, default=200_000
-        ),
-        arg("--cluster NAME", "the label of the cluster (its context, or the addresses of -b)"),
-        arg(
-            "--context NAME...",
-            "use the options of a context; repeated: of several clusters",
-            complete="context",
-            dest="contexts",
-        ),
-        arg("--auth USER:PASSWORD", "ask for this password on /metrics; @env:NAME and @FILE keep it secret"),
-        arg("--tls-cert FILE", "serve TLS with this certificate (PEM)", complete="file"),
-        arg("--tls-key FILE", "the key of the certificate, if it is in another file", complete="file"),
-        arg("--once", "collect once, print the metrics, and end"),
-        arg(
-            "--dashboards DIR",
-            "write dashboards for Grafana and alert rules for Prometheus, and end",
-            Path,
-            complete="file",
-        ),
-        *(one for one in CONNECTION if "--context" not in one.names),
-    ],
-    [
-        "purekafka exporter --once --sandbox",
-        "purekafka exporter --once --by partition --fold 'console-.*=console' --sandbox",
-        "purekafka exporter --dashboards dashboards",
-    ],
-    connects=False,
-    reads=True,
-    epilog="Committed offsets are asked for first and ends last, so a lag is never negative. A partition whose end is "
-    "not known has no lag, and neither has its sum. The series of a cluster that cannot be reached vanish after "
-    f"{_STALE} intervals; kafka_exporter_up is 0 at once.",
-)
+COMMAND = _run

@@ -6,89 +6,47 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["RULES", "dashboards", "rules", "write"]
-
 _SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 _WIDTH, _HEIGHT = 12, 8
 
-#: Panels of a dashboard: title, query, legend, unit.
+#: Panels of a dashboard: title, query ($ stands for the choice of the cluster), the label that names a line, unit.
 _OVERVIEW: Final = (
-    ("Clusters that are reached", "kafka_exporter_up{cluster=~'$cluster'}", "{{cluster}}", "none"),
-    ("Brokers", "kafka_brokers{cluster=~'$cluster'}", "{{cluster}}", "none"),
-    (
-        "Records written per second",
-        "sum by (topic) (rate(kafka_topic_current_offset_sum{cluster=~'$cluster'}[5m]))",
-        "{{topic}}",
-        "ops",
-    ),
-    ("Size of topics", "kafka_topic_size_bytes{cluster=~'$cluster'}", "{{topic}}", "bytes"),
-    (
-        "Partitions without leader",
-        "sum by (topic) (kafka_topic_leaderless_partitions{cluster=~'$cluster'}) > 0",
-        "{{topic}}",
-        "none",
-    ),
+    ("Clusters that are reached", "kafka_exporter_up$", "cluster", "none"),
+    ("Brokers", "kafka_brokers$", "cluster", "none"),
+    ("Records written per second", "sum by (topic) (rate(kafka_topic_current_offset_sum$[5m]))", "topic", "ops"),
+    ("Size of topics", "kafka_topic_size_bytes$", "topic", "bytes"),
+    ("Partitions without leader", "sum by (topic) (kafka_topic_leaderless_partitions$) > 0", "topic", "none"),
     (
         "Partitions with replicas out of sync",
-        "sum by (topic) (kafka_topic_under_replicated_partitions{cluster=~'$cluster'}) > 0",
-        "{{topic}}",
+        "sum by (topic) (kafka_topic_under_replicated_partitions$) > 0",
+        "topic",
         "none",
     ),
     (
         "Lag of the ten groups that are most behind",
-        "topk(10, sum by (consumergroup) (kafka_consumergroup_lag_sum{cluster=~'$cluster'}))",
-        "{{consumergroup}}",
+        "topk(10, sum by (consumergroup) (kafka_consumergroup_lag_sum$))",
+        "consumergroup",
         "none",
     ),
     (
         "Age of the oldest unread record",
-        "topk(10, max by (consumergroup) (kafka_consumergroup_lag_seconds{cluster=~'$cluster'}))",
-        "{{consumergroup}}",
+        "topk(10, max by (consumergroup) (kafka_consumergroup_lag_seconds$))",
+        "consumergroup",
         "s",
     ),
-    ("Time of a collection", "kafka_exporter_collect_seconds{cluster=~'$cluster'}", "{{cluster}}", "s"),
-    ("Series", "kafka_exporter_series{cluster=~'$cluster'}", "{{cluster}}", "none"),
+    ("Time of a collection", "kafka_exporter_collect_seconds$", "cluster", "s"),
+    ("Series", "kafka_exporter_series$", "cluster", "none"),
 )
-_CHOSEN: Final = "{cluster=~'$cluster',consumergroup=~'$group'}"
+#: The same of the groups that are chosen: title, query, label, unit.
 _GROUP: Final = (
-    ("Lag", f"kafka_consumergroup_lag_sum{_CHOSEN}", "{{consumergroup}} {{topic}}", "none"),
-    (
-        "Age of the oldest unread record",
-        f"kafka_consumergroup_lag_seconds{_CHOSEN}",
-        "{{consumergroup}} {{topic}}",
-        "s",
-    ),
-    (
-        "Records read per second",
-        f"rate(kafka_consumergroup_current_offset_sum{_CHOSEN}[5m])",
-        "{{consumergroup}} {{topic}}",
-        "ops",
-    ),
-    ("Members", f"kafka_consumergroup_members{_CHOSEN}", "{{consumergroup}}", "none"),
-    (
-        "Share of a partition that is not read",
-        f"kafka_consumergroup_retention_ratio{_CHOSEN}",
-        "{{consumergroup}} {{topic}}",
-        "percentunit",
-    ),
-    (
-        "Records deleted before they were read",
-        f"kafka_consumergroup_lost_records{_CHOSEN}",
-        "{{consumergroup}} {{topic}}",
-        "none",
-    ),
-    (
-        "Partitions without a committed offset",
-        f"kafka_consumergroup_uncommitted_partitions{_CHOSEN}",
-        "{{consumergroup}} {{topic}}",
-        "none",
-    ),
-    (
-        "Largest lag of a partition",
-        f"kafka_consumergroup_lag_max{_CHOSEN}",
-        "{{consumergroup}} {{topic}}",
-        "none",
-    ),
+    ("Lag", "kafka_consumergroup_lag_sum$", "topic", "none"),
+    ("Age of the oldest unread record", "kafka_consumergroup_lag_seconds$", "topic", "s"),
+    ("Records read per second", "rate(kafka_consumergroup_current_offset_sum$[5m])", "topic", "ops"),
+    ("Members", "kafka_consumergroup_members$", "", "none"),
+    ("Share of a partition that is not read", "kafka_consumergroup_retention_ratio$", "topic", "percentunit"),
+    ("Records deleted before they were read", "kafka_consumergroup_lost_records$", "topic", "none"),
+    ("Partitions without a committed offset", "kafka_consumergroup_uncommitted_partitions$", "topic", "none"),
+    ("Largest lag of a partition", "kafka_consumergroup_lag_max$", "topic", "none"),
 )
 
 #: Alert -> query, how long it must hold, severity, what an operator reads.
@@ -173,6 +131,7 @@ def _variable(name: str, query: str) -> dict[str, Any]:
 
 
 def _dashboard(title: str, uid: str, panels: tuple[tuple[str, str, str, str], ...], *variables: Any) -> dict[str, Any]:
+    chosen = "{cluster=~'$cluster',consumergroup=~'$group'}" if variables else "{cluster=~'$cluster'}"
     source = {"name": "datasource", "type": "datasource", "query": "prometheus"}
     cluster = _variable("cluster", "label_values(kafka_exporter_up, cluster)")
     return {
@@ -191,9 +150,18 @@ def _dashboard(title: str, uid: str, panels: tuple[tuple[str, str, str, str], ..
                 "datasource": _SOURCE,
                 "gridPos": {"x": at % 2 * _WIDTH, "y": at // 2 * _HEIGHT, "w": _WIDTH, "h": _HEIGHT},
                 "fieldConfig": {"defaults": {"unit": unit, "min": 0}, "overrides": []},
-                "targets": [{"refId": "A", "datasource": _SOURCE, "expr": query, "legendFormat": legend}],
+                "targets": [
+                    {
+                        "refId": "A",
+                        "datasource": _SOURCE,
+                        "expr": query.replace("$", chosen),
+                        "legendFormat": " ".join(
+                            f"{{{{{name}}}}}" for name in ("consumergroup" if variables else "", label) if name
+                        ),
+                    }
+                ],
             }
-            for at, (name, query, legend, unit) in enumerate(panels)
+            for at, (name, query, label, unit) in enumerate(panels)
         ],
     }
 

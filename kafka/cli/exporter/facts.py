@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from kafka.admin import GroupDescription, KafkaAdminClient, ListedGroup, TopicDescription
     from kafka.cli.exporter.lag_history import LagHistory
 
-__all__ = ["Choice", "Facts", "GroupFacts", "TopicFacts", "TopicLag", "collect", "lag_of"]
-
 #: Groups that are asked about at a time: a request to each of their coordinators.
 _GROUPS: Final = 1000
 

@@ -9,8 +9,6 @@ from typing import Final, NamedTuple
 
 from kafka.structs import TopicPartition
 
-__all__ = ["LagHistory"]
-
 #: Samples that are kept; when there are more, every second one of the older half goes.
 _SAMPLES: Final = 128
 _UNKNOWN: Final = -1

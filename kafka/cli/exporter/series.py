@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from kafka.cli.exporter.facts import Facts, GroupFacts, TopicFacts, TopicLag
 
-__all__ = ["LEVELS", "METRICS", "Metric", "Series", "exposition"]
-
 #: The parts of a group that can have a lag, from coarse to fine.
 LEVELS: Final = ("group", "topic", "partition")
 #: Lines that are compressed together.

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, NamedTuple
 
-__all__ = ["GZIP", "Page", "Server"]
-
 #: Seconds in which a client must have sent its request and taken the answer.
 _PATIENCE: Final = 15.0
 #: Connections that are served at the same time.

@@ -54,7 +54,7 @@ def test_a_copy_that_is_ended_continues_without_loss_and_without_a_record_twice(
                         break
                 process.send_signal(number)
                 out, _ = process.communicate(timeout=60)
-                if number is not signal.SIGKILL:
+                if number is not signal.SIGKILL and (out or share == 0.2):  # the second may be ended before it begins
                     said = int(out.split()[1].replace(b",", b""))
                     assert said <= len(values(target, "copies"))
         line = "purekafka topics copy orders copies --resume nightly --to-context target"

@@ -98,8 +98,6 @@ configs unset
     groups.py::test_settings_are_changed_one_by_one
 offsets list
     outages.py::test_offsets_of_the_other_partitions_are_listed
-records decode
-    registry.py::test_c10_internal_topics_are_printed_by_type
 records delete-before
     groups.py::test_offsets_by_place_and_records_deleted_before_one
 brokers list

@@ -163,9 +163,10 @@ def test_each_of_several_things_is_reported(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_watching_a_group_that_does_not_exist_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     from kafka.cli import group_lag
+    from kafka.cli.screen import Rates
 
     with Broker(topics={"events": 1}) as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
-        monkeypatch.setattr("kafka.cli.screen.redraw", lambda look, *_: print("\n".join(look(0.0))) or 0)
+        monkeypatch.setattr("kafka.cli.screen.redraw", lambda look, *_: print("\n".join(look(Rates()))) or 0)
         outcome = run(f"purekafka groups lag nosuch --watch -b {broker.bootstrap_servers}")
         assert "group 'nosuch' does not exist" in outcome.out
         assert group_lag.lag_rows(admin, ["nosuch"])[0] == []

@@ -144,18 +144,13 @@ def test_c10_the_records_of_internal_topics_are_decoded(kafka: KafkaCluster) -> 
     assert run("purekafka produce decoded --transactional-id decoded-tx", stdin=b"a\n").code == 0
     # Readers of committed records see the record a little after the commit, so the present end may be before it.
     assert run("purekafka consume decoded -g decoders --read-committed --follow -n 1").lines == ["a"]
-    found = run("purekafka records decode __consumer_offsets").records
-    commits = [row for row in found if row["type"] == "OffsetCommit" and row["key"]["group"] == "decoders"]
-    assert commits[-1]["value"]["offset"] == 1
     offsets = "purekafka consume __consumer_offsets --key-type offsets --value-type offsets -f jsonl --strict"
     typed = [row for row in run(offsets).records if row["key"]["group"] == "decoders"]
-    assert [(row["key"], row["value"]) for row in typed] == [(row["key"], row["value"]) for row in commits]
+    assert typed[-1]["value"]["offset"] == 1
     (group, *_) = run("purekafka consume __consumer_offsets --key-type group-metadata -f '%k\\n' --strict").records
     assert group.keys() == {"group"}
     log = "purekafka consume __transaction_state --key-type transaction-log --value-type transaction-log -f jsonl"
     assert "decoded-tx" in {row["key"]["transactionalId"] for row in run(log).records}
-    states = run("purekafka records decode __transaction_state").records
-    assert [row["key"]["transactionalId"] for row in states if row["type"] == "TransactionLog"]
 
 
 def test_ten_commands_take_a_fraction_of_the_time_of_kafkas_scripts(kafka: KafkaCluster) -> None:

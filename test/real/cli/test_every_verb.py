@@ -73,7 +73,6 @@ STEPS: dict[str, list[Step]] = {
     "configs subtract": [Step("topic copied cleanup.policy=compact --yes", "changed 1 setting")],
     "configs unset": [Step("topic every retention.ms --yes", "changed 1 setting")],
     "offsets list": [Step("every", r"every +0 +0 +\d"), Step("every --at max-timestamp", "every")],
-    "records decode": [Step("__consumer_offsets --from -5", '"group":')],
     "records delete-before": [Step("copied:0 --place end --yes", "NEW START")],
     "brokers list": [Step("", r"1 +127\.0\.0\.1 +\d+")],
     "brokers describe": [Step("1", "Broker 1 at 127.0.0.1")],

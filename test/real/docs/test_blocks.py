@@ -43,7 +43,6 @@ pytestmark = pytest.mark.timeout(1800)
 
 @runs(
     (COMMANDS, "purekafka consume events --sandbox"),
-    (COMMANDS, "purekafka records decode"),
     (COMMANDS, "purekafka logs dump"),
     (GUIDE, "purekafka consume __consumer_offsets"),
     (GUIDE, "purekafka logs dump"),

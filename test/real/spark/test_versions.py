@@ -20,6 +20,7 @@ from test.real.spark.venvs import build_project, environment, python_with_spark
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3000)]
 
 PROGRAM = Path(__file__).with_name("smoke.py")
+SKIPPED = "failOnDataLoss is false: skipped 290 offsets of {topic}-0, continuing at 390"
 NO_LIMITS = "maxOffsetsPerTrigger and minOffsetsPerTrigger have no effect before Spark 4.2"
 
 
@@ -35,7 +36,7 @@ def test_a_release_reads_and_writes_batches_and_streams(
     python = python_with_spark(release)
     mark = uuid.uuid4().hex[:8]
     topic, target = (kafka.create_topic(f"{name}-{mark}", partitions=2) for name in ("events", "out"))
-    for other in ("once", "limited"):
+    for other in ("once", "limited", "lossy"):
         kafka.create_topic(f"{target}-{other}", partitions=2)
     command = [str(python), str(PROGRAM), kafka.bootstrap_servers, topic, target, str(tmp_path)]
     variables = environment(PYTHONPATH=str(project), PYTHONDONTWRITEBYTECODE="1")
@@ -52,6 +53,11 @@ def test_a_release_reads_and_writes_batches_and_streams(
     assert version.startswith(f"{release}.")
     assert Path(home).is_relative_to(project)
     check_limits(release, found["limits_of_batches"]["result"], done.stderr)
+    assert found["skipped_data"]["result"] == [100, 10]
+    skipped = SKIPPED.format(topic=f"{target}-lossy")
+    sentences = [line for line in done.stderr.splitlines() if skipped in line]
+    assert sentences, done.stderr[-4000:]
+    print(*sentences, sep="\n")
 
 
 def check_limits(release: str, batches: int, stderr: str) -> None:

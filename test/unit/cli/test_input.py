@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka.cli.produce import pieces_of
+from kafka.cli.record_input import pieces_of
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and pipes")
 

@@ -117,6 +117,21 @@ HABITS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("records decode __consumer_offsets", "did you mean purekafka consume __consumer_offsets --key-type offsets"),
+        ("records events --place 3", "unknown verb 'events'"),  # the only verb is implied where it changes nothing
+    ],
+)
+def test_the_only_verb_of_a_noun_is_not_implied_if_it_destroys(
+    line: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(shlex.split(line))
+    assert expected in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("tool", "line", "expected"), [(tool, *row) for tool, rows in HABITS.items() for row in rows])
 def test_fifty_commands_from_habit_work_or_name_the_right_word(
     tool: str, line: str, expected: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import sys
 from argparse import Namespace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,11 @@ class Terminal(io.StringIO):
 PLAIN = Namespace(no_headers=False, color="auto", prog="purekafka", progress=False)
 
 
+def connection(**arguments: bool) -> Any:
+    """What a verb gets, as far as a question needs it."""
+    return SimpleNamespace(arguments=Namespace(**arguments), cluster=lambda: "A at b1:9092")
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"), [("y\n", True), ("YES\n", True), ("n\n", False), ("\n", False), ("", False)]
 )
@@ -28,7 +35,7 @@ def test_c11_a_terminal_is_asked(
     answer: str, expected: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal(answer))
-    assert agreed(Namespace(dry_run=False, yes=False), "A at b1:9092", "Delete it?") is expected
+    assert agreed(connection(dry_run=False, yes=False), "Delete it?") is expected
     said = capsys.readouterr()
     assert said.err.startswith("Cluster A at b1:9092\nDelete it? [y/N] ")
     assert said.out == ""
@@ -37,9 +44,9 @@ def test_c11_a_terminal_is_asked(
 def test_c11_without_a_terminal_consent_must_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     with pytest.raises(UsageError, match="give --yes or --dry-run"):
-        agreed(Namespace(dry_run=False, yes=False), "A at b1:9092", "Delete it?")
-    assert agreed(Namespace(dry_run=False, yes=True), "A at b1:9092", "Delete it?")
-    assert not agreed(Namespace(dry_run=True, yes=True), "A at b1:9092", "Delete it?")
+        agreed(connection(dry_run=False, yes=False), "Delete it?")
+    assert agreed(connection(dry_run=False, yes=True), "Delete it?")
+    assert not agreed(connection(dry_run=True, yes=True), "Delete it?")
 
 
 def test_c5_a_table_fits_a_terminal_and_is_whole_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ def test_wrong_arguments_are_reported_in_one_line_with_2(
 def test_options_may_stand_anywhere(order: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, int, Any]] = []
 
-    def record(arguments: Any) -> int:
+    def record(arguments: Any, _connection: object) -> int:
         seen.append((arguments.api, arguments.version, json.loads(arguments.json)))
         return 0
 

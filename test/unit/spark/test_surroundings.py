@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafka.errors import KafkaConfigurationError
-from kafka.spark import session
+from kafka.spark import KafkaSparkOptionError, session
 
 SHUFFLE = "spark.sql.shuffle.partitions"
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
@@ -124,6 +124,47 @@ def test_the_shim_is_taken_back(shimmed: type[Writer]) -> None:
     with session.Registration():
         pass
     assert shimmed().format("kafka").source == "kafka"
+
+
+class StreamWriter:
+    """As pyspark's, which takes its arguments by name too."""
+
+    def format(self, source: str) -> Any:
+        self.source = source
+        return self
+
+    def outputMode(self, outputMode: str) -> Any:
+        return self
+
+    def start(
+        self,
+        path: str | None = None,
+        format: str | None = None,  # noqa: A002 - the name there
+        outputMode: str | None = None,
+    ) -> str:
+        return "started"
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_update_mode_is_refused_for_this_format_only(monkeypatch: pytest.MonkeyPatch, by_name: bool) -> None:
+    module = ModuleType("some_writers")
+    fresh = type("DataStreamWriter", (StreamWriter,), dict(vars(StreamWriter)))
+    module.DataStreamWriter = fresh  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "some_writers", module)
+    monkeypatch.setattr(session, "_replaced", {})
+    session._refuse_update_mode("some_writers")
+
+    def start(source: str, mode: str) -> str:
+        writer = fresh()
+        writer = writer.format(source=source) if by_name else writer.format(source)
+        writer = writer.outputMode(outputMode=mode) if by_name else writer.outputMode(mode)
+        return str(writer.start())
+
+    assert [start("purekafka", "append"), start("console", "update")] == ["started"] * 2
+    with pytest.raises(KafkaSparkOptionError, match="foreach_batch_writer"):
+        start("PureKafka", "Update")
+    with pytest.raises(KafkaSparkOptionError, match="foreach_batch_writer"):
+        fresh().start(format="purekafka", outputMode="update")
 
 
 # Which interpreter the workers run, and whether Spark finds the source with it.

@@ -1,21 +1,68 @@
-"""CSV as records: the header line names the columns, and each row below it is a JSON object of texts."""
+"""What records are made of: the pieces of a stream between delimiters, and the rows of CSV as JSON objects."""
 
 from __future__ import annotations
 
 import csv
 import json
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import BinaryIO, Final
 
 from kafka.cli.arguments import CommandError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-__all__ = ["objects_of"]
-
+_CHUNK: Final = 256 * 1024
 #: Characters of a cell; a quote that nothing closes must not take memory without end.
 _LARGEST_CELL: Final = 1 << 27
+
+
+def pieces_of(source: BinaryIO, delimiter: bytes) -> Iterator[list[bytes]]:
+    """Yield the pieces of a stream between delimiters, as many at a time as are there."""
+    rest = b""
+    read: Callable[[int], bytes] = getattr(source, "read1", source.read)
+    with _input_or_signal(source) as wait:
+        while not wait() and (data := read(_CHUNK)):
+            found = (rest + data).split(delimiter)
+            rest = found.pop()
+            if found:
+                yield found
+    if rest:
+        yield [rest]
+
+
+@contextmanager
+def _input_or_signal(source: BinaryIO) -> Iterator[Callable[[], None]]:
+    """Give a function that waits for input, and that a signal ends whenever it comes.
+
+    One that comes right before a read that blocks does not end that: its handler runs after the read, which may be
+    never.
+    """
+    try:
+        number = source.fileno()
+    except OSError:  # not a file of the system
+        number = -1
+    if number < 0 or sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def wait() -> None:
+        while number not in select.select([number, reader], [], [])[0]:
+            os.read(reader, _CHUNK)  # no handler has raised
+
+    try:
+        yield wait
+    finally:
+        signal.set_wakeup_fd(previous)
+        os.close(reader)
+        os.close(writer)
 
 
 def objects_of(
