@@ -58,7 +58,8 @@ class ProducerInterceptor:
     def on_acknowledgement(self, metadata: object, exception: BaseException | None) -> None:
         """Hear what became of a record: its `RecordMetadata`, and the exception if it was given up.
 
-        The offset is -1 then. Called on the network thread, before the record's own callbacks: be brief.
+        The offset is -1 then. Called in the producer's thread, or in one that waits in `get()` or `flush()`, before the
+        record's own callbacks: be brief.
         """
 
     def close(self) -> None:

@@ -88,7 +88,7 @@ class ThreadDriver:
         """
         if self._turns_the_loop:
             coro.close()
-            raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback on the network thread")
+            raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback")
         try:
             self.start()
         except BaseException:

@@ -283,12 +283,12 @@ def _find(kind: str, spelling: str) -> Option:
     option = BY_SPELLING.get(spelling)
     if option is not None and kind in option.kinds:
         return option
-    if option is not None:
+    if advice := _advice_for(str(spelling)):
+        sentence = f"{CLASSES[kind]} has no option {spelling!r}, which librdkafka has; here it is: {advice}"
+    elif option is not None:
         sentence = f"{CLASSES[kind]} has no option {spelling!r}: it is an option of {_takers(option)}"
         if kind == "share" and option.name in _OF_SHARE_GROUPS:
             sentence += f"; a share group has the configuration {_OF_SHARE_GROUPS[option.name]} instead"
-    elif advice := _advice_for(str(spelling)):
-        sentence = f"{CLASSES[kind]} has no option {spelling!r}, which librdkafka has; here it is: {advice}"
     else:
         import difflib
 

@@ -428,7 +428,7 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
     def _check_may_wait(self, what: str) -> None:
         self.accumulator.check_outside(what)
         if self.core.on_loop:
-            raise IllegalStateError(f"{what} would block, so a callback on the network thread cannot call it")
+            raise IllegalStateError(f"{what} would block, so a callback cannot call it")
 
     # Closing…
 

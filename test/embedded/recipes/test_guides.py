@@ -115,7 +115,7 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
 
 
 def attack(world: World, done: Callable[[], Iterable[int]], while_paused: Callable[[], object] = lambda: None) -> None:
-    """Attack a reader: away at start, killed, paused with a second copy, brokers away and back."""
+    """Attack a reader: away at start, killed three times, paused with a second copy, brokers away and back."""
 
     def is_done() -> bool:
         return set(done()) >= set(range(world.count))
@@ -129,12 +129,13 @@ def attack(world: World, done: Callable[[], Iterable[int]], while_paused: Callab
     world.ended(refused, 1)
     assert "NoBrokersAvailable" in world.errors(refused)
     world.broker.start_node(1)
-    world.orders(30)
-    killed = world.start()
-    world.until(has_begun, killed)
-    killed.kill()
-    world.ended(killed, -signal.SIGKILL)
-    while_paused()
+    for _ in range(3):
+        world.orders(30)
+        killed = world.start()
+        world.until(has_begun, killed)
+        killed.kill()
+        world.ended(killed, -signal.SIGKILL)
+        while_paused()
     world.orders(30)
     first = world.start()
     world.until(has_begun, first)

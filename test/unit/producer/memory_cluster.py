@@ -128,7 +128,7 @@ class InlineDriver(ThreadDriver):
     def run(self, coro: Coroutine[Any, Any, Any], deadline: float | None = None, what: str = "the call") -> Any:
         if self.loop.in_pass:
             coro.close()
-            raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback on the network thread")
+            raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback")
         task = self.loop.spawn(coro)
         if not self.wait(task, deadline):
             task.cancel()

@@ -78,10 +78,11 @@ def working(shared: SharePartition, middle: int) -> None:
 def test_an_acknowledgement_costs_the_same_however_many_records_are_in_delivery(
     work: Callable[[SharePartition, int], None],
 ) -> None:
+    # The first is not counted: Python 3.14 tells of a function's instructions from its second call on.
     few, many = reading(200), reading(2000)
     # In a block of offsets of its own, of which nothing was stored; the first one finds all else at its start.
-    costs = [instructions(lambda: work(shared, shared.end // 2 // 64 * 64)) for shared in (few, many)]  # noqa: B023
-    assert 0 < costs[1] < 1.1 * costs[0], costs
+    costs = [instructions(lambda: work(shared, shared.end // 2 // 64 * 64)) for shared in (reading(200), few, many)]  # noqa: B023
+    assert 0 < costs[2] < 1.1 * costs[1], costs
 
 
 def test_the_stored_state_is_read_again_without_finished_records() -> None:
