@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.cli import main
 from kafka.errors import IllegalStateError
 from kafka.spark.exactly_once import TaskIdentity, TaskOutcome, finish_batch, give_up_batch, transactors, write_once
 from kafka.spark.options import SinkOptions
@@ -23,7 +24,7 @@ class Sink:
     def __init__(self, servers: str, topic: str) -> None:
         self._servers = servers
         self._topic = topic
-        self._query = uuid.uuid4().hex
+        self._query = str(uuid.uuid4())
         self.options = SinkOptions.parse({"kafka.bootstrap.servers": servers, "topic": topic, "exactlyOnce": "true"})
 
     def write(self, run: str, batch: int, task: int, values: Sequence[bytes]) -> TaskOutcome:
@@ -88,7 +89,9 @@ def test_tasks_that_are_others_now_show_nothing(sink: Sink) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_kafkas_tool_and_the_lag_of_groups_show_no_lag_in_the_groups_of_marks(sink: Sink, kafka: KafkaCluster) -> None:
+def test_no_monitor_shows_a_lag_of_the_groups_of_marks(
+    sink: Sink, kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
     servers, tasks = kafka.bootstrap_servers, ([b"a"], [b"b"])
     for batch in range(2):
         sink.run_batch("run", batch, *tasks)
@@ -103,3 +106,8 @@ def test_kafkas_tool_and_the_lag_of_groups_show_no_lag_in_the_groups_of_marks(si
     for name in groups:
         offset, end, lag = rows[name]
         assert (offset, end.isdecimal(), lag) == ("-", True, "-"), done.stdout
+    for words in (["groups", "lag", "-b", servers], ["exporter", "--once", "-b", servers]):
+        capsys.readouterr()
+        assert main(words) == 0
+        shown = capsys.readouterr().out
+        assert not [name for name in groups if name in shown], shown
