@@ -640,7 +640,8 @@ def test_the_driver_dozes_while_a_thread_waits_for_one_thing_after_another(drive
     for _ in range(200):
         wait_for_one_after_another(driver, 1)
         time.sleep(0.001)  # as for a broker, in which the driver goes to sleep again
-    assert len(wakes) < 10, "twice before it dozes"
+    # Twice before it dozes; and again where a busy machine lets it go to sleep late. Without, once for each.
+    assert len(wakes) < 100
     soon = threading.Event()
     loop.call_soon(soon.set)
     assert soon.wait(10), "a doze ends by itself"
