@@ -808,7 +808,7 @@ def test_blocking_on_the_network_thread_is_refused(driver):
     async def outer():
         return driver.run(inner())
 
-    with pytest.raises(IllegalStateError, match="from a callback"):
+    with pytest.raises(IllegalStateError, match="the call blocks, so it cannot be called from a callback"):
         driver.run(outer())
 
 
