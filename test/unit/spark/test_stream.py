@@ -280,3 +280,17 @@ def test_a_first_batch_before_spark_knows_its_start_is_silent(caplog: pytest.Log
     assert query.partitions(query.initialOffset(), end) == []
     assert not caplog.records
     assert query.partitions(end, query.latestOffset())[0].ranges == (("a", 0, 100, 105),)
+
+
+def test_a_first_batch_that_is_done_again_leaves_partitions_that_came_meanwhile_to_the_next_one() -> None:
+    """The driver died in its first batch, whose end is written down, and the topic grew before the restart."""
+    cluster = FakeCluster({A0: (0, 50), A1: (0, 20)})
+    query = reader(cluster)
+    start, end = query.initialOffset(), {"a": {"0": 30}}
+    assert start == {"a": {"0": 0, "1": 0}}
+    first = query.partitions(start, end)
+    second = query.partitions(end, query.latestOffset(end, ALL))
+    read = [
+        [(each.partition, each.start, each.end) for task in tasks for each in task.ranges] for tasks in (first, second)
+    ]
+    assert read == [[(0, 0, 30)], [(0, 30, 50), (1, 0, 20)]]
