@@ -54,6 +54,7 @@ class Golden:
     def __init__(self, version: str) -> None:
         self.version = version
         self._scratch = Scratch()
+        self._lock = threading.Lock()  # two threads that ask at once would read each other's answers
         self._java = Child(
             f"Golden.java with Kafka {version}",
             jvm.command(version, *jvm.QUICK_START, "-Xmx384m", str(SOURCE)),
@@ -126,15 +127,16 @@ class Golden:
     def _ask(self, lines: Sequence[str]) -> list[list[str] | GoldenError]:
         """Send lines, get as many answers; a thread writes, so that neither side waits for a full pipe."""
         writer = threading.Thread(target=self._send, args=(lines,), daemon=True)
-        writer.start()
         answers: list[list[str] | GoldenError] = []
-        for _ in lines:
-            line = self._java.stdout.readline()
-            if not line:
-                raise GoldenError(f"{self._java.name} ended\n{self._java.log_tail()}")
-            status, *words = line.decode().rstrip("\n").split("\t")
-            answers.append(words if status == "ok" else GoldenError(": ".join(words)))
-        writer.join()
+        with self._lock:
+            writer.start()
+            for _ in lines:
+                line = self._java.stdout.readline()
+                if not line:
+                    raise GoldenError(f"{self._java.name} ended\n{self._java.log_tail()}")
+                status, *words = line.decode().rstrip("\n").split("\t")
+                answers.append(words if status == "ok" else GoldenError(": ".join(words)))
+            writer.join()
         return answers
 
     def _send(self, lines: Sequence[str]) -> None:
