@@ -158,9 +158,11 @@ class SubscriptionState:
         if departing:
             self.departing, self.departing_listener = departing, listener
 
-    def departed(self) -> None:
-        """Forget the partitions that were kept by `depart`."""
-        self.departing, self.departing_listener = {}, None
+    def departed(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget partitions that were kept by `depart`: the listener was called for them."""
+        self.departing = {partition: kept for partition, kept in self.departing.items() if partition not in partitions}
+        if not self.departing:
+            self.departing_listener = None
 
     def _set_topics(self, topics: Iterable[str]) -> None:
         topics = frozenset(topics)

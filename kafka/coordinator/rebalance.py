@@ -216,6 +216,7 @@ class Assignments:
         self.rebalance_logged = False
         """Whether the log says that a rebalance is under way."""
         self._lost_call: RebalanceCall | None = None
+        self._told: set[TopicPartition] = set()  # partitions that the listener was called for last
         self._round_begun = False
         """Whether the listener knows that an eager rebalance has begun."""
 
@@ -343,18 +344,21 @@ class Assignments:
             self._round_begun = False
             self.ownership.replace((), "this consumer left the group")
             if subscription.departing:
-                subscription.departed()
+                subscription.departed(partitions)
             elif partitions:
                 subscription.assign_from_group(())
 
     def _call_listener(self, kind: CallKind, partitions: Collection[TopicPartition]) -> object:
-        here = self._subscription.assigned() & set(partitions)
+        self._told = here = self._subscription.assigned() & set(partitions)
         return tell(self._subscription.listener, kind, here) if here else None
 
     def _without(self, partitions: Collection[TopicPartition]) -> Callable[[], object]:
         def unassign() -> None:
             if self._subscription.is_automatic:
                 self._subscription.assign_from_group(sorted(self._subscription.assigned() - set(partitions)))
+            # Where the application has unsubscribed while its listener ran, that is not called for these again.
+            told, self._told = self._told, set()
+            self._subscription.departed(told)
 
         return unassign
 
@@ -387,8 +391,8 @@ class Subscription(Protocol):
     def departing(self) -> Collection[TopicPartition]:
         """The partitions of a subscription that has ended, until its listener was called for them."""
 
-    def departed(self) -> None:
-        """Forget `departing`."""
+    def departed(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget some of `departing`: the listener was called for them."""
 
     @property
     def subscribed_topics(self) -> Collection[str]:

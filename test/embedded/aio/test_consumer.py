@@ -681,6 +681,42 @@ def test_an_exception_of_a_listener_is_raised_by_the_next_get_and_the_rebalance_
     assert "A rebalance listener or a callback of group g failed" in caplog.text
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_listener_that_runs_while_the_application_unsubscribes_is_called_once_for_each_partition(
+    run_once, broker, again
+):
+    async def main():
+        listener, entered, leave = Listener(), asyncio.Event(), asyncio.Event()
+        reader = consumer(broker, group_id="g")
+        reader.subscribe(["t"], listener=listener)
+
+        async def wait(_partitions):
+            entered.set()
+            await leave.wait()
+
+        async with reader:
+            assert reader.assignment() == {T0, T1}
+            del listener.calls[:]
+            listener.on_revoked = wait
+            reader.enforce_rebalance()
+            polling = asyncio.ensure_future(reader.getmany(timeout_ms=20_000))
+            await asyncio.wait_for(entered.wait(), 60)
+            reader.unsubscribe()
+            if again:
+                reader.subscribe(["one"])
+            leave.set()
+            polling.cancel()
+            await asyncio.gather(polling, return_exceptions=True)
+            deadline = time.monotonic() + 60
+            while broker.group_members("g") and not again:
+                assert time.monotonic() < deadline
+                await asyncio.sleep(0.01)
+        revoked = [partition for kind, partitions in listener.calls if kind == "revoked" for partition in partitions]
+        assert sorted(revoked) == [T0, T1]
+
+    run_once(main())
+
+
 def test_a_listener_that_takes_too_long_is_cancelled_after_rebalance_timeout_ms(run_once, broker):
     async def main():
         listener = Listener()
