@@ -54,7 +54,8 @@ def cluster(kafka_version: str, pushes: Path, tmp_path_factory: pytest.TempPathF
         java_args=(*jvm.QUICK_START, f"-Dpurekafka.pushes={pushes}", "-cp", os.pathsep.join((str(classes), path))),
         archive=False,
     ) as running:
-        running.create_topic("events")
+        for face in ("threads", "asyncio"):
+            running.create_topic(f"events-{face}")
         with KafkaAdminClient(bootstrap_servers=running.bootstrap_servers, enable_metrics_push=False) as admin:
             admin.alter_configs([ConfigResource("client_metrics", "all", {"metrics": "*", "interval.ms": 200})])
         with KafkaProducer(bootstrap_servers=running.bootstrap_servers, enable_metrics_push=False) as producer:
