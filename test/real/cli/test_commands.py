@@ -118,7 +118,7 @@ def test_c15_groups_and_offsets_have_the_facts_of_kafkas_scripts(kafka: KafkaClu
     exported = script(kafka, GROUPS, *every)
     lines = lines_of(exported, r"\S+,\d+,\d+")
     file.write_text("\n".join(lines) + "\n")
-    assert run(f"purekafka groups offsets readers --import {file} --yes").code == 0
+    assert run(f"purekafka groups reset-offsets readers --from-file {file} --yes").code == 0
     assert set(run("purekafka groups offsets readers -f '{offset}'").lines) == {"0"}
 
 
