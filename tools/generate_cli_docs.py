@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kafka.cli.grammar import COMMANDS, CONNECTION, CONSENT, LISTING, Argument, Noun, Verb, load
+from kafka.cli.grammar import COMMANDS, CONNECTION, CONSENT, LISTING, Argument, Verb, load
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "reference" / "commands.rst"
 
