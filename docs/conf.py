@@ -13,7 +13,7 @@ author = "The purekafka developers"
 copyright = "The purekafka developers, Apache License 2.0"
 release = version = __version__
 
-extensions = ["pictures", "table_dashes", "sphinx.ext.autodoc", "sphinx.ext.doctest"]
+extensions = ["pictures", "tables", "sphinx.ext.autodoc", "sphinx.ext.doctest"]
 exclude_patterns = ["_build"]
 default_role = "code"
 smartquotes = False  # "--" is the beginning of an option, not a dash
