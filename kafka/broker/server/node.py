@@ -228,7 +228,7 @@ class Listener:
             spare.close()
 
     def stop(self, *, crash: bool = False) -> None:
-        """Refuse connections, and close those that are open."""
+        """Refuse connections, and close the open ones."""
         self.close()
         with suppress(KafkaConnectionError):  # then `start` tries again
             self.bind()  # without listening: no connection of another program gets this port for its own end
