@@ -225,7 +225,7 @@ def test_a_job_that_fails_on_spark_ends_with_the_cause_and_shows_stacks_only_whe
     assert case.cause in lines[-1]
     if verbose:
         assert any(line.lstrip().startswith("at org.apache.spark") for line in lines)
-        assert any("fetch_troubles.py" in line for line in lines)
+        assert any("range_position.py" in line for line in lines)
     else:
         assert len(lines) <= SCREEN, done.stdout
         assert sum(case.cause in line for line in lines) == 1
