@@ -17,7 +17,8 @@ from kafka.broker import Broker
 from kafka.cli import main
 from kafka.client_async import KafkaClient
 from kafka.protocol.admin import DeleteRecordsRequest
-from test.embedded.spark.failing_programs import ATTEMPTS, BEGIN, END, TOO_BUSY
+from test.embedded.spark.failing_programs import BEGIN, END
+from test.embedded.spark.programs import ATTEMPTS, TOO_BUSY
 
 ROOT = Path(__file__).parents[3]
 #: The lines of a terminal.
