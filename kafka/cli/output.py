@@ -417,7 +417,7 @@ class Progress:
         self.total = total
         self.records = 0
         self.bytes = 0
-        self.passed = 0  # the records of `total` that were looked at, also those that a filter leaves out
+        self.passed = 0  # the records of `total` that were looked at, also if a filter leaves them out
         self._started = self._shown = time.monotonic()
 
     def add(self, records: int, size: int) -> None:

@@ -164,12 +164,6 @@ def test_an_acl_does_not_say_the_contrary_of_its_option(shell: Shell) -> None:
         assert shell(f"purekafka acls {line} --operation read --topic events --dry-run").code == 0
 
 
-def test_a_group_without_permission_is_told_from_one_without_a_coordinator(shell: Shell, broker: Broker) -> None:
-    broker.fail("FindCoordinator", [30], times=1000)
-    outcome = shell("purekafka consume events --group billing")
-    assert (outcome.code, "'billing': This principal has no permission" in outcome.err) == (1, True), outcome.err
-
-
 def test_a_file_is_one_value_and_has_no_keys(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "lines").write_text("a:1\nb:2\n")
     refused = shell(f"purekafka produce events {tmp_path}/lines -K :")
