@@ -141,10 +141,11 @@ def test_words_that_are_not_ids_of_brokers(halved: Broker) -> None:
         assert (absent.code, "broker 9 does not exist; the brokers are 1" in absent.err) == (1, True)
 
 
-def test_the_user_s_patience_is_kept(halved: Broker) -> None:
+def test_the_user_s_patience_is_kept(halved: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka.cli.connection._READ_MS", 60_000)  # far from what a busy machine adds to a second
     begun = time.monotonic()
     outcome = run("purekafka configs describe broker 99 -X default.api.timeout.ms=1000 -X request.timeout.ms=900")
-    assert (outcome.code, time.monotonic() - begun < 4) == (1, True)
+    assert (outcome.code, time.monotonic() - begun < 20) == (1, True)
 
 
 def test_each_of_several_things_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
