@@ -57,15 +57,18 @@ def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[
     return known
 
 
+_EXPORT: Final = arg(
+    "--export FILE",
+    "write topic,partition,offset lines, not a table: Kafka's own script reads them too; - is standard output",
+    dest="export_file",
+    complete="file",
+)
+
+
 @Verb(
     "offsets: show the committed offsets of a group, or export them as CSV",
     GROUP,
-    arg(
-        "--export FILE",
-        "write topic,partition,offset lines, which Kafka's own script reads too; - is standard output",
-        dest="export_file",
-        complete="file",
-    ),
+    _EXPORT,
     examples=["billing --sandbox", "billing --export - --sandbox"],
     lists=True,
 )
@@ -123,12 +126,7 @@ def _read_csv(path: str, group: str) -> Commits:
     arg("--to PLACE", "where the group continues"),
     arg("--shift-by N", "move by N records; negative: back", int),
     arg("--from-file FILE", "take the offsets of an exported file; - is standard input", complete="file"),
-    arg(
-        "--export FILE",
-        "write the plan as topic,partition,offset lines instead of a table; - is standard output",
-        dest="export_file",
-        complete="file",
-    ),
+    _EXPORT,
     examples=["billing --to beginning --dry-run --sandbox", "billing --topic orders --shift-by -1 --yes --sandbox"],
     lists=True,
     asks=True,
@@ -256,12 +254,7 @@ def _delete_offsets(arguments: Namespace, connection: Connection) -> int:
     ]
     if not rows:
         raise CommandError(f"group {arguments.group!r} has no offsets of {', '.join(arguments.topic)}")
-    if not agreed(
-        connection,
-        f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?",
-        rows,
-        Column.of("topic", "partition", "offset"),
-    ):
+    if not agreed(connection, f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?", rows):
         return 0
     if is_share:
         deleted = admin.delete_share_group_offsets(arguments.group, list(wanted), raise_errors=False)

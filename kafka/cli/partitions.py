@@ -241,7 +241,7 @@ def _throttle(arguments: Namespace, connection: Connection) -> int:
     }
     rows = [{**tp._asdict(), "replicas": one.replicas} for tp, one in moving.items()]
     question = f"Limit the move of {counted(len(moves), 'partition')} to {rate:,} bytes per second?"
-    if not agreed(connection, question, rows, Column.of("topic", "partition", "replicas")):
+    if not agreed(connection, question, rows):
         return 0
     return report(arguments, throttle(admin, rate, moves))
 
@@ -303,12 +303,7 @@ def _cancel(arguments: Namespace, connection: Connection) -> int:
     if not moving:
         raise CommandError("no such partition is moving")
     rows = [{**tp._asdict(), "replicas": one.replicas} for tp, one in sorted(moving.items())]
-    if not agreed(
-        connection,
-        f"Cancel the move of {counted(len(moving), 'partition')}?",
-        rows,
-        Column.of("topic", "partition", "replicas"),
-    ):
+    if not agreed(connection, f"Cancel the move of {counted(len(moving), 'partition')}?", rows):
         return 0
     answers = admin.alter_partition_reassignments(dict.fromkeys(moving), raise_errors=False)
     code = report(arguments, answers, "move cancelled")
@@ -346,13 +341,8 @@ def _elect(arguments: Namespace, connection: Connection) -> int:
     if not agreed(connection, f"Elect {kind} leaders of {counted(len(chosen or rows), 'partition')}?", rows, columns):
         return 0
     result = admin.elect_leaders(kind, chosen, raise_errors=False)
-    return report(
-        arguments,
-        (
-            (f"{one.topic}-{one.partition_id}", one.error, "leads already" if one.error_code else "elected")
-            for one in result.partitions
-        ),
-    )
+    answers = ((one, "leads already" if one.error_code else "elected") for one in result.partitions)
+    return report(arguments, ((f"{one.topic}-{one.partition_id}", one.error, done) for one, done in answers))
 
 
 @Verb(
@@ -373,12 +363,7 @@ def _move_dir(arguments: Namespace, connection: Connection) -> int:
     chosen = partitions(admin, arguments.partitions)
     wanted = {TopicPartitionReplica(*tp, arguments.broker): arguments.directory for tp in chosen}
     rows = [{**tp._asdict(), "broker": arguments.broker, "directory": arguments.directory} for tp in chosen]
-    if not agreed(
-        connection,
-        f"Move {counted(len(chosen), 'replica')}?",
-        rows,
-        Column.of("topic", "partition", "broker", "directory"),
-    ):
+    if not agreed(connection, f"Move {counted(len(chosen), 'replica')}?", rows):
         return 0
     return report(arguments, admin.alter_replica_log_dirs(wanted, raise_errors=False))
 

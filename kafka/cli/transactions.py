@@ -46,10 +46,6 @@ def _list(arguments: Namespace, connection: Connection) -> int:
     return emit(arguments, rows, [*columns, *Column.of("coordinator")]) or code
 
 
-def _age(start_ms: int) -> int | None:
-    return None if start_ms < 0 else max(0, round(time.time() - start_ms / 1000))
-
-
 @Verb(
     "describe: show the state, the producer and the partitions of transactions",
     _IDS,
@@ -65,12 +61,13 @@ def _describe(arguments: Namespace, connection: Connection) -> int:
         if isinstance(one, KafkaError):
             complain(arguments, f"{name}: {one}")
             continue
+        start = one.transaction_start_time_ms
         rows.append(
             {
                 "transactional_id": name,
                 **row_of(one, "state", "producer_id", "producer_epoch", "timeout_ms=transaction_timeout_ms"),
-                "start_time": one.transaction_start_time_ms,
-                "open_s": _age(one.transaction_start_time_ms),
+                "start_time": start,
+                "open_s": round(time.time() - start / 1000) if start >= 0 else None,
                 "partitions": [f"{tp.topic}-{tp.partition}" for tp in sorted(one.topic_partitions)],
             }
         )

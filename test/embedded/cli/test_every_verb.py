@@ -61,9 +61,6 @@ topics dump
     interrupted.py::test_a_dump_that_is_interrupted_leaves_the_file_of_yesterday
 topics load
     administration.py::test_a_topic_is_dumped_and_loaded_again
-topics watch
-    topics.py::test_the_partitions_of_topics_are_watched_with_their_rates
-    outages.py::test_views_redraw_and_say_what_is_not_known
 groups list
     groups.py::test_c3_a_thousand_groups_are_listed_in_three_seconds
 groups describe

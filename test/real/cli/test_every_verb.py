@@ -43,7 +43,6 @@ STEPS: dict[str, list[Step]] = {
     "topics list": [Step("'ev*' -f json", '"every"')],
     "topics describe": [Step("every", r"retention\.ms=86400000")],
     "topics alter": [Step("every -p 3 --set segment.bytes=10000000 --yes", "every: 3 partitions")],
-    "topics watch": [Step("every --count 1", r"every +0 +1 +1/1")],
     "topics copy": [
         Step("every copied --create", "copied: 3 records copied"),
         Step("every copied --resume nightly", "copied: 3 records copied"),
