@@ -58,7 +58,7 @@ def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[
 
 
 @Verb(
-    "offsets: show the committed offsets of a group, or export and import them as CSV",
+    "offsets: show the committed offsets of a group, or export them as CSV",
     GROUP,
     arg(
         "--export FILE",
@@ -66,20 +66,11 @@ def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[
         dest="export_file",
         complete="file",
     ),
-    arg(
-        "--import FILE",
-        "commit the offsets of such a file, after showing the plan; - is standard input",
-        dest="import_file",
-        complete="file",
-    ),
     examples=["billing --sandbox", "billing --export - --sandbox"],
     lists=True,
-    asks=True,
 )
 def _offsets(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
-    if arguments.import_file:
-        return _apply(arguments, connection, arguments.group, _read_csv(arguments.import_file, arguments.group))
     if not known_groups(arguments, admin, [arguments.group]):
         return 1
     rows = [
@@ -131,7 +122,7 @@ def _read_csv(path: str, group: str) -> Commits:
     TOPIC,
     arg("--to PLACE", "where the group continues"),
     arg("--shift-by N", "move by N records; negative: back", int),
-    arg("--from-file FILE", "take the offsets of an exported file", complete="file"),
+    arg("--from-file FILE", "take the offsets of an exported file; - is standard input", complete="file"),
     arg(
         "--export FILE",
         "write the plan as topic,partition,offset lines instead of a table; - is standard output",
@@ -216,7 +207,10 @@ def _apply(
         answers = admin.alter_share_group_offsets(group, starts, raise_errors=False)
     else:
         answers = admin.alter_group_offsets(group, new, raise_errors=False)
-    return report(arguments, answers)
+    code = report(arguments, answers)
+    if not code:  # standard output has the plan, maybe as JSON
+        complain(arguments, f"group {group!r}: {counted(len(answers), 'offset')} changed")
+    return code
 
 
 def _within(arguments: Namespace, tp: TopicPartition, place: OffsetAndMetadata, log: Edges) -> OffsetAndMetadata:
@@ -270,10 +264,11 @@ def _delete_offsets(arguments: Namespace, connection: Connection) -> int:
     ):
         return 0
     if is_share:
-        return report(arguments, admin.delete_share_group_offsets(arguments.group, list(wanted), raise_errors=False))
+        deleted = admin.delete_share_group_offsets(arguments.group, list(wanted), raise_errors=False)
+        return report(arguments, deleted, "offsets deleted")
     partitions = [TopicPartition(str(row["topic"]), int(str(row["partition"]))) for row in rows]
     answers = admin.delete_group_offsets(arguments.group, partitions, raise_errors=False)
-    return report(arguments, answers)
+    return report(arguments, answers, "offset deleted")
 
 
 @Verb(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +46,10 @@ def _list(arguments: Namespace, connection: Connection) -> int:
     return emit(arguments, rows, [*columns, *Column.of("coordinator")]) or code
 
 
+def _age(start_ms: int) -> int | None:
+    return None if start_ms < 0 else max(0, round(time.time() - start_ms / 1000))
+
+
 @Verb(
     "describe: show the state, the producer and the partitions of transactions",
     _IDS,
@@ -65,10 +70,13 @@ def _describe(arguments: Namespace, connection: Connection) -> int:
                 "transactional_id": name,
                 **row_of(one, "state", "producer_id", "producer_epoch", "timeout_ms=transaction_timeout_ms"),
                 "start_time": one.transaction_start_time_ms,
+                "open_s": _age(one.transaction_start_time_ms),
                 "partitions": [f"{tp.topic}-{tp.partition}" for tp in sorted(one.topic_partitions)],
             }
         )
-    columns = Column.of("transactional_id", "state", "producer_id=PRODUCER", "producer_epoch=EPOCH", "partitions")
+    columns = Column.of(
+        "transactional_id", "state", "producer_id=PRODUCER", "producer_epoch=EPOCH", "open_s=OPEN S", "partitions"
+    )
     return emit(arguments, rows, columns) or (1 if len(rows) < len(found) else 0)
 
 
@@ -142,7 +150,7 @@ def _abort(arguments: Namespace, connection: Connection) -> int:
         if one.topic_partition in chosen
     ]
     if not found:
-        raise CommandError("no transaction hangs there")
+        raise CommandError("no transaction hangs there; transactions fence ID ends one that its coordinator knows")
     if not agreed(connection, f"Abort {counted(len(found), 'transaction')}?", _hanging_rows(found), _HANGING_COLUMNS):
         return 0
     for one in found:

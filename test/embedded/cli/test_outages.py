@@ -72,6 +72,18 @@ def test_a_sum_of_which_a_part_is_not_known_is_not_shown_as_a_number(halved: Bro
     assert ["billing", "events", "-", "-", "-", "-"] in [line.split() for line in lines]
 
 
+def test_the_records_of_the_other_partitions_are_read(halved: Broker) -> None:
+    """What is missing is named and is exit code 1; nobody reads half of a topic without knowing it."""
+    for words in ("-f %p", "--group readers -f %p"):
+        outcome = soon(f"consume events {words}", 40)
+        assert {int(number) for number in outcome.out} == alive(halved), outcome.err
+        for number in set(range(4)) - alive(halved):
+            assert f"events-{number}: it has no leader" in outcome.err
+        assert outcome.code == 1
+    outcome = soon(f"consume events -p {min(set(range(4)) - alive(halved))}")
+    assert (outcome.code, outcome.out, outcome.err.count("it has no leader")) == (1, "", 1)
+
+
 @pytest.mark.parametrize(
     "line", ["groups reset-offsets billing --to end --yes", "records delete-before events --place end --yes"]
 )
@@ -96,7 +108,7 @@ def test_a_change_says_which_partition_has_no_leader(halved: Broker) -> None:
     assert outcome.code == 2
     begun = time.monotonic()
     offsets = b"".join(b"events,%d,0\n" % number for number in range(4))
-    outcome = run("purekafka groups offsets billing --import - --yes", stdin=offsets)
+    outcome = run("purekafka groups reset-offsets billing --from-file - --yes", stdin=offsets)
     assert time.monotonic() - begun < 25
     assert (outcome.code, outcome.err.count("it has no leader")) == (1, 2)
     with KafkaAdminClient(bootstrap_servers=halved.bootstrap_servers) as admin:
@@ -129,10 +141,11 @@ def test_words_that_are_not_ids_of_brokers(halved: Broker) -> None:
         assert (absent.code, "broker 9 does not exist; the brokers are 1" in absent.err) == (1, True)
 
 
-def test_the_user_s_patience_is_kept(halved: Broker) -> None:
+def test_the_user_s_patience_is_kept(halved: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka.cli.connection._READ_MS", 60_000)  # far from what a busy machine adds to a second
     begun = time.monotonic()
     outcome = run("purekafka configs describe broker 99 -X default.api.timeout.ms=1000 -X request.timeout.ms=900")
-    assert (outcome.code, time.monotonic() - begun < 4) == (1, True)
+    assert (outcome.code, time.monotonic() - begun < 20) == (1, True)
 
 
 def test_each_of_several_things_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
