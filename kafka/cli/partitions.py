@@ -333,10 +333,9 @@ def _elect(arguments: Namespace, connection: Connection) -> int:
         if (one.leader_id < 0 if arguments.unclean else one.leader_id != one.replica_nodes[0])
         and (chosen is None or (topic.name, one.partition_index) in chosen)
     ]
-    if not rows:
+    if not rows and chosen is None:
         complain(arguments, f"every partition has {'a' if arguments.unclean else 'its preferred'} leader")
-        if chosen is None:
-            return 0
+        return 0
     columns = Column.of("topic", "partition", "leader", "replicas", "isr") if rows else ()
     if not agreed(connection, f"Elect {kind} leaders of {counted(len(chosen or rows), 'partition')}?", rows, columns):
         return 0
