@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._core.attempts import pause_after
 from kafka._core.client import COORDINATOR
@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.protocol.api import Request, Response
 
-__all__ = ["COMMITS", "COORDINATOR_LOST", "GroupCoordinator", "JOINS"]
+    _LoggerAdapter = logging.LoggerAdapter[logging.Logger]
+else:  # before 3.11 it has no parameter at run time
+    _LoggerAdapter = logging.LoggerAdapter
+
+__all__ = ["COMMITS", "COORDINATOR_LOST", "GroupCoordinator", "GroupLog", "JOINS"]
 
 ResponseT = TypeVar("ResponseT", bound="Response")
 
@@ -53,6 +57,21 @@ _MOVED: Final = (InvalidCoordinatorError, CoordinatorNotAvailableError, KafkaCon
 _LEAVING_PATIENCE: Final = 1.0
 
 
+class GroupLog(_LoggerAdapter):
+    """The lines about one group: each begins with the group's name, and has it as the field ``kafka_group``."""
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(logging.getLogger("kafka.coordinator"))
+        self._group_id = group_id
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """Log a line of this group."""
+        if self.isEnabledFor(level):
+            template = f"Group %s: {msg}"
+            extra = {"kafka_group": self._group_id, **kwargs.pop("extra", {})}
+            self.logger.log(level, template, self._group_id, *args, extra=extra, stacklevel=2, **kwargs)
+
+
 class GroupCoordinator:
     """Finds one group's coordinator, and sends requests to it."""
 
@@ -60,6 +79,7 @@ class GroupCoordinator:
         self.client = client
         self.loop: Loop = client.loop
         self.group_id: str = config["group_id"]
+        self.log = GroupLog(self.group_id)
         self.waiting_for: str | None = None
         """The reason why the client is not a member, in words; None for a member."""
         self.request_timeout = config.seconds("request_timeout_ms")
@@ -86,12 +106,10 @@ class GroupCoordinator:
     def forget(self, error: object) -> None:
         """Look the coordinator up again before the next request, because of an error."""
         if self.node_id is not None:
-            log.info(
-                "Group %s: broker %s does not answer as its coordinator, so the coordinator is looked up again: %s",
-                self.group_id,
+            self.log.info(
+                "broker %s does not answer as its coordinator, so the coordinator is looked up again: %s",
                 self.node_id,
                 error,
-                extra={"kafka_group": self.group_id},
             )
             self.client.cluster.forget_coordinator(GROUP, self.group_id)
 
@@ -161,12 +179,10 @@ class GroupCoordinator:
                     if failures > 1:
                         await self.loop.sleep(pause_after(error, failures - 1, self._backoff))
                     continue
-                log.info(
-                    "Group %s: the coordinator did not confirm that member %s left. If it did not receive that, its "
+                self.log.info(
+                    "the coordinator did not confirm that member %s left. If it did not receive that, its "
                     "session ends, and what it has goes to other members then: %s",
-                    self.group_id,
                     printable(member_id),
                     error,
-                    extra={"kafka_group": self.group_id},
                 )
             return

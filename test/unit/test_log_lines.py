@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka.coordinator.group_coordinator import GroupLog
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("_core", "aio", "admin", "consumer", "coordinator", "net", "producer", "share")
 LEVELS = ("info", "warning", "error")
@@ -28,12 +30,13 @@ def lines_of(path: Path) -> list[Line]:
     found = []
     for node in ast.walk(tree):
         function = getattr(node, "func", None)
-        if not (
-            isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "log"
-        ):
+        if not isinstance(function, ast.Attribute) or function.attr not in LEVELS:
             continue
-        if function.attr not in LEVELS:
+        logger = getattr(function.value, "attr", "") or getattr(function.value, "id", "")
+        if logger != "log" and not logger.endswith("_log"):
             continue
+        # The logger of a group, which each of its lines begins with: GroupLog.
+        of_group = isinstance(function.value, ast.Attribute) or logger == "group_log"
         assert isinstance(node, ast.Call)
         first = node.args[0]
         template = first.value if isinstance(first, ast.Constant) else named.get(getattr(first, "id", ""))
@@ -43,6 +46,8 @@ def lines_of(path: Path) -> list[Line]:
         fields = tuple(re.findall(r"kafka_[a-z_]+", ast.unparse(extra))) if extra is not None else ()
         if isinstance(extra, ast.Name):
             fields = ("kafka_client_id", "kafka_group")
+        if of_group:
+            template, fields = f"Group %s: {template}", ("kafka_group", *fields)
         found.append((function.attr.upper(), str(template), fields))
     return found
 
@@ -69,6 +74,15 @@ def test_the_page_lists_each_line_with_its_level_and_fields():
     found = {(level, re.sub(r"\s+", " ", template), fields) for level, template, fields in logged()}
     assert len(found) > 30
     assert documented() == found
+
+
+def test_a_line_of_a_group_is_of_the_place_that_logs_it(caplog):
+    """Not of the adapter that writes the group's name into it."""
+    with caplog.at_level("INFO", "kafka.coordinator"):
+        GroupLog("kitchen").warning("%s leaves", "cook", extra={"kafka_error": "Boom"})
+    (line,) = caplog.records
+    assert (line.msg, line.getMessage()) == ("Group %s: %s leaves", "Group kitchen: cook leaves")
+    assert (line.filename, line.kafka_group, line.kafka_error) == ("test_log_lines.py", "kitchen", "Boom")
 
 
 def test_lines_about_a_group_or_a_topic_have_its_name_as_a_field():
