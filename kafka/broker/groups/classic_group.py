@@ -156,7 +156,9 @@ class ClassicGroup(Group):
         elif ask.instance_id is not None:
             self._join_static(ask, answer)
         elif ask.needs_id_first:
-            answer.set(JoinResult(Code.MEMBER_ID_REQUIRED, self._give_id(ask)))
+            given = self._make_id(ask)
+            self._pending[given] = self._timers.call_later(ask.session_timeout, self._drop_pending, given)
+            answer.set(JoinResult(Code.MEMBER_ID_REQUIRED, given))
         else:
             self._add(ask, self._make_id(ask), answer)
 
@@ -172,29 +174,24 @@ class ClassicGroup(Group):
     def _make_id(self, ask: JoinAsk) -> str:
         return f"{ask.instance_id or ask.client_id}-{self._new_id()}"
 
-    def _give_id(self, ask: JoinAsk) -> str:
-        member_id = self._make_id(ask)
-        self._pending[member_id] = self._timers.call_later(ask.session_timeout, self._drop_pending, member_id)
-        return member_id
-
     def _join_known(self, ask: JoinAsk, answer: Answer[JoinResult]) -> None:
         if ask.member_id in self._pending:
             self._add(ask, ask.member_id, answer)
             return
         member = self.roster.expect(ask.member_id, ask.instance_id)
         unchanged = list(member.protocols) == list(ask.protocols)
-        if self.state is State.PREPARING:
-            self._rejoin(member, ask, answer)
-        elif self.state is State.COMPLETING and unchanged:
-            # It has joined already and missed the answer: the generation is not over for that.
-            answer.set(self._result(member, tell_all=member.member_id == self.roster.leader))
-        elif self.state is State.STABLE and unchanged and member.member_id != self.roster.leader:
-            answer.set(self._result(member))
-        elif self.state in (State.COMPLETING, State.STABLE):
-            # A leader joins again to say that the assignment has to change.
-            self._rejoin(member, ask, answer)
-        else:
+        leads = member.member_id == self.roster.leader
+        if self.state not in (State.PREPARING, State.COMPLETING, State.STABLE):
             raise UnknownMemberIdError
+        if unchanged and self.state is State.COMPLETING:
+            # It has joined already and missed the answer: the generation is not over for that.
+            answer.set(self._result(member, tell_all=leads))
+        elif unchanged and self.state is State.STABLE and not leads:
+            answer.set(self._result(member))
+        else:  # in a stable group a leader joins again to say that the assignment has to change
+            self._take_terms(member, ask)
+            self._await_join(member, answer)
+            self._rebalance()
 
     def _join_static(self, ask: JoinAsk, answer: Answer[JoinResult]) -> None:
         assert ask.instance_id is not None
@@ -205,10 +202,7 @@ class ClassicGroup(Group):
         leader_before = self.roster.leader
         member = self.replace_static(present, self._make_id(ask))
         self._take_terms(member, ask)
-        if self.state is State.PREPARING:
-            self._await_join(member, answer)
-            self._maybe_complete_join()
-        elif self.state is State.STABLE and self.roster.vote() == self.protocol_name:
+        if self.state is State.STABLE and self.roster.vote() == self.protocol_name:
             # KIP-345: the same instance is back, nothing to rebalance. Before KIP-814 the response names its
             # old id as the leader's, so that it does not compute an assignment that a stable group would not hand out.
             self._watch(member)
@@ -225,8 +219,8 @@ class ClassicGroup(Group):
     def replace_static(self, old_id: str, new_id: str) -> Member:
         """Put a new incarnation in the place of a static member; the old one is fenced."""
         member = self.roster.members[old_id]
-        self._answer_join(member, JoinResult(Code.FENCED_INSTANCE_ID, old_id))
-        self._answer_sync(member, SyncResult(Code.FENCED_INSTANCE_ID))
+        member.answer_join(JoinResult(Code.FENCED_INSTANCE_ID, old_id))
+        member.answer_sync(SyncResult(Code.FENCED_INSTANCE_ID))
         self._unsynced.discard(old_id)
         return self.roster.rename(old_id, new_id)
 
@@ -251,11 +245,6 @@ class ClassicGroup(Group):
         self._watch(member, self.settings.new_member_join_timeout)
         self._rebalance()
 
-    def _rejoin(self, member: Member, ask: JoinAsk, answer: Answer[JoinResult]) -> None:
-        self._take_terms(member, ask)
-        self._await_join(member, answer)
-        self._rebalance()
-
     def _take_terms(self, member: Member, ask: JoinAsk) -> None:
         self.roster.update_protocols(member, ask.protocols)
         member.rebalance_timeout = ask.rebalance_timeout
@@ -263,7 +252,7 @@ class ClassicGroup(Group):
 
     def _await_join(self, member: Member, answer: Answer[JoinResult]) -> None:
         # An earlier request of the same member came over a connection that it has given up.
-        self._answer_join(member, JoinResult(Code.REBALANCE_IN_PROGRESS, member.member_id))
+        member.answer_join(JoinResult(Code.REBALANCE_IN_PROGRESS, member.member_id))
         member.join_answer = answer
 
     # Rebalancing
@@ -279,7 +268,10 @@ class ClassicGroup(Group):
         self._is_initial = self.state is State.EMPTY
         self._move(Event.REBALANCE)
         if not self._is_initial:
-            self._complete_join_or_wait()
+            if self._everyone_joined:
+                self._complete_join()
+            else:
+                self._join_timer = self._timers.call_later(self.roster.rebalance_timeout(), self._complete_join)
             return
         self._has_newcomer = False
         delay = self.settings.initial_rebalance_delay
@@ -304,12 +296,6 @@ class ClassicGroup(Group):
     def _maybe_complete_join(self) -> None:
         if self.state is State.PREPARING and not self._is_initial and self._everyone_joined:
             self._complete_join()
-
-    def _complete_join_or_wait(self) -> None:
-        if self._everyone_joined:
-            self._complete_join()
-        else:
-            self._join_timer = self._timers.call_later(self.roster.rebalance_timeout(), self._complete_join)
 
     def _complete_join(self) -> None:
         """All members have joined, or time is up: continue with the members that joined."""
@@ -341,7 +327,7 @@ class ClassicGroup(Group):
         self.subscribed = self.roster.subscribed_topics(self.protocol_name)
         self._move(Event.GATHERED)
         for member in self.roster:
-            self._answer_join(member, self._result(member, tell_all=member.member_id == self.roster.leader))
+            member.answer_join(self._result(member, tell_all=member.member_id == self.roster.leader))
             self._watch(member)
             member.is_new = False
             self._unsynced.add(member.member_id)
@@ -361,11 +347,6 @@ class ClassicGroup(Group):
             skip,
             tuple(told) if tell_all else (),
         )
-
-    def _answer_join(self, member: Member, result: JoinResult) -> None:
-        answer, member.join_answer = member.join_answer, None
-        if answer is not None:
-            answer.set(result)
 
     # Synchronising
 
@@ -397,7 +378,7 @@ class ClassicGroup(Group):
             answer.set(self._assigned(member))
             self._watch(member)
         else:
-            self._answer_sync(member, SyncResult(Code.REBALANCE_IN_PROGRESS))
+            member.answer_sync(SyncResult(Code.REBALANCE_IN_PROGRESS))
             member.sync_answer = answer
             if member.member_id == self.roster.leader:
                 self._assign(dict(ask.assignments))
@@ -412,22 +393,17 @@ class ClassicGroup(Group):
         for member in self.roster:
             if member.sync_answer is not None:
                 self._unsynced.discard(member.member_id)
-                self._answer_sync(member, self._assigned(member))
+                member.answer_sync(self._assigned(member))
                 self._watch(member)
 
     def _assigned(self, member: Member) -> SyncResult:
         return SyncResult(0, member.assignment, self.protocol_type, self.protocol_name)
 
-    def _answer_sync(self, member: Member, result: SyncResult) -> None:
-        answer, member.sync_answer = member.sync_answer, None
-        if answer is not None:
-            answer.set(result)
-
     def _answer_all_syncs(self, error_code: int) -> None:
         for member in self.roster:
             member.assignment = b""
             if member.sync_answer is not None:
-                self._answer_sync(member, SyncResult(error_code))
+                member.answer_sync(SyncResult(error_code))
                 self._watch(member)
 
     def _sync_expired(self, generation: int) -> None:
@@ -436,7 +412,6 @@ class ClassicGroup(Group):
         if generation != self.generation or self.state not in (State.COMPLETING, State.STABLE) or not self._unsynced:
             return
         for member_id in list(self._unsynced):
-            self._unsynced.discard(member_id)
             self._forget(member_id)
         self._rebalance()
 
@@ -476,7 +451,7 @@ class ClassicGroup(Group):
     def expel(self, member_id: str) -> None:
         """Remove a member as if its session had ended."""
         self._forget(member_id)
-        self._left()
+        self.force_rebalance()
 
     # Leaving
 
@@ -487,7 +462,7 @@ class ClassicGroup(Group):
         codes = [self._leave(member_id, instance_id) for member_id, instance_id in members]
         if 0 in codes:
             # Also where it had no more than its id: Kafka makes no difference.
-            self._left()
+            self.force_rebalance()
         return codes
 
     def _leave(self, member_id: str, instance_id: str | None) -> int:
@@ -504,19 +479,18 @@ class ClassicGroup(Group):
         return 0
 
     def _drop_pending(self, member_id: str) -> None:
-        timer = self._pending.pop(member_id, None)
-        if timer is not None:
-            timer.cancel()
+        self._pending.pop(member_id, None)
         self._maybe_complete_join()
 
     def _forget(self, member_id: str) -> None:
         member = self.roster.remove(member_id)
         self._unsynced.discard(member_id)
         if member is not None:
-            self._answer_join(member, JoinResult(Code.UNKNOWN_MEMBER_ID, ""))  # no member has its id any longer
-            self._answer_sync(member, SyncResult(Code.UNKNOWN_MEMBER_ID))
+            member.answer_join(JoinResult(Code.UNKNOWN_MEMBER_ID, ""))  # no member has its id any longer
+            member.answer_sync(SyncResult(Code.UNKNOWN_MEMBER_ID))
 
-    def _left(self) -> None:
+    def force_rebalance(self) -> None:
+        """Have everyone join again."""
         if self.state in (State.STABLE, State.COMPLETING, State.PREPARING):
             self._rebalance()
 
@@ -524,12 +498,6 @@ class ClassicGroup(Group):
 
     def check_commit(self, commit: Commit) -> None:
         """Raise if a member may not commit now; a commit shows that the member is alive."""
-        self._check_commit(commit)
-        member = self.roster.members.get(commit.member_id)
-        if member is not None and self.state in (State.PREPARING, State.STABLE):
-            self._watch(member)
-
-    def _check_commit(self, commit: Commit) -> None:
         generation = commit.epoch
         if self.state is State.DEAD:
             raise CoordinatorNotAvailableError
@@ -544,6 +512,9 @@ class ClassicGroup(Group):
             raise UnknownMemberIdError
         if not commit.is_transactional and self.state is State.COMPLETING:
             raise RebalanceInProgressError
+        member = self.roster.members.get(commit.member_id)
+        if member is not None and self.state in (State.PREPARING, State.STABLE):
+            self._watch(member)
 
     def check_deletion_of_offsets(self) -> None:
         """Raise if no offsets of the group may be deleted: its members are not consumers, so all topics may be read."""
@@ -591,10 +562,6 @@ class ClassicGroup(Group):
             self.become_stable(snapshot.members, snapshot.protocol_type, snapshot.protocol_name, snapshot.leader)
         self.state_since_ms = snapshot.state_since_ms
 
-    def force_rebalance(self) -> None:
-        """Have everyone join again."""
-        self._left()
-
     def expects(self, topic: str) -> bool:
         """Whether a consumer of this group reads the topic, or may do so."""
         if self.state in (State.EMPTY, State.DEAD):
@@ -615,8 +582,8 @@ class ClassicGroup(Group):
         self._pending.clear()
         for member in self.roster:
             member.stop_timers()
-            self._answer_join(member, JoinResult(error_code, member.member_id))
-            self._answer_sync(member, SyncResult(error_code))
+            member.answer_join(JoinResult(error_code, member.member_id))
+            member.answer_sync(SyncResult(error_code))
 
     def resume(self) -> None:
         """Continue at the new coordinator: as after a load from the log, sessions start again."""

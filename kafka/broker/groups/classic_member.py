@@ -54,6 +54,18 @@ class Member(GroupMember):
         """Return the metadata that it sent for a protocol."""
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
+    def answer_join(self, result: JoinResult) -> None:
+        """Answer its JoinGroup, if one waits."""
+        answer, self.join_answer = self.join_answer, None
+        if answer is not None:
+            answer.set(result)
+
+    def answer_sync(self, result: SyncResult) -> None:
+        """Answer its SyncGroup, if one waits."""
+        answer, self.sync_answer = self.sync_answer, None
+        if answer is not None:
+            answer.set(result)
+
 
 class Roster:
     """The members of one classic group, in the order in which they came."""
