@@ -249,11 +249,16 @@ class Loop:
         """Whether the caller is being run by the loop, and so cannot turn it."""
         return self._passing == get_ident()
 
+    @property
+    def runs_caller(self) -> bool:
+        """Whether it runs the caller, or the caller is its network thread, which must not wait for itself."""
+        return get_ident() in (self._passing, self.driven_by)
+
     def next_deadline(self) -> float | None:
         """When the first timer is due; None while there is none."""
         return self._timers.next_deadline()
 
-    def turn(self, timeout: float | None = None, *, budget: float | None = None) -> bool:
+    def turn(self, timeout: float | None = None, *, budget: float | None = None) -> bool:  # noqa: C901, PLR0912 - hot
         """Sleep until something is to be done, `timeout` seconds at most; then make one pass.
 
         After `budget` seconds the pass handles no further socket, and after as long again no further callback, nor what
@@ -271,7 +276,21 @@ class Loop:
             # Count first, look at the queue second: `call_soon` does it the other way round, so
             # either it sees a sleeper and wakes it, or the sleeper sees what was queued.
             self._sleepers += 1
-            wait = self._next_wait(timeout)
+            deadline, claimed_by, wait = self._timers.next_deadline(), self._claimed_by, timeout
+            by_another = claimed_by is not None and claimed_by != me
+            if (self._ready or self._events) and not by_another:
+                wait = 0.0
+            else:
+                if by_another and deadline is not None:
+                    # That thread meets what is due soon, and wakes the driver if it leaves an earlier deadline behind.
+                    deadline = max(deadline, self.clock.monotonic() + _ASIDE)
+                if claimed_by != me:  # else the driver sleeps at the same time, towards a deadline of before
+                    self._sleep_until = deadline
+                if deadline is not None:
+                    left = max(0.0, deadline - self.clock.monotonic())
+                    wait = left if wait is None or left < wait else wait
+                if wait is not None and wait > _LONGEST_SLEEP:
+                    wait = _LONGEST_SLEEP
             if gate is not None and wait != 0.0 and (doze := gate.doze(wait, self.clock.monotonic())) is not None:
                 wait, self._sleep_until = doze, self.clock.monotonic() + doze
         try:
@@ -317,22 +336,6 @@ class Loop:
             self.turn(remaining)
         return future.result()
 
-    def _next_wait(self, timeout: float | None) -> float | None:
-        deadline, claimed_by = self._timers.next_deadline(), self._claimed_by
-        if claimed_by is not None and claimed_by != get_ident():
-            # That thread meets what is due soon, and wakes the driver if it leaves an earlier deadline behind.
-            if deadline is not None:
-                deadline = max(deadline, self.clock.monotonic() + _ASIDE)
-            self._sleep_until = deadline
-        elif self._ready or self._events:
-            return 0.0
-        elif claimed_by is None:  # else the driver sleeps at the same time, towards a deadline of before
-            self._sleep_until = deadline
-        if deadline is None:
-            return timeout if timeout is None or timeout < _LONGEST_SLEEP else _LONGEST_SLEEP
-        wait = min(max(0.0, deadline - self.clock.monotonic()), _LONGEST_SLEEP)
-        return wait if timeout is None or wait < timeout else timeout
-
     def _pass(self, events: list[tuple[selectors.SelectorKey, int]], budget: float | None) -> None:  # noqa: C901, PLR0912 - hot
         ready, me, now = self._ready, get_ident(), self.clock.monotonic
         if self._events:
@@ -340,8 +343,19 @@ class Loop:
             events, self._events = self._events, []
         self._passing, outer, PASSES[me] = me, PASSES.get(me), self._put_off
         try:
-            if events:
-                self._handle(events, None if budget is None else now() + budget)
+            ends = None if budget is None else now() + budget
+            for done, (key, mask) in enumerate(events, 1):
+                # Looked up now: an earlier handler, or the pass of another thread since the
+                # selector returned, may have closed this one. Spurious calls are allowed.
+                handler = self._handlers.get(key.fd)
+                if handler is not None:
+                    try:
+                        handler(mask & (READ | WRITE))
+                    except Exception:
+                        log.exception(_FAILED, handler)
+                    if ends is not None and now() >= ends:
+                        self._events = events[done:]
+                        break
             if not self._events:  # else a timer would end a request whose reply has arrived and was not read yet
                 for timer in self._timers.take_due(now()):
                     ready.append((timer.fire, ()))
@@ -373,21 +387,6 @@ class Loop:
                 del PASSES[me]
             else:  # a callback of another loop turns this one
                 PASSES[me] = outer
-
-    def _handle(self, events: list[tuple[selectors.SelectorKey, int]], ends: float | None) -> None:
-        """Call the handlers of sockets that are ready, until `ends`; the next pass has what is left over."""
-        for done, (key, mask) in enumerate(events, 1):
-            # Looked up now: an earlier handler, or the pass of another thread since the
-            # selector returned, may have closed this one. Spurious calls are allowed.
-            handler = self._handlers.get(key.fd)
-            if handler is not None:
-                try:
-                    handler(mask & (READ | WRITE))
-                except Exception:
-                    log.exception(_FAILED, handler)
-                if ends is not None and self.clock.monotonic() >= ends:
-                    self._events = events[done:]
-                    return
 
     @staticmethod
     def _guarded(callback: Callable[[], object]) -> None:
