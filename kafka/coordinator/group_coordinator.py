@@ -53,7 +53,8 @@ COORDINATOR_LOST: Final = (
 )
 # Errors after which a request to leave may be sent to the coordinator, as it is now, once more.
 _MOVED: Final = (InvalidCoordinatorError, CoordinatorNotAvailableError, KafkaConnectionError)
-# How long a member that leaves looks for its coordinator, in seconds: its session ends without that, too.
+_UNHEARD: Final = (*_MOVED, RequestTimedOutError)
+# How long close() or unsubscribe() looks for the coordinator, in seconds: the member's session ends without that, too.
 _LEAVING_PATIENCE: Final = 1.0
 
 
@@ -161,20 +162,24 @@ class GroupCoordinator:
     ) -> None:
         """Have `send` tell the coordinator that a member leaves, by a deadline; a failure is logged.
 
-        Again for a second where that broker is not the coordinator any more, and once where its connection ends later,
-        perhaps over another request without an answer: the group would wait for the session's end.
+        Again for a second, or for request_timeout_ms where no caller waits (no deadline), while no broker is the
+        coordinator, and once where there is no answer or the connection ends later, perhaps over another request: the
+        group would wait for the session's end.
         """
-        failures, last = 0, self.loop.time() + _LEAVING_PATIENCE
+        patience = _LEAVING_PATIENCE if deadline is not None else self.request_timeout
+        failures, last = 0, self.loop.time() + patience
         while True:
             now = self.loop.time()
-            patience, limit = now + _LEAVING_PATIENCE, now + self.request_timeout
+            look, limit = now + patience, now + self.request_timeout
             if deadline is not None:
-                patience, limit = min(patience, deadline), max(now, deadline)
+                look, limit = min(look, deadline), min(limit, max(now, deadline))
             try:
-                await send(await self.client.coordinator(GROUP, self.group_id, patience), limit)
+                await send(await self.client.coordinator(GROUP, self.group_id, look), limit)
             except KafkaError as error:
                 failures += 1
-                if isinstance(error, _MOVED) and (failures == 1 or self.loop.time() < last):
+                now = self.loop.time()
+                first = failures == 1 and isinstance(error, _UNHEARD) and (deadline is None or now < deadline)
+                if first or (isinstance(error, _MOVED) and now < last):
                     self.forget(error)
                     if failures > 1:
                         await self.loop.sleep(pause_after(error, failures - 1, self._backoff))

@@ -79,6 +79,8 @@ class ShareGroupMember:
         """Whether the coordinator may have it as a member."""
         self._polls = 0
         self._polled_at = 0.0
+        self.last_count = 0
+        """How many records the last poll() has returned."""
 
     # Calls of the application…
 
@@ -86,6 +88,7 @@ class ShareGroupMember:
         """Record that the application waits in poll(). From its thread."""
         self._polls += 1
         self._polled_at = self.loop.time()
+        self.last_count = 0
 
     def ended_poll(self) -> None:
         """Record that the wait has ended."""
@@ -147,9 +150,11 @@ class ShareGroupMember:
             finally:
                 timer.cancel()
         self.coordinator.log.warning(
-            "poll() was not called for max_poll_interval_ms (%.0f ms), so this member leaves the group until "
-            "it is. Acknowledgements of the records that it has are still sent",
-            self._poll_interval * 1000,
+            "this member leaves the group because poll() was not called for %g s (max_poll_interval_ms); the "
+            "last one returned %d records. Return fewer records from each poll() (max_poll_records), or raise "
+            "max_poll_interval_ms. Acknowledgements of these records are still sent",
+            self._poll_interval,
+            self.last_count,
         )
         await self._depart("poll() was not called", None)
 

@@ -197,6 +197,7 @@ class ShareConsumerCore:
                 rows = self._take_rows()
                 found.setdefault(TopicPartition(rows[0].topic, rows[0].partition), []).extend(rows)
                 left -= len(rows)
+            self.member.last_count = self.config["max_poll_records"] - left
             if tracer is not None:
                 tracer.received(began, found)
             return found
@@ -224,6 +225,7 @@ class ShareConsumerCore:
                 self.send()
                 await self.tell()
             record = self._rows.popleft()
+            self.member.last_count = 1
             assert self._source is not None
             self.held.add(self._source, (record.offset,))
             if not self.is_explicit:

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, KafkaShareConsumer
+from kafka.admin import ConfigResource
 from kafka.broker import Broker
 from kafka.errors import KafkaTimeoutError, RecordTooLargeError
 
@@ -77,24 +78,24 @@ def test_a_rebalance_has_its_share_of_the_partitions_and_its_reason(face, caplog
     assert any(f"this member has 2 of 4 partitions, because {reason}" in text for text in texts[1:]), texts
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("protocol", ["classic", "consumer", "share"])
 def test_a_member_that_does_not_poll_leaves_with_a_line_that_has_the_records_of_its_last_poll(face, caplog, protocol):
+    options = {"group_id": "kitchen", "max_poll_interval_ms": 1000, "max_poll_records": 7}
     with Broker(topics={"orders": 1}) as broker, caplog.at_level(logging.WARNING, "kafka"):
         for number in range(9):
             broker.append("orders", value=b"%d" % number)
-        consumer = KafkaConsumer(
-            "orders",
-            bootstrap_servers=broker.bootstrap_servers,
-            group_id="kitchen",
-            group_protocol=protocol,
-            auto_offset_reset="earliest",
-            max_poll_interval_ms=1000,
-            max_poll_records=7,
-        )
+        if protocol == "share":
+            with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+                admin.alter_configs([ConfigResource("GROUP", "kitchen", {"share.auto.offset.reset": "earliest"})])
+            consumer = KafkaShareConsumer("orders", bootstrap_servers=broker.bootstrap_servers, **options)
+        else:
+            options |= {"group_protocol": protocol, "auto_offset_reset": "earliest"}
+            consumer = KafkaConsumer("orders", bootstrap_servers=broker.bootstrap_servers, **options)
         try:
             deadline = time.monotonic() + WAIT
-            while not consumer.poll(timeout_ms=500):
+            while not (polled := consumer.poll(timeout_ms=500)):
                 assert time.monotonic() < deadline
+            count = sum(map(len, polled.values()))
             while not found(caplog, "leaves the group"):
                 time.sleep(0.01)
                 assert time.monotonic() < deadline
@@ -102,7 +103,9 @@ def test_a_member_that_does_not_poll_leaves_with_a_line_that_has_the_records_of_
             consumer.close()
     (line,) = found(caplog, "leaves the group")
     assert (line.levelname, line.kafka_group) == ("WARNING", "kitchen")
-    assert "because poll() was not called for 1 s (max_poll_interval_ms); the last one returned 7" in line.getMessage()
+    why = f"because poll() was not called for 1 s (max_poll_interval_ms); the last one returned {count} records. Return"
+    assert why in line.getMessage()
+    assert count == 7
 
 
 def test_a_send_that_waits_for_a_topic_is_one_line_with_the_topic(face, caplog):

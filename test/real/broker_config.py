@@ -122,7 +122,9 @@ def _sizes(nodes: int) -> dict[str, str]:
         "default.replication.factor": replicas,
         "group.initial.rebalance.delay.ms": "0",
         "replica.lag.time.max.ms": "5000",
-        "log.retention.check.interval.ms": "86400000",  # many records here bear times of long ago
+        # Many records here bear times of long ago. Kafka looks once, 30 s after its start, whatever this says: a topic
+        # with such records needs retention.ms=-1.
+        "log.retention.check.interval.ms": "86400000",
     }
 
 

@@ -358,6 +358,7 @@ class Cluster:
         for node in self.nodes.values():
             if node.is_running:
                 node.stop()
+            node.listener.close()
         for service in reversed(self._services.values()):
             close = getattr(service, "close", None)
             if close is not None:

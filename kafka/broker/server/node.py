@@ -181,7 +181,7 @@ class Listener:
             task.add_done_callback(partial(_close_if_not_taken, client))
 
     def _resume(self) -> None:
-        if self._socket is not None:
+        if self._socket is not None and self.is_open:
             asyncio.get_running_loop().add_reader(self._socket, self._accept)
 
     async def _take(self, client: socket.socket) -> None:
@@ -228,13 +228,19 @@ class Listener:
             spare.close()
 
     def stop(self, *, crash: bool = False) -> None:
-        """Stop listening and close every connection."""
+        """Refuse connections, and close the open ones."""
+        self.close()
+        with suppress(KafkaConnectionError):  # then `start` tries again
+            self.bind()  # without listening: no connection of another program gets this port for its own end
+        self.drop(crash=crash)
+
+    def close(self) -> None:
+        """Stop listening, and give up the port."""
         self.is_open = False
         if self._socket is not None:
             asyncio.get_running_loop().remove_reader(self._socket)
             self._socket.close()
             self._socket = None
-        self.drop(crash=crash)
 
     def drop(self, *, crash: bool = True) -> int:
         """Close the connections but keep listening; return how many there were."""

@@ -336,6 +336,18 @@ def test_a_stopped_node_hands_its_partitions_over_and_comes_back() -> None:
             metadata(client)
 
 
+def test_the_port_of_a_stopped_node_goes_to_no_other_program() -> None:
+    """As one end of another connection it kept the node from starting, on a busy machine."""
+    with Broker() as broker, socket.socket() as other:
+        port = broker.port(1)
+        broker.stop_node(1)
+        with pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+    with socket.socket() as after:
+        after.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        after.bind(("127.0.0.1", port))
+
+
 def test_a_leader_that_moves_ends_the_waits_of_its_readers(broker: Broker) -> None:
     broker.move_leader(("events", 0), 1)
     with wire(broker, 1) as client:

@@ -362,7 +362,10 @@ def test_o12_1000_groups_of_100_partitions_cost_a_second_and_100_mb() -> None:
     offsets = {("events", number): 0 for number in range(100)}
     with (
         Broker(nodes=3, topics={"events": 100}) as broker,
-        KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin,
+        # Under tracemalloc and on a busy machine a request may take a minute.
+        KafkaAdminClient(
+            bootstrap_servers=broker.bootstrap_servers, default_api_timeout_ms=600_000, request_timeout_ms=600_000
+        ) as admin,
     ):
         for number in range(1000):
             admin.alter_group_offsets(f"group-{number}", offsets)
@@ -381,7 +384,7 @@ def test_o12_1000_groups_of_100_partitions_cost_a_second_and_100_mb() -> None:
         of_cluster = sum(
             requests.pop((node, name), 0) for node in (1, 2, 3) for name in ("Metadata", "DescribeCluster")
         )
-        assert of_cluster == 4, requests  # three are about the leaders
+        assert of_cluster == 2, requests  # what brokers there are, and the topics with their leaders
         assert {node: sum(count for (at, _), count in requests.items() if at == node) for node in (1, 2, 3)} == {
             1: 6,
             2: 6,

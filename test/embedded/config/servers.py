@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import socket
 import socketserver
 import threading
@@ -76,10 +77,15 @@ class _Silence(socketserver.BaseRequestHandler):
 
 
 def free_port() -> int:
-    """A port on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port on which no program listens, from below those that connections get for their own end."""
+    while True:
+        port = random.SystemRandom().randrange(15_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 @dataclass

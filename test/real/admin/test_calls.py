@@ -86,7 +86,8 @@ def admin(cluster: KafkaCluster) -> Iterator[KafkaAdminClient]:
 def topic(admin: KafkaAdminClient, request: pytest.FixtureRequest) -> Iterator[str]:
     """A topic with two partitions and ten records in the first."""
     name = f"topic-{uuid.uuid4().hex[:8]}"
-    admin.create_topics([NewTopic(name, 2, 2)], wait_for_metadata=True)
+    # A broker deletes old records 30 s after its start for the first time, and these are of 1970.
+    admin.create_topics([NewTopic(name, 2, 2, topic_configs={"retention.ms": "-1"})], wait_for_metadata=True)
     with KafkaProducer(bootstrap_servers=admin.config["bootstrap_servers"]) as producer:
         for number in range(10):
             producer.send(name, b"record", partition=0, timestamp_ms=1000 * number)

@@ -188,7 +188,7 @@ def test_a_group_is_copied_to_another_cluster_with_the_records_that_it_has_not_r
     """Kafka to Kafka: the copy has other offsets, by older records and by markers of transactions."""
     assert run(f"purekafka contexts add other -b {kafka.bootstrap_servers}").code == 0
     for context in ("", "--context other"):
-        assert run(f"purekafka topics create relocated -p 1 {context}").code == 0
+        assert run(f"purekafka topics create relocated -p 1 --set retention.ms=-1 {context}").code == 0
     with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
         for number in range(7):
             producer.send("relocated", b"older %d" % number)

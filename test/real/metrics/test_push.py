@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +55,8 @@ def cluster(kafka_version: str, pushes: Path, tmp_path_factory: pytest.TempPathF
         java_args=(*jvm.QUICK_START, f"-Dpurekafka.pushes={pushes}", "-cp", os.pathsep.join((str(classes), path))),
         archive=False,
     ) as running:
-        running.create_topic("events")
         with KafkaAdminClient(bootstrap_servers=running.bootstrap_servers, enable_metrics_push=False) as admin:
             admin.alter_configs([ConfigResource("client_metrics", "all", {"metrics": "*", "interval.ms": 200})])
-        with KafkaProducer(bootstrap_servers=running.bootstrap_servers, enable_metrics_push=False) as producer:
-            for _ in range(20):
-                producer.send("events", b"x", partition=0)
         yield running
 
 
@@ -93,10 +90,28 @@ def wait_for(condition: Callable[[], Any], what: str) -> Any:
     return found
 
 
+def last_push(directory: Path, client_id: str) -> Pushed:
+    """Wait for the push of close(): close() waits for the broker's answer a second at most, which may take longer."""
+
+    def ended() -> Pushed | None:
+        found = Pushed(directory, client_id)
+        return found if found.files[-1].name.endswith("-true") else None
+
+    found: Pushed = wait_for(ended, f"last push of {client_id}")
+    return found
+
+
+def write(cluster: KafkaCluster, topic: str, count: int) -> None:
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, enable_metrics_push=False) as producer:
+        for _ in range(count):
+            producer.send(topic, b"x", partition=0)
+
+
 def test_a_consumer_pushes_what_java_s_does(cluster: KafkaCluster, pushes: Path, kafka_version: str, face: str) -> None:
-    ours = f"ours-{face}"
+    ours, java_s, topic = f"ours-{face}", f"java-{face}", f"read-{face}"
+    write(cluster, topic, 20)
     consumer = KafkaConsumer(
-        "events",
+        topic,
         bootstrap_servers=cluster.bootstrap_servers,
         group_id=ours,
         client_id=ours,
@@ -114,18 +129,21 @@ def test_a_consumer_pushes_what_java_s_does(cluster: KafkaCluster, pushes: Path,
         assert consumer.client_instance_id()
     finally:
         consumer.close()
-    found = Pushed(pushes, ours)
-    assert found.files[-1].name.endswith("-true"), "close() pushes for the last time"
+    found = last_push(pushes, ours)
     assert found.labels["consumer.node.request.latency.avg"].keys() == {"node_id"}
     assert found.resource.keys() == {"group_id", "group_member_id"}
     assert sum(found.values["consumer.fetch.manager.records.consumed.total"]) == 20, "sums are since the last push"
 
-    with JavaClient(kafka_version) as java:
-        java.consume(
-            cluster.bootstrap_servers, "events", count=30, timeout=5, group_id=f"java-{face}", client_id=f"java-{face}",
-            auto_offset_reset="earliest",
+    with ThreadPoolExecutor(1) as pool, JavaClient(kafka_version) as java:
+        # It reads until the 21st record, which is written when it has pushed: how long it takes to begin is not known.
+        reading = pool.submit(
+            java.consume, cluster.bootstrap_servers, topic, count=21, timeout=2 * TIMEOUT, group_id=java_s,
+            client_id=java_s, auto_offset_reset="earliest",
         )  # fmt: skip
-    theirs = Pushed(pushes, f"java-{face}")
+        wait_for(lambda: reading.done() or len(CONSUMER & Pushed(pushes, java_s).values.keys()) > 8, "push of Java's")
+        write(cluster, topic, 1)
+        assert len(reading.result(TIMEOUT)) == 21
+    theirs = Pushed(pushes, java_s)
     common = found.values.keys() & theirs.values.keys()
     print(f"{len(found.values)} metrics of ours, {len(theirs.values)} of Java's, {len(common)} in both")
     assert len(CONSUMER & common) > 8, CONSUMER - theirs.values.keys()
@@ -137,8 +155,6 @@ def test_a_producer_pushes(cluster: KafkaCluster, pushes: Path, face: str) -> No
     name = f"writer-{face}"
     with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, client_id=name) as producer:
         for _ in range(5):
-            producer.send("written", b"x").get(TIMEOUT)  # the consumer's test counts what is in events
+            producer.send(name, b"x").get(TIMEOUT)
         wait_for(lambda: Pushed(pushes, name).files, "push")
-    found = Pushed(pushes, name)
-    assert sum(found.values["producer.record.send.total"]) == 5
-    assert found.files[-1].name.endswith("-true")
+    assert sum(last_push(pushes, name).values["producer.record.send.total"]) == 5

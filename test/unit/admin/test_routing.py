@@ -121,7 +121,8 @@ def offsets(request: Any, codes: dict[int, int] | None = None) -> Any:
     }
 
 
-def test_only_partitions_whose_leader_moved_are_asked_about_again(admin: Admin, cluster: AdminCluster):
+@pytest.mark.parametrize("known", [False, True])
+def test_only_partitions_whose_leader_moved_are_asked_about_again(admin: Admin, cluster: AdminCluster, known: bool):
     asked: list[list[int]] = []
 
     def answer(request: Any, _: int) -> Any:
@@ -129,9 +130,28 @@ def test_only_partitions_whose_leader_moved_are_asked_about_again(admin: Admin, 
         return offsets(request, {1: 6} if len(asked) == 1 else {})
 
     cluster.on("ListOffsets", answer)
+    if known:
+        admin.run(admin.calls.describe_topics(["t"]))
+    before = len(cluster.asked("Metadata"))
     found = admin.run(admin.calls.list_partition_offsets({FIRST: "latest", SECOND: "latest"}))
     assert asked == [[0, 1], [1]]
     assert [at.offset for at in found.values()] == [5, 5]
+    assert len(cluster.asked("Metadata")) > before, "the new leader is in fresh metadata"
+
+
+def test_leaders_that_metadata_have_just_named_are_asked_without_another_look(admin: Admin, cluster: AdminCluster):
+    def looks(**options: Any) -> int:
+        before = len(cluster.asked("Metadata"))
+        found = admin.run(admin.calls.list_partition_offsets({FIRST: "latest", SECOND: "earliest"}, **options))
+        assert [at.offset for at in found.values()] == [5, 5]
+        return len(cluster.asked("Metadata")) - before
+
+    cluster.on("ListOffsets", lambda request, _: offsets(request))
+    admin.run(admin.calls.describe_topics())
+    assert [looks(), looks()] == [0, 0]
+    assert looks(timeout_ms=0) == 1, "there is no second try to mend an old leader"
+    admin.run(admin.loop.sleep(11))
+    assert [looks(), looks()] == [1, 0]
 
 
 def test_a_topic_that_is_unknown_is_looked_for_three_times(admin: Admin, cluster: AdminCluster):

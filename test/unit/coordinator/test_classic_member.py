@@ -160,6 +160,29 @@ def test_a_member_leaves_at_the_coordinator_that_has_taken_over(cluster: Cluster
     assert len(cluster.asked("FindCoordinator")) == lookups + 3
 
 
+@pytest.mark.parametrize(("unanswered", "requests"), [(1, 2), (5, 2)])
+def test_a_request_to_leave_without_an_answer_is_sent_once_more(
+    cluster: Cluster, make: MakeConsumer, unanswered: int, requests: int
+) -> None:
+    consumer = make("t", group_id="g", request_timeout_ms=2000, max_poll_interval_ms=1500)
+    consumer.poll(timeout_ms=1000)
+    cluster.script["LeaveGroup"] = deque([SILENCE] * unanswered)
+    began = cluster.now
+    consumer.close(timeout_ms=20_000)
+    assert left(cluster) == ["m"] * requests
+    assert cluster.now - began < 5
+
+
+def test_a_request_to_leave_is_not_sent_again_after_the_time_that_close_has(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    consumer = make("t", group_id="g", request_timeout_ms=2000, max_poll_interval_ms=1500)
+    consumer.poll(timeout_ms=1000)
+    cluster.script["LeaveGroup"] = deque([SILENCE])
+    consumer.close(timeout_ms=1000)
+    assert left(cluster) == ["m"]
+
+
 def test_a_member_that_leaves_does_not_ask_for_longer_than_a_second(cluster: Cluster, make: MakeConsumer) -> None:
     consumer = make("t", group_id="g")
     consumer.poll(timeout_ms=1000)

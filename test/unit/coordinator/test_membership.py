@@ -16,7 +16,8 @@ from kafka.coordinator.states import MemberState
 from kafka.errors import GroupAuthorizationFailedError, MemberIdRequiredError
 from test.unit.consumer.scripted import SILENCE, Cluster, MakeConsumer, read, rest
 
-UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION, FENCED, DENIED, NOT_COORDINATOR = 25, 27, 22, 82, 30, 16
+UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION, FENCED, DENIED = 25, 27, 22, 82, 30
+COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR = 15, 16
 
 
 def state(consumer: object) -> MemberState:
@@ -63,6 +64,19 @@ def test_a_consumer_that_is_closed_while_it_leaves_because_of_max_poll_interval_
     while state(consumer) is not MemberState.LEFT:
         rest(consumer, 0.05)
     consumer.close()
+    assert [one.member_id for request in cluster.asked("LeaveGroup") for one in request.members] == ["m"]
+
+
+def test_a_member_leaves_because_of_max_poll_interval_when_its_brokers_are_there_again(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    """The group would wait for the end of its session; no caller waits for this request."""
+    consumer = make("t", group_id="g", max_poll_interval_ms=5000, session_timeout_ms=4000, heartbeat_interval_ms=1000)
+    consumer.poll(timeout_ms=1000)
+    consumer._core.check_group().membership.coordinator.forget("a heartbeat failed")  # type: ignore[union-attr]
+    cluster.script["FindCoordinator"] = deque([COORDINATOR_NOT_AVAILABLE] * 30)
+    rest(consumer, 40)
+    assert not cluster.script["FindCoordinator"]
     assert [one.member_id for request in cluster.asked("LeaveGroup") for one in request.members] == ["m"]
 
 
