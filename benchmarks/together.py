@@ -1,6 +1,7 @@
 """The harness's side of a workload that does all of its runs in one process of its own: starts it and reads its lines.
 
-The first line may be ``{"settings": {...}}``, what only that process knows of itself; each of the others is a run.
+The first line may be ``{"settings": {...}}``, what only that process knows of itself; each of the others is a run, or
+says only that a run is done that does not count: without lines for too long, the process has stopped.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from benchmarks.runner import CaseResult, ChildError
 from benchmarks.stats import Sample
 from benchmarks.venvs import CACHE, Library, Venv, child_env
 
-TIMEOUT_S = 1800.0  # all runs of all cases
+SILENCE_S = 600.0  # one run, on a busy machine
 _ENDING_S = 30.0
 
 
@@ -27,11 +28,13 @@ def measure_together(
     venv: Venv,
     arguments: Sequence[str],
     progress: Callable[[str], object] = lambda _text: None,
+    *,
+    silence_s: float = SILENCE_S,
 ) -> tuple[dict[str, CaseResult], dict[str, str]]:
     """Run the workload to its end; return what came of each case, and the settings that it told.
 
     Raises:
-        ChildError: it failed, or took too long; nothing of such a run counts.
+        ChildError: it failed, or had no run done for so long; nothing of such a process counts.
     """
     CACHE.mkdir(exist_ok=True)
     with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
@@ -44,14 +47,11 @@ def measure_together(
             env=child_env(library),
             cwd=CACHE,
         )
-        guard = threading.Timer(TIMEOUT_S, child.kill)
-        guard.start()
         try:
             assert child.stdout is not None
-            found = collect(child.stdout, progress)
+            found = collect(_unless_silent(child, silence_s), progress)
             child.wait(_ENDING_S)
         finally:
-            guard.cancel()
             if child.poll() is None:
                 child.terminate()
             child.wait()
@@ -62,6 +62,24 @@ def measure_together(
             last = "\n".join(errors.read().strip().splitlines()[-12:])
             raise ChildError(f"{script.name} exited with {child.returncode}:\n{last}")
     return found
+
+
+def _unless_silent(child: subprocess.Popen[str], silence_s: float) -> Iterator[str]:
+    """Yield the lines of a child. When none comes for too long, it is killed, which is an error."""
+    assert child.stdout is not None
+    while True:
+        killed = threading.Event()
+        guard = threading.Timer(silence_s, lambda killed=killed: (killed.set(), child.kill()))  # type: ignore[misc]
+        guard.start()
+        try:
+            line = child.stdout.readline()
+        finally:
+            guard.cancel()
+        if killed.is_set():
+            raise ChildError(f"no run was done within {silence_s:g} s")
+        if not line:
+            return
+        yield line
 
 
 def collect(

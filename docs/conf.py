@@ -13,7 +13,7 @@ author = "The purekafka developers"
 copyright = "The purekafka developers, Apache License 2.0"
 release = version = __version__
 
-extensions = ["pictures", "table_dashes", "sphinx.ext.autodoc", "sphinx.ext.doctest"]
+extensions = ["pictures", "tables", "sphinx.ext.autodoc", "sphinx.ext.doctest"]
 exclude_patterns = ["_build"]
 default_role = "code"
 smartquotes = False  # "--" is the beginning of an option, not a dash
@@ -24,7 +24,8 @@ html_title = f"purekafka {version}"
 html_static_path = ["_static"]
 html_css_files = ["pictures.css"]
 
-autodoc_typehints = "description"
+autodoc_typehints = "signature"  # lists of parameters below each signature made pages twice as long
+maximum_signature_line_length = 110
 autodoc_member_order = "bysource"
 
 # A reference that leads nowhere is an error (`make docs` runs with -W), apart from these.
@@ -54,6 +55,7 @@ nitpick_ignore_regex = [
     ),
     ("py:(class|func|data)", r"(.*\.)?(SealedBatch|Deserialize|record_size|FULL)"),
     ("py:class", r"CollectorRegistry|Labels|Metric|ProcessBlock"),
+    ("py:class", r"kafka\.protocol\.admin\.DescribeLogDirsResponse|kafka\.config\.resolve\.Config"),
     ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Progress|Window)"),
     ("py:.*", r"(.*\.)?(record_size|FULL|SealedBatch|Deserialize)"),
     (

@@ -122,11 +122,13 @@ _ELSEWHERE = {
     "AdminClient": "kafka.KafkaAdminClient",
     "Consumer": "kafka.KafkaConsumer",
     "DeserializingConsumer": "kafka.KafkaConsumer(key_deserializer=..., value_deserializer=...)",
+    "KafkaError": "kafka.errors.KafkaError",
     "KafkaException": "kafka.errors.KafkaError",
     "OFFSET_BEGINNING": "KafkaConsumer.seek_to_beginning()",
     "OFFSET_END": "KafkaConsumer.seek_to_end()",
     "Producer": "kafka.KafkaProducer",
     "SerializingProducer": "kafka.KafkaProducer(key_serializer=..., value_serializer=...)",
+    "SchemaRegistryClient": "kafka.schema_registry.SchemaRegistry",
     "ShareConsumer": "kafka.KafkaShareConsumer",
 }
 

@@ -14,14 +14,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 __all__ = ["lazy_names", "module_in"]
 
 
-def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_names(
+    package: str, homes: Mapping[str, str], elsewhere: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and the ``__dir__`` of a package; `homes` has for each name the module that it is in.
+
+    `elsewhere` has names of other packages, with what to use here.
 
     >>> find, names = lazy_names("kafka.serializer", {"JsonSerializer": "default"})
     >>> find("JsonSerializer")
@@ -31,6 +35,8 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
     def find(name: str) -> Any:
         home = homes.get(name)
         if home is None:
+            if name in elsewhere:  # the text of an AttributeError does not come out of `from kafka import ...`
+                raise ImportError(f"cannot import name {name!r} from {package!r}: use {elsewhere[name]}", name=package)
             return module_in(package, name)
         value = getattr(import_module(f"{package}.{home}"), name)
         setattr(sys.modules[package], name, value)

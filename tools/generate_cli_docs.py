@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from kafka.cli.grammar import COMMANDS, CONNECTION, CONSENT, LISTING, Argument, Noun, Verb, load
+from kafka.cli.grammar import COMMANDS, CONNECTION, CONSENT, LISTING, Argument, Verb, load
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "reference" / "commands.rst"
 
@@ -21,41 +22,43 @@ def render() -> str:
     ]
     for name in COMMANDS:
         command = load(name)
+        if isinstance(command, Verb):
+            lines += _verb(name, command, alone=True)
+            continue
         lines += [name, "-" * len(name), "", f"{command.summary[0].upper()}{command.summary[1:]}.", ""]
-        verbs = command.verbs.values() if isinstance(command, Noun) else [command]
-        for verb in verbs:
-            lines += _verb(name, verb, alone=verb is command)
+        for verb in command.verbs.values():
+            lines += _verb(name, verb, alone=False)
     lines += ["Shared options", "--------------", ""]
     for title, arguments in (("Connection", CONNECTION), ("Listings", LISTING), ("Consent", CONSENT)):
         lines += [f"{title}:", ""]
-        for argument in arguments:
-            lines += _argument(argument)
+        lines += _arguments(arguments)
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _verb(name: str, verb: Verb, *, alone: bool) -> list[str]:
-    lines: list[str] = []
-    if not alone:
-        title = f"{name} {verb.name}"
-        lines += [title, "~" * len(title), "", f"{verb.summary[0].upper()}{verb.summary[1:]}.", ""]
-    for argument in verb.own:
-        lines += _argument(argument)
+    title = name if alone else f"{name} {verb.name}"
+    lines = [title, ("-" if alone else "~") * len(title), ""]
     groups = [
         word
         for word, arguments in (("connection", CONNECTION), ("listing", LISTING), ("consent", CONSENT))
         if arguments[0] in verb.arguments
     ]
-    if groups:
-        lines += [f"Shared options: {', '.join(groups)}.", ""]
+    shared = f" Shared options: {', '.join(groups)}." if groups else ""
+    lines += [f"{verb.summary[0].upper()}{verb.summary[1:]}.{shared}", ""]
+    lines += _arguments(verb.own)
     if verb.examples:
         lines += [".. code-block:: sh", "", *(f"    {example}" for example in verb.examples), ""]
     return lines
 
 
-def _argument(argument: Argument) -> list[str]:
-    text = argument.help.replace("%%", "%").replace("%(default)s", str(argument.settings.get("default")))
-    text = text.replace("\\", "\\\\").replace("*", "\\*").replace("|", "\\|")
-    return [f"``{argument.shown}``", f"    {text[0].upper()}{text[1:]}.", ""]
+def _arguments(arguments: Iterable[Argument]) -> list[str]:
+    """Return a definition list: compact, as an item of two lines needs no blank line behind it."""
+    lines = []
+    for argument in arguments:
+        text = argument.help.replace("%%", "%").replace("%(default)s", str(argument.settings.get("default")))
+        text = text.replace("\\", "\\\\").replace("*", "\\*").replace("|", "\\|")
+        lines += [f"``{argument.shown}``", f"    {text[0].upper()}{text[1:]}."]
+    return [*lines, ""] if lines else []
 
 
 if __name__ == "__main__":

@@ -229,5 +229,7 @@ _MODULES = {
 }
 
 __getattr__, __dir__ = lazy_names(
-    __name__, {name: module for module, names in _MODULES.items() for name in names.split()}
+    __name__,
+    {name: module for module, names in _MODULES.items() for name in names.split()},
+    {"AdminClient": "KafkaAdminClient"},
 )

@@ -66,6 +66,8 @@ def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
         from kafka._lazy import module_in
 
+        if f"AIO{name}" in _EXPORTS:
+            raise ImportError(f"cannot import name {name!r} from {__name__!r}: use AIO{name}", name=__name__)
         return module_in(__name__, name)
     value = getattr(import_module(_EXPORTS[name]), name)
     globals()[name] = value

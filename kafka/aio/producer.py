@@ -35,7 +35,7 @@ from kafka.errors import (
     ProducerClosed,
     RecordTooLargeError,
 )
-from kafka.producer.arguments import Headers, checked_partition, checked_timeout
+from kafka.producer.arguments import Headers, checked_partition, checked_timeout, point_elsewhere
 from kafka.producer.arguments import checked_config as checked_producer_config
 from kafka.producer.calls import ProducerCalls
 from kafka.producer.common_calls import CommonCalls, ImmediateCalls
@@ -455,6 +455,16 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} client_id={self.config['client_id']!r} {self._phase.value}>"
+
+
+point_elsewhere(
+    AIOKafkaProducer,
+    {
+        "list_topics": "partitions_for(topic) for one topic, AIOKafkaConsumer.topics() for all",
+        "poll": "nothing: the event loop sends and settles futures",
+        "produce": "await send(topic, value, key), and await the future that it returns",
+    },
+)
 
 
 def _refuse_record(_topic: str, error: BaseException) -> NoReturn:

@@ -114,14 +114,15 @@ def advice_for_argument(call: str, name: str) -> str:
 
 
 def render_librdkafka_rst() -> str:
-    """Return the table as reStructuredText.
+    """Return the table as reStructuredText, below entries of the index: the search shows a page first that has one.
 
-    >>> "``message.timeout.ms``" in render_librdkafka_rst()
-    True
+    >>> "``message.timeout.ms``" in render_librdkafka_rst(), "! single: message.timeout.ms" in render_librdkafka_rst()
+    (True, True)
     """
     rows = [(f"``{name}``", f"``{said}``" if said.isidentifier() else said) for name, said in sorted(_ADVICE.items())]
     wide = [max(len(row[column]) for row in [*rows, ("confluent-kafka", "Here")]) for column in (0, 1)]
     line = "  ".join("=" * width for width in wide)
     table = ["  ".join(cell.ljust(width) for cell, width in zip(row, wide, strict=True)).rstrip() for row in rows]
     head = "  ".join(cell.ljust(width) for cell, width in zip(("confluent-kafka", "Here"), wide, strict=True)).rstrip()
-    return "\n".join([line, head, line, *table, line, ""])
+    index = [".. index::", *(f"   ! single: {name}" for name in sorted(_ADVICE)), ""]
+    return "\n".join([*index, line, head, line, *table, line, ""])

@@ -23,7 +23,6 @@ Pairs: TypeAlias = "list[tuple[str, bytes]]"
 
 _TRACEPARENT: Final = "traceparent"
 _LENGTH: Final = 55
-_DASHES: Final = (2, 35, 52)
 
 
 class _PairSetter(Setter[Any]):
@@ -115,7 +114,9 @@ def span_context_of(headers: Any) -> trace.SpanContext | None:
 
 
 def _parsed(data: bytes) -> trace.SpanContext | None:
-    if len(data) < _LENGTH or any(data[at] != 45 for at in _DASHES) or (data[:2] == b"00" and len(data) != _LENGTH):
+    if len(data) < _LENGTH or not data[2] == data[35] == data[52] == 45:  # dashes
+        return None
+    if data[:2] == b"00" and len(data) != _LENGTH:
         return None
     try:
         trace_id, span_id, flags = int(data[3:35], 16), int(data[36:52], 16), int(data[53:55], 16)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from operator import index
-from typing import Any, Final, SupportsIndex
+from typing import Any, Final, NoReturn, SupportsIndex
 
 from kafka.config import Config, name_client, resolve
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError
@@ -206,3 +206,31 @@ def checked_offsets(offsets: object) -> dict[TopicPartition, OffsetAndMetadata]:
     if not isinstance(offsets, Mapping):
         raise TypeError(f"offsets must be a dict of offsets by TopicPartition, not {type(offsets).__name__}")
     return {_offsets_partition(where): _checked_offset(offset) for where, offset in offsets.items()}
+
+
+# Names that other clients have…
+
+
+class _Elsewhere:
+    """A method of another client. (`__getattr__` would slow each access to an attribute in `send()` down.)"""
+
+    def __init__(self, name: str, use: str) -> None:
+        self._name = name
+        self._use = use
+
+    def __get__(self, held: object, kind: type) -> NoReturn:
+        text = f"{kind.__name__!r} object has no attribute {self._name!r}: use {self._use}"
+        raise AttributeError(text, name=self._name, obj=held)
+
+
+def point_elsewhere(kind: type, uses: Mapping[str, str]) -> None:
+    """Have a class answer methods of other clients with the error that says what to use here.
+
+    >>> class Client: ...
+    >>> point_elsewhere(Client, {"stop": "close()"})
+    >>> Client().stop()
+    Traceback (most recent call last):
+    AttributeError: 'Client' object has no attribute 'stop': use close()
+    """
+    for name, use in uses.items():
+        setattr(kind, name, _Elsewhere(name, use))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from kafka._core.status import ClientStatus
 from kafka._text import counted
@@ -72,6 +72,14 @@ class ImmediateCalls(ClientStatus):
         (True, [], {})
         """
         return self._health()
+
+    def __len__(self) -> NoReturn:
+        # In confluent-kafka the number of records under way.
+        text = f"{type(self).__name__} has no length: health()['partitions'] has the records under way by partition"
+        raise TypeError(text)
+
+    def __bool__(self) -> bool:
+        return True  # Python would ask __len__
 
     def _health(self) -> dict[str, Any]:
         raise NotImplementedError

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, overload
 
 from kafka._runtime.callback_errors import raise_after_pass
 from kafka.errors import KafkaTimeoutError
-from kafka.producer.arguments import checked_timeout
+from kafka.producer.arguments import checked_timeout, point_elsewhere
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.structs import TopicPartition
 
@@ -296,6 +296,12 @@ def _bound(f: Callable[..., object], args: tuple[object, ...], kwargs: dict[str,
     if not callable(f):
         raise TypeError(f"a callback must be callable, not {f!r}")
     return f
+
+
+point_elsewhere(
+    FutureRecordMetadata,
+    {"add_done_callback": "add_callback(f) and add_errback(g)", "result": "get(timeout)"},
+)
 
 
 class RecordFutures(Sequence[FutureT]):

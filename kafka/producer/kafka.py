@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka._historic import historic_names
 from kafka._runtime.application import ApplicationThread, blocking, complete
@@ -27,6 +27,7 @@ from kafka.producer.arguments import (
     checked_records,
     checked_release,
     checked_timeout,
+    point_elsewhere,
 )
 from kafka.producer.common_calls import CommonCalls, ImmediateCalls
 from kafka.producer.future import FutureRecordMetadata, SentRecords
@@ -45,6 +46,8 @@ __all__ = ["KafkaProducer"]
 # Methods that other clients have, and what to use here.
 _ELSEWHERE: Final = {
     "abort": "purge(in_flight=True), or close(timeout=0)",
+    "begin": "begin_transaction(), or producer.transaction() in a with statement",
+    "commit": "commit_transaction(), or producer.transaction() in a with statement",
     "create_batch": "send_many()",
     "list_topics": "partitions_for(topic) for one topic, KafkaConsumer.topics() for all",
     "poll": "flush() to wait for records; callbacks run on the producer's own thread, which needs no poll()",
@@ -346,21 +349,7 @@ def _close_at_exit(find: Callable[[], KafkaProducer | None]) -> None:
         producer.close(timeout=_EXIT_GRACE)
 
 
-class _Elsewhere:
-    """A method of another client. (`__getattr__` would slow each access to an attribute in `send()` down.)"""
-
-    def __init__(self, name: str, use: str) -> None:
-        self._name = name
-        self._use = use
-
-    def __get__(self, producer: object, kind: type) -> NoReturn:
-        raise AttributeError(
-            f"{kind.__name__!r} object has no attribute {self._name!r}: use {self._use}", name=self._name, obj=producer
-        )
-
-
 # To find out whether a subclass or a tracer has replaced the method.
 _OWN_SEND: Final = KafkaProducer.send
 
-for _name, _use in _ELSEWHERE.items():
-    setattr(KafkaProducer, _name, _Elsewhere(_name, _use))
+point_elsewhere(KafkaProducer, _ELSEWHERE)

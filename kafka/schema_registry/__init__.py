@@ -48,4 +48,11 @@ _HOMES = {
     "schema_id": "serializers",
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+# Names that confluent-kafka has.
+_ELSEWHERE = {
+    **dict.fromkeys(("AvroSerializer", "JSONSerializer", "ProtobufSerializer"), "SchemaSerializer"),
+    **dict.fromkeys(("AvroDeserializer", "JSONDeserializer", "ProtobufDeserializer"), "SchemaDeserializer"),
+    "SchemaRegistryClient": "SchemaRegistry",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, _ELSEWHERE)

@@ -14,7 +14,7 @@ from typing import Final
 
 from .kafka_jars import KafkaUnavailable, cache_dir, locked
 
-__all__ = ["AVRO", "CONNECTOR", "JARS", "avro_jar", "connector_jars"]
+__all__ = ["AVRO", "CONNECTOR", "JARS", "avro_jar", "connector_jars", "fetched"]
 
 CONNECTOR: Final = "4.2.0"
 """The newest release of the connector that there is; Spark 4.2 and 4.3 run it."""
@@ -26,6 +26,7 @@ JARS: Final = (
 )
 AVRO: Final = f"org.apache.spark:spark-avro_2.13:{CONNECTOR}"
 """Spark's functions from_avro and to_avro, which do not know registries."""
+_PLACE: Final = f"spark-sql-kafka-{CONNECTOR}"
 _GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 _TIMEOUT: Final = 300.0
 
@@ -33,17 +34,18 @@ _TIMEOUT: Final = 300.0
 @functools.cache
 def connector_jars() -> tuple[Path, ...]:
     """Return the paths of the jars, for ``spark.jars``; KafkaUnavailable says in one line what is missing."""
-    return _fetched(JARS)
+    return fetched(JARS, _PLACE)
 
 
 @functools.cache
 def avro_jar() -> Path:
     """Return the path of the jar with from_avro, for ``spark.jars``."""
-    return _fetched((AVRO,))[0]
+    return fetched((AVRO,), _PLACE)[0]
 
 
-def _fetched(artifacts: tuple[str, ...]) -> tuple[Path, ...]:
-    place = cache_dir() / f"spark-sql-kafka-{CONNECTOR}"
+def fetched(artifacts: tuple[str, ...], directory: str) -> tuple[Path, ...]:
+    """Return the paths of jars in a directory of the cache, fetched one by one where they are not there."""
+    place = cache_dir() / directory
     paths = tuple(place / _file_name(artifact) for artifact in artifacts)
     if not all(path.exists() for path in paths):
         place.mkdir(parents=True, exist_ok=True)
@@ -63,7 +65,7 @@ def _fetch(artifact: str, path: Path) -> None:
     """Let Maven copy a jar next to its final place, then move it there in one step."""
     maven = shutil.which("mvn")
     if maven is None:
-        raise KafkaUnavailable("Spark's own Kafka connector is fetched with Maven: install maven")
+        raise KafkaUnavailable(f"{artifact} is fetched with Maven: install maven")
     partial = path.parent / f".{path.stem}.partial"
     shutil.rmtree(partial, ignore_errors=True)  # left by a run that was killed; we hold the lock
     words = [maven, "-q", "-B", "-ntp", _GOAL, f"-Dartifact={artifact}", f"-DoutputDirectory={partial}"]

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -211,3 +212,27 @@ def test_the_search_finds_what_readers_look_for(words: str, pages: set[str]) -> 
     found = {page for page, held in index().items() if terms(words) <= held}
     assert pages <= found
     assert len(found) < len(index()) / 3  # a word of every page finds nothing
+
+
+def simple_tables() -> list[tuple[str, list[list[str]]]]:
+    """Return the heads and the bodies of the simple tables of all pages: page, and the cells of each line."""
+    found = []
+    for page in [*DOCS.rglob("*.rst"), ROOT / "README.rst"]:
+        lines = [] if "_build" in page.parts else page.read_text(encoding="utf-8").split("\n")
+        borders = [number for number, line in enumerate(lines) if re.fullmatch(r" *=+(?: +=+)+", line)]
+        for border, after in pairwise(borders):
+            within = lines[border + 1 : after]
+            if lines[border] == lines[after] and within and all(within):
+                edges = [*(match.start() for match in re.finditer("=+", lines[border])), None]
+                cells = [[line[begin:end].strip() for begin, end in pairwise(edges)] for line in within]
+                found.append((page.name, cells))
+    return found
+
+
+def test_no_row_of_a_table_is_torn() -> None:
+    """A line of a simple table whose first cell has text begins a row, whatever was meant."""
+    tables = simple_tables()
+    assert len(tables) > 60
+    lines = [(page, line) for page, lines in tables for line in lines if line[0]]
+    assert [line for line in lines if line[1][0].endswith(",") or not any(line[1][1:])] == []
+    assert [(page, lines[0]) for page, lines in tables if not lines[0][0]] == []  # a head without text is no head

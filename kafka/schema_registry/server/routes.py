@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from kafka.schema_registry.server.formats import KINDS
-from kafka.schema_registry.server.store import Refused, SchemaStore, Version
+from kafka.schema_registry.server.store import Refused, SchemaStore, Setting, Version
 
 __all__ = ["RawText", "RegistryRequest", "answer_of"]
 
@@ -131,61 +131,33 @@ def _fits(request: RegistryRequest, subject: str, word: str | None = None) -> An
 # Compatibility and mode…
 
 
-def _set_level(request: RegistryRequest, subject: str | None = None) -> Any:
-    request.store.set_level(subject, request.body.get("compatibility"))
-    return {"compatibility": request.body["compatibility"]}
-
-
-def _level(request: RegistryRequest, subject: str | None = None) -> Any:
-    store = request.store
-    if subject is None:
-        return {"compatibilityLevel": store.level}
-    if subject not in store.levels and not request.asks("defaultToGlobal"):
-        raise Refused(40408, f"Subject '{subject}' does not have subject-level compatibility configured")
-    return {"compatibilityLevel": store.level_of(subject)}
-
-
-def _drop_level(request: RegistryRequest, subject: str | None = None) -> Any:
-    store = request.store
-    if subject is None:
-        level, store.level = store.level, "BACKWARD"
-    elif subject in store.levels:
-        level = store.levels.pop(subject)
-    else:
-        raise Refused(40401, f"Subject '{subject}' not found.")
-    return {"compatibilityLevel": level}
-
-
-def _set_mode(request: RegistryRequest, subject: str | None = None) -> Any:
-    request.store.set_mode(subject, request.body.get("mode"), force=request.asks("force"))
-    return {"mode": request.body["mode"]}
-
-
-def _mode(request: RegistryRequest, subject: str | None = None) -> Any:
-    store = request.store
-    if subject is None:
-        return {"mode": store.mode}
-    if subject not in store.modes and not request.asks("defaultToGlobal"):
-        raise Refused(40409, f"Subject '{subject}' does not have subject-level mode configured")
-    return {"mode": store.mode_of(subject)}
-
-
-def _drop_mode(request: RegistryRequest, subject: str | None = None) -> Any:
-    store = request.store
-    if subject is None:
-        mode, store.mode = store.mode, "READWRITE"
-    elif subject in store.modes:
-        mode = store.modes.pop(subject)
-    else:
-        raise Refused(40401, f"Subject '{subject}' not found.")
-    return {"mode": mode}
-
-
 _Route = Callable[..., Any]
+_Entry = tuple[str, list[str], _Route]
 
 
-def _route(method: str, path: str, route: _Route) -> tuple[str, list[str], _Route]:
+def _route(method: str, path: str, route: _Route) -> _Entry:
     return method, path.split("/"), route
+
+
+def _routes_of(path: str, put: str, answer: str, setting: Callable[[SchemaStore], Setting]) -> list[_Entry]:
+    """Return the routes of a setting, by the names that a request to change it and the other answers have for it."""
+
+    def get(request: RegistryRequest, subject: str | None = None) -> Any:
+        return {answer: setting(request.store).get(subject, default=request.asks("defaultToGlobal"))}
+
+    def change(request: RegistryRequest, subject: str | None = None) -> Any:
+        changed = setting(request.store)
+        word = changed.check(request.body.get(put))
+        if word == "IMPORT" and not request.asks("force"):
+            request.store.check_importable(subject)
+        changed.set(subject, word)
+        return {put: word}
+
+    def drop(request: RegistryRequest, subject: str | None = None) -> Any:
+        return {answer: setting(request.store).drop(subject)}
+
+    routes = {"GET": get, "PUT": change, "DELETE": drop}
+    return [_route(method, f"{path}{end}", route) for method, route in routes.items() for end in ("", "/*")]
 
 
 _ROUTES: Final = [
@@ -227,13 +199,6 @@ _ROUTES: Final = [
     _route("GET", "subjects/*/versions/*/referencedby", _used_by),
     _route("POST", "compatibility/subjects/*/versions", _fits),
     _route("POST", "compatibility/subjects/*/versions/*", _fits),
-    *(
-        _route(method, f"{path}{subject}", route)
-        for path, routes in {
-            "config": {"GET": _level, "PUT": _set_level, "DELETE": _drop_level},
-            "mode": {"GET": _mode, "PUT": _set_mode, "DELETE": _drop_mode},
-        }.items()
-        for method, route in routes.items()
-        for subject in ("", "/*")
-    ),
+    *_routes_of("config", "compatibility", "compatibilityLevel", lambda store: store.level),
+    *_routes_of("mode", "mode", "mode", lambda store: store.mode),
 ]

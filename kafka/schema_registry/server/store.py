@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import md5
 from typing import Any, Final
 from uuid import UUID
@@ -12,7 +12,7 @@ from uuid import UUID
 from kafka.schema_registry.registry import SchemaRegistryError
 from kafka.schema_registry.server.formats import KINDS, InvalidSchema, Parsed, parse_schema
 
-__all__ = ["LEVELS", "MODES", "Refused", "SchemaStore", "Version"]
+__all__ = ["LEVELS", "Refused", "SchemaStore", "Setting", "Version"]
 
 LEVELS: Final = (
     "NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE"
@@ -53,19 +53,75 @@ class Version:
         return str(UUID(bytes=md5(text.encode(), usedforsecurity=False).digest()))
 
 
-@dataclass
+class Setting:
+    """What all subjects have unless one has its own: the compatibility, or the mode."""
+
+    def __init__(self, shown: str, words: tuple[str, ...], default: str, wrong: tuple[int, str], not_set: int) -> None:
+        self.everywhere = self._default = default
+        self._own: dict[str, str] = {}
+        self._shown = shown
+        self._words = words
+        self._wrong = wrong
+        self._not_set = not_set
+
+    def of(self, subject: str) -> str:
+        """Return what a subject has."""
+        if self.everywhere == "READONLY_OVERRIDE":
+            return self.everywhere
+        return self._own.get(subject, self.everywhere)
+
+    def get(self, subject: str | None, *, default: bool) -> str:
+        """Return what is set for all, or for a subject, which without `default` must have its own."""
+        if subject is None:
+            return self.everywhere
+        if subject not in self._own and not default:
+            raise Refused(self._not_set, f"Subject '{subject}' does not have subject-level {self._shown} configured")
+        return self.of(subject)
+
+    def check(self, word: object) -> str:
+        """Return a word that can be set."""
+        if word not in self._words:
+            raise Refused(*self._wrong)
+        return str(word)
+
+    def set(self, subject: str | None, word: str) -> None:
+        """Set it for a subject, or for all."""
+        if subject is None:
+            self.everywhere = word
+        else:
+            self._own[subject] = word
+
+    def drop(self, subject: str | None) -> str:
+        """Set the default for all, or let a subject have no own one; return what there was."""
+        if subject is None:
+            found, self.everywhere = self.everywhere, self._default
+            return found
+        if subject not in self._own:
+            raise Refused(40401, f"Subject '{subject}' not found.")
+        return self._own.pop(subject)
+
+    def forget(self, subject: str) -> None:
+        """Forget a subject that is gone."""
+        self._own.pop(subject, None)
+
+
 class SchemaStore:
     """All subjects with their versions, and the compatibility and mode of each and of all.
 
     The caller holds a lock: no method may run beside another one.
     """
 
-    level: str = "BACKWARD"
-    mode: str = "READWRITE"
-    levels: dict[str, str] = field(default_factory=dict)
-    modes: dict[str, str] = field(default_factory=dict)
-    subjects: dict[str, list[Version]] = field(default_factory=dict)
-    next_id: int = 1
+    def __init__(self, level: str = "BACKWARD") -> None:
+        wrong_level = (
+            "Invalid compatibility level. Valid values are none, backward, forward, full, backward_transitive, "
+            "forward_transitive, and full_transitive"
+        )
+        wrong_mode = f"Invalid mode. Valid values are {', '.join(MODES)}"
+        self.level = Setting("compatibility", LEVELS, "BACKWARD", (42203, wrong_level), 40408)
+        self.level.everywhere = level
+        self.mode = Setting("mode", MODES, "READWRITE", (42204, wrong_mode), 40409)
+        self.subjects: dict[str, list[Version]] = {}
+        self.next_id = 1
 
     # Reading…
 
@@ -180,7 +236,7 @@ class SchemaStore:
 
     def register(self, subject: str, body: dict[str, Any]) -> Version:
         """Add a schema to a subject, or return the version that has it already."""
-        mode = self.mode_of(subject)
+        mode = self.mode.of(subject)
         parsed, references = self.parse(body)
         versions = self.subjects.get(subject, [])
         kept = [one for one in versions if not one.deleted]
@@ -202,7 +258,7 @@ class SchemaStore:
                 raise Refused(
                     409,
                     f'Schema being registered is incompatible with an earlier schema for subject "{subject}", details: '
-                    f"[{'; '.join(found)}; {{compatibility: '{self.level_of(subject)}'}}]",
+                    f"[{'; '.join(found)}; {{compatibility: '{self.level.of(subject)}'}}]",
                 )
             number = elsewhere.id if elsewhere else self.next_id
         self.next_id = max(self.next_id, number + 1)
@@ -216,7 +272,7 @@ class SchemaStore:
 
     def incompatibilities(self, subject: str, parsed: Parsed, versions: list[Version]) -> list[str]:
         """Return what is wrong with a schema after versions, by the compatibility of the subject."""
-        level = self.level_of(subject)
+        level = self.level.of(subject)
         compared = versions if level.endswith("_TRANSITIVE") else versions[-1:]
         kind = level.removesuffix("_TRANSITIVE")
         found = []
@@ -239,8 +295,8 @@ class SchemaStore:
             for one in versions:
                 self._check_unused(one)
             del self.subjects[subject]
-            self.levels.pop(subject, None)
-            self.modes.pop(subject, None)
+            self.level.forget(subject)
+            self.mode.forget(subject)
             return numbers
         if not kept:
             raise Refused(
@@ -286,45 +342,13 @@ class SchemaStore:
             )
 
     def _check_writable(self, subject: str) -> None:
-        if self.mode_of(subject) not in {"READWRITE", "IMPORT"}:
+        if self.mode.of(subject) not in {"READWRITE", "IMPORT"}:
             raise Refused(42205, f"Subject {subject} is in read-only mode")
 
-    # Compatibility and mode…
-
-    def level_of(self, subject: str) -> str:
-        """Return the compatibility that new versions of a subject must have."""
-        return self.levels.get(subject, self.level)
-
-    def mode_of(self, subject: str) -> str:
-        """Return the mode of a subject."""
-        if self.mode == "READONLY_OVERRIDE":
-            return self.mode
-        return self.modes.get(subject, self.mode)
-
-    def set_level(self, subject: str | None, level: object) -> None:
-        """Set the compatibility of a subject, or the global one."""
-        if level not in LEVELS:
-            raise Refused(
-                42203,
-                "Invalid compatibility level. Valid values are none, backward, forward, full, backward_transitive, "
-                "forward_transitive, and full_transitive",
-            )
-        if subject is None:
-            self.level = str(level)
-        else:
-            self.levels[subject] = str(level)
-
-    def set_mode(self, subject: str | None, mode: object, *, force: bool) -> None:
-        """Set the mode of a subject, or the global one."""
-        if mode not in MODES:
-            raise Refused(42204, f"Invalid mode. Valid values are {', '.join(MODES)}")
-        there = self.subjects if subject is None else self.subjects.get(subject, ())
-        if mode == "IMPORT" and there and not force:
+    def check_importable(self, subject: str | None) -> None:
+        """Raise unless the mode can become IMPORT, which is for what is empty."""
+        if self.subjects if subject is None else self.subjects.get(subject, ()):
             raise Refused(42205, "Cannot import since found existing subjects")
-        if subject is None:
-            self.mode = str(mode)
-        else:
-            self.modes[subject] = str(mode)
 
 
 def _same(versions: list[Version], parsed: Parsed, references: tuple[dict[str, Any], ...]) -> Version | None:

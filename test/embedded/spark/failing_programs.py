@@ -14,10 +14,10 @@ import sys
 import traceback
 from typing import Any
 
+from test.embedded.spark.programs import ATTEMPTS, TOO_BUSY
+
 BEGIN = "===== program "
 END = "===== end"
-TOO_BUSY = "Python worker failed to connect back"
-ATTEMPTS = 8
 
 
 def main() -> None:

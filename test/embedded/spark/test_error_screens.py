@@ -17,7 +17,8 @@ from kafka.broker import Broker
 from kafka.cli import main
 from kafka.client_async import KafkaClient
 from kafka.protocol.admin import DeleteRecordsRequest
-from test.embedded.spark.failing_programs import ATTEMPTS, BEGIN, END, TOO_BUSY
+from test.embedded.spark.failing_programs import BEGIN, END
+from test.embedded.spark.programs import ATTEMPTS, TOO_BUSY
 
 ROOT = Path(__file__).parents[3]
 #: The lines of a terminal.
@@ -225,7 +226,7 @@ def test_a_job_that_fails_on_spark_ends_with_the_cause_and_shows_stacks_only_whe
     assert case.cause in lines[-1]
     if verbose:
         assert any(line.lstrip().startswith("at org.apache.spark") for line in lines)
-        assert any("fetch_troubles.py" in line for line in lines)
+        assert any("range_position.py" in line for line in lines)
     else:
         assert len(lines) <= SCREEN, done.stdout
         assert sum(case.cause in line for line in lines) == 1

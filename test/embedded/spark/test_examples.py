@@ -1,4 +1,4 @@
-"""The whole programs of docs/spark.rst, run as they stand.
+"""Whole programs of users, those of docs/spark.rst as they stand.
 
 They are programs of an environment that is not activated: python3 on the path, which Spark's processes would run by
 themselves, is another one.
@@ -12,59 +12,57 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from kafka.admin import KafkaAdminClient
 from kafka.broker import Broker
-from test.embedded.spark.failing_programs import ATTEMPTS, TOO_BUSY
+from test.embedded.spark.programs import ATTEMPTS, ROOT, TOO_BUSY, Programs, programs
 
-EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+EXAMPLES = ROOT / "docs" / "examples"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
+LOSING = """
+import sys
+import kafka.spark
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+kafka.spark.register(spark)
+frame = spark.readStream.format("purekafka").option("kafka.bootstrap.servers", sys.argv[1])
+frame = frame.options(subscribe="events", startingOffsets="earliest", failOnDataLoss="false").load()
+query = frame.writeStream.format("noop").option("checkpointLocation", sys.argv[2]).start()
+query.processAllAvailable()
+print("rows", sum(progress.numInputRows for progress in query.recentProgress), flush=True)
+query.stop()
+"""
 
-@pytest.fixture(autouse=True)
-def wrong_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = tmp_path / "path" / "python3"
-    wrong.parent.mkdir()
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    wrong = tmp_path_factory.mktemp("path") / "python3"
     wrong.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
     wrong.chmod(0o755)
-    monkeypatch.setenv("PATH", str(wrong.parent), prepend=os.pathsep)
+    found = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")}
+    path = os.pathsep.join((str(wrong.parent), os.environ["PATH"]))
+    return {**found, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 
 
-def start(name: str, *words: str, **how: Any) -> subprocess.Popen[str]:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")}
-    environment["PYTHONUNBUFFERED"] = "1"
-    return subprocess.Popen(
-        [sys.executable, str(EXAMPLES / name), *words],
-        stdout=subprocess.PIPE,
-        stderr=how.pop("stderr", subprocess.STDOUT),
-        text=True,
-        env=environment,
-        cwd=EXAMPLES.parents[1],
-        **how,
-    )
+@pytest.fixture(scope="module")
+def one_process(environment: dict[str, str]) -> Iterator[Programs]:
+    with programs(environment) as running:
+        yield running
 
 
-def run(name: str, *words: str) -> tuple[int, str]:
-    """Run a program; again where the machine was too busy to start Spark's process in ten seconds."""
-    for _ in range(ATTEMPTS):
-        with start(name, *words) as process:
-            shown = process.communicate(timeout=500)[0]
-        if TOO_BUSY not in shown:
-            break
-    return process.returncode, shown
-
-
-def test_dead_letters_and_three_outputs_from_one_read(broker: Broker, tmp_path: Path) -> None:
+def test_dead_letters_and_three_outputs_from_one_read(one_process: Programs, broker: Broker, tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: pip install 'purekafka[spark]'")
     good = [json.dumps({"user": f"u{number}", "amount": number / 2}).encode() for number in range(8)]
     bad = [b"no json", b'{"user":"u","amount":"much"}']
     broker.append_many("events", good + bad, partition=1)
     broker.create_topic("dead", partitions=1)
     words = [broker.bootstrap_servers, "events", "out", "dead", str(tmp_path / "parquet"), str(tmp_path / "checkpoint")]
-    code, shown = run("spark_dead_letters.py", *words)
+    code, shown = one_process.run(EXAMPLES / "spark_dead_letters.py", *words)
     assert code == 0, shown
     assert sorted(record.value or b"" for record in broker.records("out")) == sorted(good)
     letters = {record.value: dict(record.headers) for record in broker.records("dead")}
@@ -78,11 +76,16 @@ def test_dead_letters_and_three_outputs_from_one_read(broker: Broker, tmp_path: 
     assert fetched <= 4, "the topic was read more than once"
 
 
-def test_a_program_that_is_asked_to_stop_ends_between_two_batches(broker: Broker, tmp_path: Path) -> None:
+def test_a_program_that_is_asked_to_stop_ends_between_two_batches(
+    environment: dict[str, str], broker: Broker, tmp_path: Path
+) -> None:
     broker.append_many("events", [b"%d" % number for number in range(50)])
     checkpoint = tmp_path / "checkpoint"
+    words = [sys.executable, str(EXAMPLES / "spark_clean_stop.py"), broker.bootstrap_servers, "events", "out"]
+    words.append(str(checkpoint))
+    pipe, out = subprocess.PIPE, subprocess.STDOUT
     for _ in range(ATTEMPTS):
-        with start("spark_clean_stop.py", broker.bootstrap_servers, "events", "out", str(checkpoint)) as process:
+        with subprocess.Popen(words, stdout=pipe, stderr=out, text=True, env=environment, cwd=ROOT) as process:
             assert process.stdout is not None
             shown = []
             for line in process.stdout:
@@ -98,8 +101,8 @@ def test_a_program_that_is_asked_to_stop_ends_between_two_batches(broker: Broker
     assert len(broker.records("out")) == 50
 
 
-def test_an_error_in_one_line(broker: Broker) -> None:
-    code, shown = run("spark_one_line_errors.py", broker.bootstrap_servers, "evnets")
+def test_an_error_in_one_line(one_process: Programs, broker: Broker) -> None:
+    code, shown = one_process.run(EXAMPLES / "spark_one_line_errors.py", broker.bootstrap_servers, "evnets")
     assert code == 1
     lines = shown.splitlines()
     assert lines[-1].startswith("evnets: ")
@@ -108,12 +111,12 @@ def test_an_error_in_one_line(broker: Broker) -> None:
     assert len(lines) <= 12, shown  # what Java prints before there is a log
 
 
-def test_lag_by_query_for_prometheus(broker: Broker, tmp_path: Path) -> None:
+def test_lag_by_query_for_prometheus(one_process: Programs, broker: Broker, tmp_path: Path) -> None:
     broker.append_many("events", [b"1"] * 5, partition=1)
     metrics = tmp_path / "spark_counts.prom"
     began = int(time.time())
     words = [broker.bootstrap_servers, "events", str(tmp_path / "checkpoint"), str(tmp_path)]
-    code, shown = run("spark_lag.py", *words)
+    code, shown = one_process.run(EXAMPLES / "spark_lag.py", *words)
     assert code == 0, shown
     *shown_lags, alive = metrics.read_text(encoding="utf-8").splitlines()
     assert shown_lags == [
@@ -122,3 +125,21 @@ def test_lag_by_query_for_prometheus(broker: Broker, tmp_path: Path) -> None:
     ]
     assert alive.startswith('spark_kafka_alive{query="counts"} ')
     assert began <= int(alive.split()[-1]) <= time.time()
+
+
+def test_a_program_shows_which_records_were_lost(one_process: Programs, broker: Broker, tmp_path: Path) -> None:
+    """It continues from its checkpoint after 100 records."""
+    program = tmp_path / "losing.py"
+    program.write_text(LOSING, encoding="utf-8")
+    words = [broker.bootstrap_servers, str(tmp_path / "checkpoint")]
+    broker.append_many("events", [b"x"] * 100, partition=0)
+    code, shown = one_process.run(program, *words)
+    assert code == 0, shown
+    assert "rows 100" in shown
+    broker.append_many("events", [b"x"] * 300, partition=0)
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.delete_records({("events", 0): 390})
+    code, shown = one_process.run(program, *words)
+    assert code == 0, shown
+    assert "rows 10" in shown
+    assert "failOnDataLoss is false: skipped 290 offsets of events-0, continuing at 390" in shown

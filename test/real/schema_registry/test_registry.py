@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
+import subprocess
 import uuid
 from pathlib import Path
 from typing import Any, Final
@@ -20,10 +23,13 @@ from kafka.schema_registry import (
     SchemaSerializer,
     schema_id,
 )
+from test.real import jvm, kafka_jars
 from test.real.broker.peer_venvs import run_peer
+from test.real.kafka_jars import KafkaUnavailable
 from test.real.kafka_process import KafkaCluster
+from test.real.spark_jars import fetched
 
-from .apicurio import NEW
+from .apicurio import NEW, OLD
 from .conftest import start
 
 AVRO: Final = json.dumps(
@@ -95,6 +101,8 @@ READ: Final[dict[str, list[Any]]] = {
         {"id": 2, "note": "", "lines": [], "states": {}, "card": "c"},
     ],
 }
+#: Confluent's Java serializers are not to be had from Maven's own repository; Flink brings their registry's client.
+FLINK: Final = ("org.apache.flink:flink-sql-avro-confluent-registry:1.20.0", "org.slf4j:slf4j-api:1.7.36")
 KINDS = pytest.mark.parametrize("kind", list(SCHEMAS))
 PACKAGES = {"JSON": "jsonschema", "PROTOBUF": "google.protobuf"}
 # The first test fetches the registry and confluent-kafka, some hundred megabytes: make test-registry.
@@ -315,6 +323,45 @@ def test_confluents_serializers_and_ours_read_each_other(
             if sum(map(len, raw.values())) == 3 * len(values):
                 break
     assert raw[theirs] == raw[ours][: len(values)], "the bytes are equal, with the id of the schema"
+
+
+def test_confluents_java_client_and_what_flink_does_with_it(
+    registry: SchemaRegistry, registry_url: str, subject: str, request: pytest.FixtureRequest
+) -> None:
+    if request.node.callspec.params["registry_url"] == OLD:
+        pytest.skip("Java writes a schema in other words, which Apicurio 2 takes for another schema, with another id")
+    try:
+        jars = fetched(FLINK, "flink-avro-confluent-registry")
+    except KafkaUnavailable as error:
+        pytest.skip(str(error))
+    first = Schema(AVRO)
+    values = VALUES["AVRO"]
+    wrong = json.dumps(
+        {"type": "record", "name": "Order", "namespace": "shop", "fields": [{"name": "n", "type": "int"}]}
+    )
+    using = json.dumps({"type": "record", "name": "Cart", "fields": [{"name": "order", "type": "shop.Order"}]})
+    value = json.dumps({**values[0], "note": {"string": values[0]["note"]}})
+    ours = SchemaSerializer(registry, first, subject=subject).encode("any", values[0])
+    words = [registry_url, subject, AVRO, wrong, using, value, base64.b64encode(ours).decode()]
+    java = [kafka_jars.java(), *jvm.FLAGS, *jvm.QUICK_START, "-cp", os.pathsep.join(map(str, jars))]
+    command = [*java, str(jvm.CONFIG / "RegistryClient.java"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    seen = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert base64.b64decode(seen.pop("written")) == ours, "the bytes are equal, with the id of the schema"
+    assert seen == {
+        **dict.fromkeys(("again", "by_id", "id_of", "latest", "subjects", "references", "read"), "true"),
+        "version_of": "1",
+        "versions": "[1]",
+        "level": "BACKWARD BACKWARD",
+        "compatible": "false",
+        "refused": "409 409",
+        "unknown_id": "404 40403",
+        "unknown_subject": "404 40401",
+        "resolved": "shop.Order",
+        "deleted": "[1]",
+        "deleted_again": "404 40401",
+    }
 
 
 def _message(kind: str) -> str | None:

@@ -1,7 +1,7 @@
 """Spark 4.0, 4.1 and 4.2 in environments of their own, against Apache Kafka: what each does, and how it says what not.
 
-``make test-spark-versions``; the first run downloads three releases of Spark. Everything else of test/ runs with the
-release that is installed, which is the newest.
+And Spark Connect, whose client needs packages that the others do not. ``make test-spark-versions``; the first run
+downloads four releases of Spark. Everything else of test/ runs with the release that is installed, which is the newest.
 """
 
 from __future__ import annotations
@@ -38,26 +38,42 @@ def test_a_release_reads_and_writes_batches_and_streams(
     topic, target = (kafka.create_topic(f"{name}-{mark}", partitions=2) for name in ("events", "out"))
     for other in ("once", "limited", "lossy"):
         kafka.create_topic(f"{target}-{other}", partitions=2)
-    command = [str(python), str(PROGRAM), kafka.bootstrap_servers, topic, target, str(tmp_path)]
     variables = environment(PYTHONPATH=str(project), PYTHONDONTWRITEBYTECODE="1")
+    found, shown = tried(python, PROGRAM, variables, kafka.bootstrap_servers, topic, target, str(tmp_path))
+    version, home = found["versions"]
+    assert version.startswith(f"{release}.")
+    assert Path(home).is_relative_to(project)
+    check_limits(release, found["limits_of_batches"], shown)
+    assert found["skipped_data"] == [100, 10]
+    skipped = SKIPPED.format(topic=f"{target}-lossy")
+    sentences = [line for line in shown.splitlines() if skipped in line]
+    assert sentences, shown[-4000:]
+    print(*sentences, sep="\n")
+
+
+def test_spark_connect_reads_writes_and_knows_registries(project: Path, kafka: KafkaCluster, tmp_path: Path) -> None:
+    python = python_with_spark("4.3", "[connect]")
+    mark = uuid.uuid4().hex[:8]
+    topic, target = (kafka.create_topic(f"{name}-{mark}", partitions=2) for name in ("events", "out"))
+    kafka.create_topic(f"{target}-avro", partitions=2)
+    variables = environment(PYTHONPATH=str(project), PYTHONDONTWRITEBYTECODE="1", PYSPARK_PYTHON=str(python))
+    program = PROGRAM.with_name("connect_smoke.py")
+    found, _ = tried(python, program, variables, kafka.bootstrap_servers, topic, target, str(tmp_path))
+    assert len(found) == 5
+
+
+def tried(python: Path, program: Path, variables: dict[str, str], *words: str) -> tuple[dict[str, Any], str]:
+    """Run a program that tries things; return what came of each, and its standard error. None of them failed."""
+    command = [str(python), str(program), *words]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=1500, env=variables, check=False, cwd=tmp_path
+        command, capture_output=True, text=True, timeout=1500, env=variables, check=False, cwd=words[-1]
     )
     said = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     print(*(json.dumps(each) for each in said), sep="\n")
     assert done.returncode == 0, done.stderr[-4000:]
-    found = {each["what"]: each for each in said}
-    failed = {what: each.get("error") for what, each in found.items() if not each["ok"]}
+    failed = {each["what"]: each.get("error") for each in said if not each["ok"]}
     assert not failed, f"{failed}\n{done.stderr[-4000:]}"
-    version, home = found["versions"]["result"]
-    assert version.startswith(f"{release}.")
-    assert Path(home).is_relative_to(project)
-    check_limits(release, found["limits_of_batches"]["result"], done.stderr)
-    assert found["skipped_data"]["result"] == [100, 10]
-    skipped = SKIPPED.format(topic=f"{target}-lossy")
-    sentences = [line for line in done.stderr.splitlines() if skipped in line]
-    assert sentences, done.stderr[-4000:]
-    print(*sentences, sep="\n")
+    return {each["what"]: each["result"] for each in said}, done.stderr
 
 
 def check_limits(release: str, batches: int, stderr: str) -> None:

@@ -26,9 +26,9 @@ _MEDDLING: Final = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "SPARK_HOME", "PY
 _BUILT_FROM: Final = ("setup.py", "pyproject.toml", "README.rst", "LICENSE", "kafka", "pyspark_purekafka")
 
 
-def python_with_spark(release: str) -> Path:
+def python_with_spark(release: str, extra: str = "") -> Path:
     """The interpreter of an environment with the newest Spark of a release such as ``4.1``; else skips."""
-    wanted = [f"pyspark=={release}.*", "pyarrow>=15", "numpy>=1.24"]
+    wanted = [f"pyspark{extra}=={release}.*", "pyarrow>=15", "numpy>=1.24"]
     digest = hashlib.sha256(repr((wanted, sys.version)).encode()).hexdigest()[:8]
     home = cache_dir() / f"pyspark-{release}-{digest}"
     if not home.is_dir():

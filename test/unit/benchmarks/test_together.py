@@ -59,3 +59,13 @@ def test_a_child_that_fails_is_an_error_whatever_it_printed_before(tmp_path):
             ),
             [],
         )
+
+
+def test_a_child_may_take_long_in_all_but_not_for_one_run(tmp_path):
+    said = line("one", "a")
+    lasting = f"import time\nfor _ in range(4):\n    time.sleep(0.5)\n    print({said!r}, flush=True)\n"
+    outcome, _ = measure_together(*place(tmp_path, lasting), [], silence_s=60)
+    assert len(outcome["one"].samples["a"]) == 4
+    silent = f"import time\nprint({said!r}, flush=True)\ntime.sleep(600)\n"
+    with pytest.raises(ChildError, match=r"no run was done within 0\.5 s"):
+        measure_together(*place(tmp_path, silent), [], silence_s=0.5)

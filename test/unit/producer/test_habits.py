@@ -10,6 +10,7 @@ import pytest
 
 import kafka
 from kafka import KafkaProducer
+from kafka.aio import AIOKafkaProducer
 from kafka.config import given_options
 from kafka.errors import KafkaConfigurationError
 from test.unit.producer.memory_cluster import Cluster, InlineDriver
@@ -22,6 +23,7 @@ from test.unit.producer.memory_cluster import Cluster, InlineDriver
         ("poll", "callbacks run on the producer's own thread"),
         ("send_and_wait", r"use send\(\.\.\.\)\.get\(\)"),
         ("stop", r"use close\(\)"),
+        ("begin", r"use begin_transaction\(\)"),
         ("nothing_like_it", "no attribute 'nothing_like_it'$"),
         ("_private", "no attribute '_private'$"),
     ],
@@ -95,6 +97,45 @@ def test_importing_another_packages_class_says_what_to_use(name):
     )
     use = f"kafka.aio.{name}" if name.startswith("AIO") else f"kafka.Kafka{name}"
     assert f"ImportError: cannot import name {name!r} from 'kafka': use {use}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "use"),
+    [
+        ("kafka", "KafkaError", "kafka.errors.KafkaError"),
+        ("kafka.admin", "AdminClient", "KafkaAdminClient"),
+        ("kafka.aio", "KafkaConsumer", "AIOKafkaConsumer"),
+        ("kafka.schema_registry", "AvroSerializer", "SchemaSerializer"),
+        ("kafka.schema_registry", "SchemaRegistryClient", "SchemaRegistry"),
+    ],
+)
+def test_a_name_of_another_package_says_what_to_use(module, name, use):
+    with pytest.raises(ImportError, match=f"cannot import name {name!r} from {module!r}: use {use}$"):
+        exec(f"from {module} import {name}")
+
+
+def test_a_producer_has_no_length_and_is_true(make_producer):
+    producer = make_producer(Cluster({"events": 1}))
+    with pytest.raises(TypeError, match=r"Producer has no length: health\(\)\['partitions'\]"):
+        len(producer)
+    assert producer
+    assert AIOKafkaProducer()
+    with pytest.raises(TypeError, match="AIOKafkaProducer has no length"):
+        len(AIOKafkaProducer())
+
+
+def test_methods_of_other_producers_in_asyncio():
+    with pytest.raises(AttributeError, match=r"'AIOKafkaProducer' object has no attribute 'produce': use await send\("):
+        AIOKafkaProducer().produce("events", b"x")  # type: ignore[attr-defined]
+
+
+def test_methods_of_other_futures(make_producer):
+    future = make_producer(Cluster({"events": 1})).send("events", b"x")
+    with pytest.raises(AttributeError, match=r"no attribute 'result': use get\(timeout\)"):
+        future.result(5)
+    with pytest.raises(AttributeError, match=r"use add_callback\(f\) and add_errback\(g\)"):
+        future.add_done_callback(print)
+    assert future.get(10).offset == 0
 
 
 def test_other_names_are_not_there_as_before():
