@@ -10,21 +10,27 @@ import os
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     import selectors
 
-    from kafka._runtime.loop import Loop
-
 __all__ = ["LOOPS", "let_go"]
 
-LOOPS: Final[weakref.WeakSet[Loop]] = weakref.WeakSet()
+
+class AbandonedLoop(Protocol):
+    """A loop, as a fork knows it."""
+
+    def abandon(self) -> None:
+        """Let go of what belongs to the parent."""
+
+
+LOOPS: Final[weakref.WeakSet[AbandonedLoop]] = weakref.WeakSet()
 """The loops of this process that are not closed."""
 
 
 def let_go(selector: selectors.BaseSelector, others: Iterable[object]) -> None:
-    """Close the descriptors that a selector watches, its own and those of others, without a word to the brokers."""
+    """Close the descriptors that a selector watches, its own and the others', without a word to the brokers."""
     files: list[Any] = []
     with suppress(AttributeError, RuntimeError):
         files = [key.fileobj for key in selector.get_map().values()]

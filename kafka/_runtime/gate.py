@@ -29,9 +29,9 @@ class Gate:
         self.claims = 0
         """How often another thread has claimed the loop."""
         self.dozing = False
-        """Whether the driver sleeps for a doze only, so that nobody has to wake it."""
+        """Whether the driver sleeps for a doze only, so that no thread has to wake it."""
         self.spared = False
-        """Whether somebody would have woken it."""
+        """Whether a thread would have woken it."""
         self._claims_seen = 0
         self._slept = float("-inf")  # when the driver went to sleep last
         self._fd: int = selector.fileno()  # type: ignore[attr-defined]  # epoll or kqueue

@@ -258,7 +258,7 @@ def _network_thread(loop: Loop, life: _Life) -> None:
 
 
 class CallerDriver:
-    """Turns a loop in the threads that call: for a client without a thread of its own."""
+    """Turns a loop in the threads that call: for a client that has no thread."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._core.attempts import pause_after
 from kafka._core.client import COORDINATOR
 from kafka._runtime.timers import Backoff
 from kafka._text import printable
 from kafka.cluster import GROUP
+from kafka.coordinator.group_log import GroupLog
 from kafka.errors import (
     CoordinatorNotAvailableError,
     InvalidCoordinatorError,
@@ -30,11 +31,7 @@ if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.protocol.api import Request, Response
 
-    _LoggerAdapter = logging.LoggerAdapter[logging.Logger]
-else:  # before 3.11 it has no parameter at run time
-    _LoggerAdapter = logging.LoggerAdapter
-
-__all__ = ["COMMITS", "COORDINATOR_LOST", "GroupCoordinator", "GroupLog", "JOINS"]
+__all__ = ["COMMITS", "COORDINATOR_LOST", "GroupCoordinator", "JOINS"]
 
 ResponseT = TypeVar("ResponseT", bound="Response")
 
@@ -56,21 +53,6 @@ _MOVED: Final = (InvalidCoordinatorError, CoordinatorNotAvailableError, KafkaCon
 _UNHEARD: Final = (*_MOVED, RequestTimedOutError)
 # How long close() or unsubscribe() looks for the coordinator, in seconds: the member's session ends without that, too.
 _LEAVING_PATIENCE: Final = 1.0
-
-
-class GroupLog(_LoggerAdapter):
-    """The lines about one group: each begins with the group's name, and has it as the field ``kafka_group``."""
-
-    def __init__(self, group_id: str) -> None:
-        super().__init__(logging.getLogger("kafka.coordinator"))
-        self._group_id = group_id
-
-    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        """Log a line of this group."""
-        if self.isEnabledFor(level):
-            template = f"Group %s: {msg}"
-            extra = {"kafka_group": self._group_id, **kwargs.pop("extra", {})}
-            self.logger.log(level, template, self._group_id, *args, extra=extra, stacklevel=2, **kwargs)
 
 
 class GroupCoordinator:

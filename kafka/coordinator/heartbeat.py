@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
-from kafka.coordinator.group_coordinator import GroupLog
+from kafka.coordinator.group_log import GroupLog
 from kafka.errors import KafkaConfigurationError, KafkaError, for_code
 from kafka.protocol.group import HeartbeatRequest
 

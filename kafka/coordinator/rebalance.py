@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from kafka._runtime.application import Application
     from kafka._runtime.loop import Loop
-    from kafka.coordinator.group_coordinator import GroupLog
+    from kafka.coordinator.group_log import GroupLog
 
 __all__ = ["Assignments", "CallKind", "RebalanceCall", "Rendezvous", "Subscription", "Ownership", "tell"]
 

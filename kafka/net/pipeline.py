@@ -362,7 +362,7 @@ class Pipeline:
         self.throttled_until = max(self.throttled_until, now + min(asked, _LONGEST_PAUSE))
 
     def _is_ignored(self, frame: Buffer, found: int, entry: _Entry | None) -> bool:
-        """Whether a frame that does not have the id of the oldest request is none of ours; else it is its answer."""
+        """Whether a frame that does not have the id of the oldest request is to be ignored; else it is its answer."""
         if len(frame) < 4:
             without = "without a request" if entry is None else "as a response, which is too short"
             raise KafkaProtocolError(f"the broker sent {len(frame)} bytes {without}")

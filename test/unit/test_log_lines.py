@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka.coordinator.group_coordinator import GroupLog
+from kafka.coordinator.group_log import GroupLog
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("_core", "aio", "admin", "consumer", "coordinator", "net", "producer", "share")
