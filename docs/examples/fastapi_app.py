@@ -60,5 +60,6 @@ async def orders(customer: str) -> int:
 @app.get("/health")
 async def health(response: Response) -> list[str]:
     problems = [*broken, *producer.health()["problems"], *consumer.health()["problems"]]
+    problems = list(dict.fromkeys(problems))  # both clients may have the same cause
     response.status_code = 503 if problems else 200
     return problems

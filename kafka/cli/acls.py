@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError, principal
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import TABLE, Noun, Verb, arg
+from kafka.cli.grammar import TABLE, Argument, Noun, Verb, arg
 from kafka.cli.output import Column, agreed, counted, emit, report
 
 if TYPE_CHECKING:
@@ -153,19 +153,16 @@ def _delete_acls(arguments: Namespace, connection: Connection) -> int:
     return report(arguments, [one for one in outcomes if one[2] or getattr(one[1], "errno", None)])
 
 
-_NEW: Final = (
-    arg(
-        "--principal, --allow-principal, --deny-principal USER...",
-        "a user, as ada or User:ada, or User:* for all; may be repeated",
-        required=True,
-    ),
-    *_PLACES,
-    arg("--host HOST...", "the client's address (any); may be repeated"),
-)
-_SETS: Final = (
-    arg("--producer", "all that producers to the topics need"),
-    arg("--consumer", "all that consumers of the topics in the groups need"),
-)
+def _new(permission: str) -> Sequence[Argument]:
+    names = f"--principal, --{permission}-principal USER..."  # that of the other verb would say its contrary
+    return [
+        arg(names, "a user, as ada or User:ada, or User:* for all; may be repeated", required=True, dest="principal"),
+        *_PLACES,
+        arg("--host HOST...", "the client's address (any); may be repeated"),
+        arg("--producer", "all that producers to the topics need"),
+        arg("--consumer", "all that consumers of the topics in the groups need"),
+        *TABLE,
+    ]
 
 
 COMMAND = Noun(
@@ -174,7 +171,7 @@ COMMAND = Noun(
         _list_acls,
         Verb(
             "allow: allow users to do something",
-            [*_NEW, *_SETS, *TABLE],
+            _new("allow"),
             examples=[
                 "--principal ada --consumer --topic events --group billing --yes --sandbox",
                 "--principal ada --operation write --topic log --pattern prefixed --yes --sandbox",
@@ -183,7 +180,7 @@ COMMAND = Noun(
         )(_add_acls("allow")),
         Verb(
             "deny: forbid users to do something, even if another ACL allows it",
-            [*_NEW, *_SETS, *TABLE],
+            _new("deny"),
             examples=[
                 "--principal eve --operation all --topic '*' --yes --sandbox",
                 "--principal eve --operation read --topic orders --dry-run --sandbox",

@@ -30,6 +30,8 @@ def _resource(arguments: Namespace, changes: Mapping[str, object] | Iterable[str
         name = ""
     if kind.startswith("broker") and name and not name.isdigit():
         raise UsageError(f"{name!r} is not the id of a broker; {_DEFAULT} names the settings of all brokers")
+    if kind == "topic" and "*" in name:
+        raise UsageError(f"{name!r} is a pattern, not one topic: purekafka topics alter and describe take patterns")
     return ConfigResource(kind, name, changes)
 
 
@@ -113,12 +115,7 @@ def _change(arguments: Namespace, connection: Connection, changes: dict[str, obj
         for name, change in sorted(changes.items())
     ]
     what = f"{arguments.kind} {arguments.name}"
-    if not agreed(
-        connection,
-        f"Change {counted(len(changes), 'setting')} of {what}?",
-        rows,
-        Column.of("setting", "value", "new_value"),
-    ):
+    if not agreed(connection, f"Change {counted(len(changes), 'setting')} of {what}?", rows):
         return 0
     altered = admin.alter_configs([_resource(arguments, changes)], raise_errors=False)
     (outcome,) = (one for kind in altered.values() for one in kind.values())

@@ -15,7 +15,7 @@ from kafka.cli.files import standard_output
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain
 from kafka.cli.ranges import PLACES, Places, parse_partitions, resolve
-from kafka.cli.source import GroupSource, Source, bounds, ends_of, partitions_of, topics_of
+from kafka.cli.source import GroupSource, Source, bounds, ends_of, led, partitions_of, topics_of
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ class Printer:
         except ValueError:
             texts = list(map(self._shown, taken))
         self._left -= len(taken)
+        self.progress.passed += len(records) - len(taken)
         self._put(taken, texts, TopicPartition(records[0][0], records[0][1]), behind)
 
     def _put(self, taken: Sequence[ConsumerRecord], texts: list[bytes], tp: TopicPartition, behind: int) -> None:
@@ -206,9 +207,9 @@ def _run(arguments: Namespace, connection: Connection) -> int:
         if arguments.share:
             from kafka.cli.share_groups import consume
 
-            repeats = consume(arguments, connection, printer)
+            failed = consume(arguments, connection, printer)
         else:
-            repeats = (_consume_in_group if arguments.group else _consume_alone)(arguments, connection, printer)
+            failed = (_consume_in_group if arguments.group else _consume_alone)(arguments, connection, printer)
     except KeyboardInterrupt:
         printer.printed()
         printer.progress.end(always=True)
@@ -216,7 +217,7 @@ def _run(arguments: Namespace, connection: Connection) -> int:
     printer.progress.end()
     if printer.undecodable:
         complain(arguments, f"{printer.undecodable} records could not be decoded")
-    if repeats or (printer.undecodable and arguments.strict):
+    if failed or (printer.undecodable and arguments.strict):
         return 1
     return 3 if arguments.fail_if_empty and not printer.progress.records else 0
 
@@ -234,14 +235,17 @@ def _consume_alone(arguments: Namespace, connection: Connection, printer: Printe
         topics_of(arguments, consumer.topics() if arguments.pattern else ()),
         parse_partitions(arguments.partition),
     )
-    starts, ends = bounds(arguments, consumer, partitions)
+    answering = led(arguments, connection, consumer, partitions)
+    if not answering:
+        return True
+    starts, ends = bounds(arguments, consumer, answering)
     if getattr(arguments, "last", None) is not None:
         _print_last(arguments, Source(consumer, starts, ends), printer)
         starts = ends
     source = Source(consumer, starts, None if arguments.follow and not arguments.end else ends)
     printer.progress.total = source.total
     source.run(printer.write, printer.full)
-    return False
+    return len(answering) < len(partitions)
 
 
 def _print_last(arguments: Namespace, source: Source, printer: Printer) -> None:
@@ -260,7 +264,8 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
     consumer = _consumer(arguments, connection, group_id=arguments.group, auto_offset_reset="earliest")
     topics = topics_of(arguments, consumer.topics() if arguments.pattern else ())
     partitions = partitions_of(consumer, topics, None)
-    ends = None if arguments.follow and not arguments.end else ends_of(arguments, consumer, partitions)
+    answering = led(arguments, connection, consumer, partitions)
+    ends = None if arguments.follow and not arguments.end else ends_of(arguments, consumer, answering)
 
     def start(new: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         chosen = {tp: place for tp in new if (place := places.of(tp.partition)) is not None and place.kind != "stored"}
@@ -268,7 +273,7 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
 
     source = GroupSource(arguments, consumer, topics, ends, printer.printed, start)
     source.run(printer.write, printer.full)
-    return source.repeats
+    return source.repeats or len(answering) < len(partitions)
 
 
 @Verb(

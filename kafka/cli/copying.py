@@ -133,12 +133,9 @@ def _resumed(
 def _copy_resumably(arguments: Namespace, connection: Connection, target: Connection, partitions: int) -> int:
     """Copy in transactions, each of which also commits in the target how far the source is copied."""
     group = f"purekafka-copy-{arguments.resume}"
-    producer = target.producer(transactional_id=group)
-    producer.init_transactions()  # which ends the last transaction of a copy that was killed, and fences one that runs
-    admin = target.admin()
+    producer, admin = target.producer(transactional_id=group), target.admin()
     if len(admin.describe_topics([arguments.to_topic])[0].partitions) < partitions:
         raise CommandError(f"--resume needs at least {counted(partitions, 'partition')} in {arguments.to_topic!r}")
-    source = _resumed(arguments, connection, admin.list_group_offsets(group, require_stable=True)[group])
     copied = 0
     waiting: dict[TopicPartition, OffsetAndMetadata] = {}
     futures: list[FutureRecordMetadata] = []
@@ -163,7 +160,8 @@ def _copy_resumably(arguments: Namespace, connection: Connection, target: Connec
             waiting.clear()
 
     try:
-        source.run(write)
+        producer.init_transactions()  # ends the last transaction of a copy that was killed, and fences one that runs
+        _resumed(arguments, connection, admin.list_group_offsets(group, require_stable=True)[group]).run(write)
         commit()
     finally:
         _copied(arguments, connection, target, copied)

@@ -57,29 +57,23 @@ def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[
     return known
 
 
+_EXPORT: Final = arg(
+    "--export FILE",
+    "write topic,partition,offset lines, not a table: Kafka's own script reads them too; - is standard output",
+    dest="export_file",
+    complete="file",
+)
+
+
 @Verb(
-    "offsets: show the committed offsets of a group, or export and import them as CSV",
+    "offsets: show the committed offsets of a group, or export them as CSV",
     GROUP,
-    arg(
-        "--export FILE",
-        "write topic,partition,offset lines, which Kafka's own script reads too; - is standard output",
-        dest="export_file",
-        complete="file",
-    ),
-    arg(
-        "--import FILE",
-        "commit the offsets of such a file, after showing the plan; - is standard input",
-        dest="import_file",
-        complete="file",
-    ),
+    _EXPORT,
     examples=["billing --sandbox", "billing --export - --sandbox"],
     lists=True,
-    asks=True,
 )
 def _offsets(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
-    if arguments.import_file:
-        return _apply(arguments, connection, arguments.group, _read_csv(arguments.import_file, arguments.group))
     if not known_groups(arguments, admin, [arguments.group]):
         return 1
     rows = [
@@ -131,13 +125,8 @@ def _read_csv(path: str, group: str) -> Commits:
     TOPIC,
     arg("--to PLACE", "where the group continues"),
     arg("--shift-by N", "move by N records; negative: back", int),
-    arg("--from-file FILE", "take the offsets of an exported file", complete="file"),
-    arg(
-        "--export FILE",
-        "write the plan as topic,partition,offset lines instead of a table; - is standard output",
-        dest="export_file",
-        complete="file",
-    ),
+    arg("--from-file FILE", "take the offsets of an exported file; - is standard input", complete="file"),
+    _EXPORT,
     examples=["billing --to beginning --dry-run --sandbox", "billing --topic orders --shift-by -1 --yes --sandbox"],
     lists=True,
     asks=True,
@@ -216,7 +205,10 @@ def _apply(
         answers = admin.alter_share_group_offsets(group, starts, raise_errors=False)
     else:
         answers = admin.alter_group_offsets(group, new, raise_errors=False)
-    return report(arguments, answers)
+    code = report(arguments, answers)
+    if not code:  # standard output has the plan, maybe as JSON
+        complain(arguments, f"group {group!r}: {counted(len(answers), 'offset')} changed")
+    return code
 
 
 def _within(arguments: Namespace, tp: TopicPartition, place: OffsetAndMetadata, log: Edges) -> OffsetAndMetadata:
@@ -262,18 +254,14 @@ def _delete_offsets(arguments: Namespace, connection: Connection) -> int:
     ]
     if not rows:
         raise CommandError(f"group {arguments.group!r} has no offsets of {', '.join(arguments.topic)}")
-    if not agreed(
-        connection,
-        f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?",
-        rows,
-        Column.of("topic", "partition", "offset"),
-    ):
+    if not agreed(connection, f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?", rows):
         return 0
     if is_share:
-        return report(arguments, admin.delete_share_group_offsets(arguments.group, list(wanted), raise_errors=False))
+        deleted = admin.delete_share_group_offsets(arguments.group, list(wanted), raise_errors=False)
+        return report(arguments, deleted, "offsets deleted")
     partitions = [TopicPartition(str(row["topic"]), int(str(row["partition"]))) for row in rows]
     answers = admin.delete_group_offsets(arguments.group, partitions, raise_errors=False)
-    return report(arguments, answers)
+    return report(arguments, answers, "offset deleted")
 
 
 @Verb(

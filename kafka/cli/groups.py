@@ -182,7 +182,8 @@ def _remove_members(arguments: Namespace, connection: Connection) -> int:
     if arguments.member:
         members = [one for one in members if {one["member_id"], one["group_instance_id"]} & set(arguments.member)]
     if not members:
-        raise CommandError(f"group {arguments.group!r} has no {'such ' if arguments.member else ''}members")
+        such = "such members: --member takes MEMBER of groups describe" if arguments.member else "members"
+        raise CommandError(f"group {arguments.group!r} has no {such}")
     if not agreed(
         connection,
         f"Remove {counted(len(members), 'member')} of group {arguments.group}?",
@@ -192,7 +193,7 @@ def _remove_members(arguments: Namespace, connection: Connection) -> int:
         return 0
     names = [one["member_id"] for one in members]
     answers = admin.remove_group_members(arguments.group, names, raise_errors=False)
-    return report(arguments, {f"member {member}": error for member, error in answers.items()})
+    return report(arguments, {f"member {member}": error for member, error in answers.items()}, "removed")
 
 
 COMMAND = Noun("groups", [_list, _describe, LAG, *VERBS, _delete, _remove_members])

@@ -110,7 +110,8 @@ def _is_healthy(rows: Iterable[Mapping[str, Any]], allowed: Iterable[str]) -> bo
     arg("--allow CHECK...", f"healthy all the same: {', '.join(FAULTS)}; may be repeated", choices=tuple(FAULTS)),
     examples=["--sandbox", "--wait --timeout 60 --allow under-replicated --sandbox"],
     lists=True,
-    epilog=f"The exit code is 0 if it is healthy, {UNHEALTHY} if it is not, and 1 if that cannot be known.",
+    epilog=f"The exit code is 0 if it is healthy, {UNHEALTHY} if it is not, and 1 if that cannot be known. "
+    "-q prints only the checks that make it unhealthy.",
 )
 def _run(arguments: Namespace, connection: Connection) -> int:
     allowed = {"at-min-isr", *arguments.allow}
@@ -125,6 +126,8 @@ def _run(arguments: Namespace, connection: Connection) -> int:
             if _is_healthy(rows, allowed) or not arguments.wait:
                 break
         time.sleep(_PAUSE)
+    if arguments.quiet:
+        rows = [row for row in rows if not (row["ok"] or row["check"] in allowed)]
     code = emit(arguments, rows, Column.of("check", "ok", "detail"))
     return code if _is_healthy(rows, allowed) else UNHEALTHY
 

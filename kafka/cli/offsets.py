@@ -137,7 +137,7 @@ _SPECS: Final = ("max-timestamp", "earliest-local", "latest-tiered")
 @Verb(
     "delete-before: delete the records before a place, after showing the plan",
     arg("partitions TOPIC[:N,N-M]...", _CHOSEN, complete="topic"),
-    arg("--place PLACE", "the first record to keep", required=True),
+    arg("--place, --to PLACE", "the first record to keep", required=True, dest="place"),
     TABLE,
     examples=["events --place -3 --yes --sandbox", "orders:0 --place 2026-01-01T02:00Z --dry-run --sandbox"],
     asks=True,
@@ -163,7 +163,7 @@ def _delete_before(arguments: Namespace, connection: Connection) -> int:
     if not agreed(connection, f"Delete {counted(sum(row['records'] for row in rows), 'record')}?", rows, columns):
         return 0
     answers = admin.delete_records(new, raise_errors=False)
-    return report(arguments, answers)
+    return report(arguments, ((tp, one, f"begins at {new[tp]}") for tp, one in sorted(answers.items())))
 
 
 COMMAND = {"offsets": Noun("offsets", [_offsets]), "records": Noun("records", [_delete_before])}

@@ -99,6 +99,9 @@ _SCRIPTS: Final = {
 #: Commands of kaf, rpk and kcl that take the same arguments here: they are understood.
 _SAME: Final = {
     "nodes": "brokers list",
+    "node": "brokers list",
+    "node ls": "brokers list",
+    "meta": "cluster describe",
     "metadata": "cluster describe",
     "features": "cluster features",
     "lag": "groups lag",
@@ -113,6 +116,8 @@ _SAME: Final = {
     "groups rm": "groups delete",
     "groups peek": "groups describe",
     "groups seek": "groups reset-offsets",
+    "configs get": "configs describe",
+    "configs show": "configs describe",
     "groups offset-delete": "groups delete-offsets",
     "acls create": "acls allow",
     "users create": "users set-password",
@@ -169,7 +174,8 @@ def command_advice(words: str) -> str:
     >>> command_advice("kafka-topics.sh"), command_advice("topics add-partitions")
     (': did you mean purekafka topics?', ': did you mean purekafka topics alter TOPIC --partitions N?')
     """
-    found = _SCRIPTS.get(words.removesuffix(".sh")) or _OTHERS.get(words)
+    script = words.removesuffix(".sh")
+    found = _SCRIPTS.get(script) or _SCRIPTS.get(f"kafka-{script}") or _OTHERS.get(words)
     return f": did you mean purekafka {found}?" if found else ""
 
 

@@ -417,11 +417,13 @@ class Progress:
         self.total = total
         self.records = 0
         self.bytes = 0
+        self.passed = 0  # the records of `total` that were looked at, also if a filter leaves them out
         self._started = self._shown = time.monotonic()
 
     def add(self, records: int, size: int) -> None:
         """Count records, and redraw once a second."""
         self.records += records
+        self.passed += records
         self.bytes += size
         if self.shows:
             now = time.monotonic()
@@ -433,7 +435,7 @@ class Progress:
         text = self.text(now)
         room = terminal_width(sys.stderr) if self._redraws else None
         if self.total:
-            done = min(1.0, self.records / self.total)
+            done = min(1.0, self.passed / self.total)
             left = (now - self._started) * (1 - done) / done if done else 0
             text = f"{done:4.0%}  {text}, {left:,.0f} s left"
             # The bar gives way in a narrow terminal: a line that is broken cannot be redrawn.

@@ -27,6 +27,8 @@ _HELP: Final = Argument("-h, --help", "show this help and exit", action="help")
 
 #: How alike two options must be for one to be suggested: --topic is not --timeout.
 _OPTIONS_ALIKE: Final = 0.7
+#: And two commands: node is not produce.
+_WORDS_ALIKE: Final = 0.65
 
 
 #: The width that help is written for; tables of options are as wide as the terminal.
@@ -56,7 +58,7 @@ def parse(words: Sequence[str]) -> tuple[Verb, argparse.Namespace] | None:
     words = _in_words_here(words, first)
     name = plural(words.pop(first))
     if name not in COMMANDS:
-        hint = command_advice(name) or nearest(name, [*COMMANDS, *SINGULAR])
+        hint = command_advice(name) or _verbs_called(name) or nearest(name, [*COMMANDS, *SINGULAR], _WORDS_ALIKE)
         _refuse("purekafka", f"unknown command {name!r}{hint}")
     command, prog = load(name), f"purekafka {name}"
     if isinstance(command, Noun):
@@ -106,8 +108,21 @@ def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
         name = f"{name}-{words.pop(place)}"
     if name not in noun.verbs:
         _refuse_dashes(noun, words, prog)
-        _refuse(prog, f"unknown verb {name!r}{command_advice(f'{noun.name} {name}') or nearest(name, noun.verbs)}")
+        begun = [verb for verb in noun.verbs if verb.startswith(f"{name}-")]  # set: set-password, not list
+        hint = command_advice(f"{noun.name} {name}") or nearest((begun or [name])[0], noun.verbs)
+        _refuse(prog, f"unknown verb {name!r}{hint}")
     return noun.verbs[name]
+
+
+def _verbs_called(name: str) -> str:
+    """Return a hint at the verbs of any command that have a name, or begin with it."""
+    found = [
+        f"purekafka {one} {verb}"
+        for one in COMMANDS
+        for verb in getattr(load(one), "verbs", ())
+        if verb == name or verb.startswith(f"{name}-")
+    ]
+    return f": did you mean {' or '.join(found[:3])}?" if found else ""
 
 
 def _refuse_dashes(noun: Noun, words: Sequence[str], prog: str) -> None:

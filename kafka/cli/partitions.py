@@ -15,7 +15,7 @@ from kafka.cli.connection import Connection
 from kafka.cli.files import whole_file
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import partitions
-from kafka.cli.output import Column, agreed, complain, counted, emit, report
+from kafka.cli.output import Column, agreed, complain, counted, emit, report, row_of
 from kafka.cli.throttle import rate_of, remove, throttle, throttled_topics
 from kafka.structs import TopicPartition, TopicPartitionReplica
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Replicas = dict[TopicPartition, list[int]]
 
 _PLAN_COLUMNS: Final = Column.of("topic", "partition", "replicas", "new_replicas")
+_LIMIT_STAYS: Final = "the limit stays until: purekafka partitions reassign-throttle none"
 _CHOSEN: Final = arg("partitions TOPIC[:N,N-M]...", "topics or patterns, or partitions of them", complete="topic")
 _SOME: Final = arg(
     "partitions [TOPIC[:N,N-M]...]", "topics or patterns, or partitions of them; all if none", complete="topic"
@@ -41,7 +42,8 @@ def spread(
     """
     if factor > len(brokers):
         raise UsageError(
-            f"{factor} replicas need as many brokers; there are {len(brokers)}: -r {len(brokers)} has fewer"
+            f"topic {min(partitions_).topic!r}: {factor} replicas need as many brokers; there are {len(brokers)}: "
+            f"-r {len(brokers)} has fewer"
         )
     room = -(-len(partitions_) * factor // len(brokers))
     leaders_room = -(-len(partitions_) // len(brokers))
@@ -120,7 +122,7 @@ def _check_brokers(ids: Iterable[int], known: Iterable[int]) -> None:
 
 @Verb(
     "reassign-plan: plan which brokers have the replicas: evenly, racks apart, with few moves",
-    _CHOSEN,
+    _SOME,
     arg("--brokers ID,ID", "the brokers that may have replicas (all)"),
     arg("--without ID,ID", "the brokers that are to have none, for maintenance"),
     arg("-r, --replication-factor N", "how many replicas (as many as now)", count),
@@ -200,13 +202,17 @@ def _move(
     if arguments.throttle is not None and report(arguments, throttle(admin, arguments.throttle, moves)):
         return 1
     answers = admin.alter_partition_reassignments({tp: after for tp, (_, after) in moves.items()}, raise_errors=False)
-    code = report(arguments, answers)
-    if arguments.wait and not code:
-        _wait(admin, set(moves))
-        if arguments.throttle is not None:
-            code = report(arguments, remove(admin, sorted({tp.topic for tp in moves})))
-    elif arguments.throttle is not None:
-        complain(arguments, "the limit stays until: purekafka partitions reassign-throttle none")
+    limited = arguments.throttle is not None
+    code = report(arguments, answers, "moves")
+    try:
+        if arguments.wait and not code:
+            _wait(admin, set(moves))
+            if limited:
+                code = report(arguments, remove(admin, sorted({tp.topic for tp in moves})))
+                limited = False
+    finally:  # also after Ctrl-C, and when the time of --timeout is over
+        if limited:
+            complain(arguments, _LIMIT_STAYS)
     return code
 
 
@@ -235,7 +241,7 @@ def _throttle(arguments: Namespace, connection: Connection) -> int:
     }
     rows = [{**tp._asdict(), "replicas": one.replicas} for tp, one in moving.items()]
     question = f"Limit the move of {counted(len(moves), 'partition')} to {rate:,} bytes per second?"
-    if not agreed(connection, question, rows, Column.of("topic", "partition", "replicas")):
+    if not agreed(connection, question, rows):
         return 0
     return report(arguments, throttle(admin, rate, moves))
 
@@ -278,7 +284,7 @@ def _status(arguments: Namespace, connection: Connection) -> int:
                 complain(arguments, f"{tp.topic}-{tp.partition} has replicas {now.get(tp)}, not {replicas}")
                 code = 1
     if not rows and arguments.format == "table":
-        complain(arguments, "no partition is moving")
+        complain(arguments, "no partition is moving" + (", all are as planned" if arguments.plan and not code else ""))
     return emit(arguments, rows, Column.of("topic", "partition", "replicas", "adding", "removing")) or code
 
 
@@ -297,20 +303,18 @@ def _cancel(arguments: Namespace, connection: Connection) -> int:
     if not moving:
         raise CommandError("no such partition is moving")
     rows = [{**tp._asdict(), "replicas": one.replicas} for tp, one in sorted(moving.items())]
-    if not agreed(
-        connection,
-        f"Cancel the move of {counted(len(moving), 'partition')}?",
-        rows,
-        Column.of("topic", "partition", "replicas"),
-    ):
+    if not agreed(connection, f"Cancel the move of {counted(len(moving), 'partition')}?", rows):
         return 0
     answers = admin.alter_partition_reassignments(dict.fromkeys(moving), raise_errors=False)
-    return report(arguments, answers)
+    code = report(arguments, answers, "move cancelled")
+    if throttled_topics(admin):
+        complain(arguments, _LIMIT_STAYS)
+    return code
 
 
 @Verb(
     "elect: make the first replica of each partition its leader",
-    [_SOME, arg("--unclean", "let a replica lead that is not in sync: loses records")],
+    [_SOME, arg("--unclean", "let a replica lead that is not in sync: loses records"), *TABLE],
     examples=["--yes --sandbox", "events:0 --dry-run --sandbox"],
     asks=True,
 )
@@ -318,18 +322,27 @@ def _elect(arguments: Namespace, connection: Connection) -> int:
     admin = connection.admin()
     chosen = partitions(admin, arguments.partitions) if arguments.partitions else None
     kind = "unclean" if arguments.unclean else "preferred"
-    if not agreed(
-        connection, f"Elect {kind} leaders of {counted(len(chosen), 'partition') if chosen else 'all partitions'}?"
-    ):
+    rows = [
+        {
+            "topic": topic.name,
+            **row_of(one, "partition=partition_index", "replicas=replica_nodes", "isr=isr_nodes"),
+            "leader": None if one.leader_id < 0 else one.leader_id,
+        }
+        for topic in admin.describe_topics(sorted({tp.topic for tp in chosen}) if chosen else None)
+        for one in topic.partitions
+        if (one.leader_id < 0 if arguments.unclean else one.leader_id != one.replica_nodes[0])
+        and (chosen is None or (topic.name, one.partition_index) in chosen)
+    ]
+    if not rows:
+        complain(arguments, f"every partition has {'a' if arguments.unclean else 'its preferred'} leader")
+        if chosen is None:
+            return 0
+    columns = Column.of("topic", "partition", "leader", "replicas", "isr") if rows else ()
+    if not agreed(connection, f"Elect {kind} leaders of {counted(len(chosen or rows), 'partition')}?", rows, columns):
         return 0
     result = admin.elect_leaders(kind, chosen, raise_errors=False)
-    return report(
-        arguments,
-        (
-            (f"{one.topic}-{one.partition_id}", one.error, "leads already" if one.error_code else "elected")
-            for one in result.partitions
-        ),
-    )
+    answers = ((one, "leads already" if one.error_code else "elected") for one in result.partitions)
+    return report(arguments, ((f"{one.topic}-{one.partition_id}", one.error, done) for one, done in answers))
 
 
 @Verb(
@@ -350,12 +363,7 @@ def _move_dir(arguments: Namespace, connection: Connection) -> int:
     chosen = partitions(admin, arguments.partitions)
     wanted = {TopicPartitionReplica(*tp, arguments.broker): arguments.directory for tp in chosen}
     rows = [{**tp._asdict(), "broker": arguments.broker, "directory": arguments.directory} for tp in chosen]
-    if not agreed(
-        connection,
-        f"Move {counted(len(chosen), 'replica')}?",
-        rows,
-        Column.of("topic", "partition", "broker", "directory"),
-    ):
+    if not agreed(connection, f"Move {counted(len(chosen), 'replica')}?", rows):
         return 0
     return report(arguments, admin.alter_replica_log_dirs(wanted, raise_errors=False))
 

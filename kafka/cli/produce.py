@@ -183,6 +183,8 @@ def _check(arguments: Namespace) -> None:
         ):
             if given:
                 raise UsageError(f"--format csv does not go with {option}")
+    if arguments.files and arguments.key_delimiter and arguments.format == "lines":
+        raise UsageError("--key-delimiter is for lines, and a FILE is one value: --lines FILE reads its lines")
     if arguments.files.count("-") > 1:
         raise UsageError("standard input can be read once: give one -")
 

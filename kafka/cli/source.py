@@ -15,8 +15,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError
-from kafka.cli.connection import HASTE
-from kafka.cli.output import complain
+from kafka.cli.connection import HASTE, Connection
+from kafka.cli.edges import edges
+from kafka.cli.output import complain, report_failed
 from kafka.cli.ranges import Places, resolve
 from kafka.errors import CommitFailedError, KafkaError, KafkaTimeoutError
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _OFFSET: Final = itemgetter(2)
 _COMMIT_EVERY: Final = 1.0
 _POLL_MS: Final = 500
+_LEADER_MS: Final = 5000
 _RECORDS: Final = 5000
 
 
@@ -58,6 +60,19 @@ def partitions_of(consumer: KafkaConsumer, topics: Sequence[str], numbers: set[i
             raise CommandError(f"topic {topic!r} has no partition {missing}; it has {len(known)} partitions")
         found += [TopicPartition(topic, number) for number in sorted(known if numbers is None else numbers)]
     return found
+
+
+def led(
+    arguments: Namespace, connection: Connection, consumer: KafkaConsumer, partitions: Sequence[TopicPartition]
+) -> list[TopicPartition]:
+    """Return the partitions whose leaders answer soon; the others are named."""
+    try:
+        consumer.end_offsets(partitions, timeout_ms=_LEADER_MS)
+    except KafkaTimeoutError:
+        found = edges(connection.admin(), partitions)
+        report_failed(arguments, found)
+        return [tp for tp in partitions if found[tp].error is None]
+    return list(partitions)
 
 
 def bounds(
@@ -133,7 +148,7 @@ class Source:
         consumer = self.consumer
         assigned = consumer.assignment()
         for tp in assigned - self._done:
-            if consumer.position(tp) >= self._ends.get(tp, 0):
+            if tp not in self._ends or consumer.position(tp) >= self._ends[tp]:  # without an end: no leader
                 self._done.add(tp)
                 consumer.pause(tp)
         return assigned <= self._done and (bool(assigned) or self._may_be_empty())

@@ -74,10 +74,13 @@ def remove(admin: KafkaAdminClient, topics: Iterable[str]) -> list[tuple[str, ob
     """Remove the limit of topics, and the rates of all brokers; return outcomes for `report`."""
     from kafka.admin import ConfigResource
 
-    brokers = [str(one.broker_id) for one in admin.describe_cluster().brokers]
+    brokers = {one.broker_id for one in admin.describe_cluster().brokers}
+    assigned = {node for topic in admin.describe_topics() for one in topic.partitions for node in one.replica_nodes}
     resources = [ConfigResource("topic", topic, dict.fromkeys(_REPLICAS)) for topic in topics]
-    resources += [ConfigResource("broker", broker, dict.fromkeys(_RATES)) for broker in brokers]
-    return _alter(admin, resources, "limit removed")
+    resources += [ConfigResource("broker", str(broker), dict.fromkeys(_RATES)) for broker in sorted(brokers)]
+    stays = "is not running; if it has a limit, that stays until reassign-throttle none is run again"
+    away = [(f"broker {broker}", None, stays) for broker in sorted(assigned - brokers)]
+    return [*_alter(admin, resources, "limit removed"), *away]
 
 
 def _alter(admin: KafkaAdminClient, resources: Sequence[ConfigResource], done: str) -> list[tuple[str, object, str]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafka.cli.arguments import UsageError, count, kafka_uuid, reason, setting_pairs
+from kafka.cli.arguments import UsageError, count, kafka_uuid, setting_pairs
 from kafka.cli.copying import VERBS
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import chooses, chosen_topics
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kafka.admin import KafkaAdminClient, TopicDescription
     from kafka.cli.connection import Connection
     from kafka.cli.edges import Edges
-    from kafka.cli.screen import Rates
     from kafka.structs import TopicPartition
 
 _TOPICS = arg("topics TOPIC...", "names of topics, or patterns with *", complete="topic")
@@ -150,6 +149,8 @@ def _create(arguments: Namespace, connection: Connection) -> int:
 
     settings = setting_pairs(arguments.set, "--set")
     placed = _assignments(arguments.assignment) if arguments.assignment else None
+    if placed and (arguments.partitions or arguments.replication_factor):
+        raise UsageError("--assignment says how many partitions and replicas there are: leave -p and -r out")
     wanted = [
         NewTopic(name, arguments.partitions or -1, arguments.replication_factor or -1, placed, settings)
         for name in dict.fromkeys(arguments.topics)
@@ -204,6 +205,8 @@ def _alter(arguments: Namespace, connection: Connection) -> int:
     if any(error is not None for _, error, _ in refused):
         return report(arguments, [one for one in refused if one[1] is not None])
     rows = [{"topic": name, "change": done} for name, _, done in refused]
+    if arguments.partitions:
+        complain(arguments, "with more partitions, the records of a key may go to another partition than before")
     if not agreed(connection, f"Change {counted(len(names), 'topic')}?", rows, Column.of("topic", "change")):
         return 0
     return report(arguments, _altered(arguments, admin, names, changes, validate_only=False))
@@ -254,58 +257,4 @@ def _delete(arguments: Namespace, connection: Connection) -> int:
     return code | report(arguments, deleted, "deleted")
 
 
-# Watching…
-
-
-@Verb(
-    "watch: redraw the offsets and rates of the partitions of topics each second, until Ctrl-C",
-    _TOPICS,
-    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
-    arg("--count N", "end after this number of redraws", count),
-    examples=["events --count 1 --sandbox", "'e*' orders --count 2 --interval 0.2 --sandbox"],
-    reads=True,
-)
-def _watch(arguments: Namespace, connection: Connection) -> int:
-    """Redraw the offsets and rates of partitions until Ctrl-C, or --count times."""
-    from kafka.cli.edges import edges_of
-    from kafka.cli.screen import redraw
-
-    admin = connection.admin()
-    names = chosen_topics(admin, arguments.topics)
-
-    def look(rates: Rates) -> list[str]:
-        topics = admin.describe_topics(names)
-        if not any(topic.ok for topic in topics):
-            topics[0].raise_for_error()
-        return _watch_lines(topics, edges_of(admin, topics), rates)
-
-    return redraw(look, arguments.interval, arguments.count)
-
-
-def _watch_lines(topics: Iterable[TopicDescription], found: Mapping[TopicPartition, Edges], rates: Rates) -> list[str]:
-    from kafka.cli.screen import rate_text, trouble_lines, view
-    from kafka.structs import TopicPartition
-
-    rows: list[list[str]] = []
-    trouble: list[str] = []
-    for topic in topics:
-        if topic.error is not None:
-            trouble.append(reason(topic.error))
-        for one in sorted(topic.partitions, key=lambda each: int(each.partition_index)):
-            tp = TopicPartition(str(topic.name), one.partition_index)
-            place = [tp.topic, str(tp.partition)]
-            in_sync = f"{len(one.isr_nodes)}/{len(one.replica_nodes)}"
-            leader = "none" if one.leader_id < 0 else str(one.leader_id)
-            start, end, error = found[tp]
-            if start is None or end is None:
-                rows.append([*place, leader, in_sync, "-", "-", "-"])
-            else:
-                counts = [f"{end - start:,}", f"{end:,}", rate_text(rates.of(tp, end))]
-                rows.append([*place, leader, in_sync, *counts])
-            if error is not None and one.leader_id >= 0:
-                trouble.append(f"{tp.topic}-{tp.partition}: {reason(error)}")
-    shown = view(["TOPIC", "PART", "LEADER", "IN SYNC", "RECORDS", "END", "WRITE/s"], rows, ["TOPIC"])
-    return [*shown, *trouble_lines(trouble)]
-
-
-COMMAND = Noun("topics", [_list, _describe, _create, _alter, _delete, *VERBS, _watch])
+COMMAND = Noun("topics", [_list, _describe, _create, _alter, _delete, *VERBS])

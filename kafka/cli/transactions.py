@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,15 +61,19 @@ def _describe(arguments: Namespace, connection: Connection) -> int:
         if isinstance(one, KafkaError):
             complain(arguments, f"{name}: {one}")
             continue
+        start = one.transaction_start_time_ms
         rows.append(
             {
                 "transactional_id": name,
                 **row_of(one, "state", "producer_id", "producer_epoch", "timeout_ms=transaction_timeout_ms"),
-                "start_time": one.transaction_start_time_ms,
+                "start_time": start,
+                "open_s": round(time.time() - start / 1000) if start >= 0 else None,
                 "partitions": [f"{tp.topic}-{tp.partition}" for tp in sorted(one.topic_partitions)],
             }
         )
-    columns = Column.of("transactional_id", "state", "producer_id=PRODUCER", "producer_epoch=EPOCH", "partitions")
+    columns = Column.of(
+        "transactional_id", "state", "producer_id=PRODUCER", "producer_epoch=EPOCH", "open_s=OPEN S", "partitions"
+    )
     return emit(arguments, rows, columns) or (1 if len(rows) < len(found) else 0)
 
 
@@ -142,7 +147,7 @@ def _abort(arguments: Namespace, connection: Connection) -> int:
         if one.topic_partition in chosen
     ]
     if not found:
-        raise CommandError("no transaction hangs there")
+        raise CommandError("no transaction hangs there; transactions fence ID ends one that its coordinator knows")
     if not agreed(connection, f"Abort {counted(len(found), 'transaction')}?", _hanging_rows(found), _HANGING_COLUMNS):
         return 0
     for one in found:

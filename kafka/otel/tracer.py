@@ -198,16 +198,28 @@ class _Tracing:
             lambda seconds, error: self.measure(operation, None, seconds, error),
         )
 
+    def measured(self, operation: str, topic: str | None, error: BaseException | None = None) -> dict[str, Any]:
+        """Return the attributes of a metric."""
+        found: dict[str, Any] = {names.SYSTEM: "kafka", names.OPERATION_NAME: operation}
+        if topic is not None:
+            found[names.DESTINATION] = topic
+        if self.facts.group_id:
+            found[names.GROUP] = self.facts.group_id
+        if error is not None:
+            found[names.ERROR_TYPE] = _error_type(error)
+        return found
+
     def measure(self, operation: str, topic: str | None, seconds: float, error: BaseException | None) -> None:
         """Record how long an operation took."""
-        attributes: dict[str, Any] = {names.SYSTEM: "kafka", names.OPERATION_NAME: operation}
-        if topic is not None:
-            attributes[names.DESTINATION] = topic
-        if self.facts.group_id:
-            attributes[names.GROUP] = self.facts.group_id
-        if error is not None:
-            attributes[names.ERROR_TYPE] = _error_type(error)
-        self.telemetry.durations.record(max(0.0, seconds), attributes)
+        self.telemetry.durations.record(max(0.0, seconds), self.measured(operation, topic, error))
+
+    def place_of(self, partition: TopicPartition) -> dict[str, Any]:
+        """Return the attributes of a partition and its leader."""
+        found: dict[str, Any] = {names.PARTITION: str(partition.partition)}
+        address = self.facts.address(partition.topic, partition.partition)
+        if address is not None:
+            found[names.SERVER_ADDRESS], found[names.SERVER_PORT] = address
+        return found
 
 
 class ProducerTracing(_Tracing):
@@ -277,10 +289,7 @@ class ProducerTracing(_Tracing):
         """Return the attributes of a partition, looked up once for each batch: `settled` comes before its records."""
         of, place = self._place
         if of is not partition:
-            place = {names.PARTITION: str(partition.partition)}
-            address = self.facts.address(partition.topic, partition.partition)
-            if address is not None:
-                place[names.SERVER_ADDRESS], place[names.SERVER_PORT] = address
+            place = self.place_of(partition)
             self._place = partition, place
         return place
 
@@ -317,10 +326,7 @@ class ProducerTracing(_Tracing):
         try:
             if not self.telemetry.enabled:
                 return
-            attributes = {names.SYSTEM: "kafka", names.OPERATION_NAME: "send", names.DESTINATION: topic}
-            if error is not None:
-                attributes[names.ERROR_TYPE] = _error_type(error)
-            self.telemetry.sent.add(count, attributes)
+            self.telemetry.sent.add(count, self.measured("send", topic, error))
             self.measure("send", topic, seconds, error)
         except Exception:
             self.telemetry.failed("a batch was measured")
@@ -362,11 +368,7 @@ class ConsumerTracing(_Tracing):
             attributes = self.attributes("poll", "receive", topic)
             attributes[names.MESSAGE_COUNT] = total
             if len(taken) == 1:
-                partition = next(iter(taken))
-                attributes[names.PARTITION] = str(partition.partition)
-                address = self.facts.address(partition.topic, partition.partition)
-                if address is not None:
-                    attributes[names.SERVER_ADDRESS], attributes[names.SERVER_PORT] = address
+                attributes |= self.place_of(next(iter(taken)))
             span = telemetry.tracer.start_span(
                 "poll" if topic is None else f"poll {topic}",
                 context,
@@ -385,14 +387,7 @@ class ConsumerTracing(_Tracing):
         for partition, records in taken.items():
             counts[partition.topic] = counts.get(partition.topic, 0) + len(records)
         for topic, count in counts.items():
-            attributes: dict[str, Any] = {
-                names.SYSTEM: "kafka",
-                names.OPERATION_NAME: "poll",
-                names.DESTINATION: topic,
-            }
-            if self.facts.group_id:
-                attributes[names.GROUP] = self.facts.group_id
-            self.telemetry.consumed.add(count, attributes)
+            self.telemetry.consumed.add(count, self.measured("poll", topic))
         return counts
 
     def failed(self, began: int, error: BaseException) -> None:

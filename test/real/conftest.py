@@ -1,9 +1,9 @@
 """Fixtures that give a test Apache Kafka itself, and the options that choose which.
 
-``kafka`` is one node of the chosen release for the whole session, ``kafka_cluster`` three nodes that a test may kill
-and freeze, ``kafka_at`` starts whatever a test asks for, ``kafka_matrix`` runs the test once per release of the matrix
-(mark it ``matrix``; such tests are left out unless ``--matrix`` or ``-m`` asks for them). A node costs some six seconds
-of a processor to start: a test that can use a shared one does.
+``kafka`` is one node of the chosen release for the whole session, ``kafka_cluster`` three nodes for a module, whose
+tests may kill and freeze them, ``kafka_at`` starts whatever a test asks for, ``kafka_matrix`` runs the test once per
+release of the matrix (mark it ``matrix``; such tests are left out unless ``--matrix`` or ``-m`` asks for them). A node
+costs two to three seconds of a processor to start: a test that can use a shared one does.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from test.embedded.faces import face, pytest_generate_tests
 from . import jvm, kafka_jars, ports
 from .certificates import Authority, OpensslMissing
 from .java_client import JavaClient
+from .java_tools import JavaTools
 from .kafka_process import KafkaCluster, live_clusters
 from .kdc import KerberosMissing, KeyDistributionCenter
 from .oauth import TokenServer
@@ -125,20 +126,22 @@ QUICK_SESSIONS = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def three_nodes(kafka_version: str) -> Iterator[KafkaCluster]:
-    """The cluster behind ``kafka_cluster``."""
+    """The cluster behind ``kafka_cluster``.
+
+    It ends with its module: what a module does to the leaders and the throttles of its nodes reaches no other one, and
+    three idle nodes take a tenth of a processor.
+    """
     with KafkaCluster(kafka_version, nodes=3, properties=QUICK_SESSIONS) as cluster:
         yield cluster
 
 
 @pytest.fixture
 def kafka_cluster(three_nodes: KafkaCluster) -> Iterator[KafkaCluster]:
-    """Three nodes of the chosen release, shared by all tests: use topics of your own; nodes may be killed or paused."""
+    """Three nodes of the chosen release for a module: use topics of your own; nodes may be killed or paused."""
     yield three_nodes
-    for node in set(three_nodes.nodes) - set(three_nodes.running()):
-        three_nodes.start(node)
-    three_nodes.wait_ready()
+    three_nodes.start_all()
 
 
 @pytest.fixture
@@ -164,6 +167,13 @@ def java_client() -> Iterator[JavaClient]:
     """Kafka's own Java client, of the newest release."""
     with JavaClient(need_kafka(NEWEST)) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def java_tools() -> Iterator[JavaTools]:
+    """Kafka's own command line tools, of the newest release: a JVM for each would take 1.6 s of a processor."""
+    with JavaTools(need_kafka(NEWEST)) as tools:
+        yield tools
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ Ended(code=0, out='events\\n', err='')
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,11 +34,12 @@ class Ended(NamedTuple):
 
 
 class JavaTools:
-    """Runs one tool at a time."""
+    """Runs one tool at a time; Java's system properties may be given."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, properties: Mapping[str, str] | None = None) -> None:
         self._scratch = Scratch()
-        command = jvm.command(version, *jvm.QUICK_START, "-Xmx512m", f"-Dlog4j2.configurationFile={QUIET}", str(SOURCE))
+        flags = [f"-D{key}={value}" for key, value in {"log4j2.configurationFile": QUIET, **(properties or {})}.items()]
+        command = jvm.command(version, *jvm.QUICK_START, "-Xmx512m", *flags, str(SOURCE))
         self._java = Child(f"Tools.java with Kafka {version}", command, self._scratch.path / "log", pipes=True)
 
     def __enter__(self) -> Self:
@@ -53,7 +55,7 @@ class JavaTools:
 
     def run(self, main: str, *args: str, text: str = "", timeout: float = 200.0) -> Ended:
         """Run a tool, given by its class in Kafka's package of tools, to its end."""
-        name = main if main.startswith("kafka.") else PACKAGE + main
+        name = main if main.startswith(("kafka.", "org.")) else PACKAGE + main
         request = {"main": name, "args": args, "stdin": text, "timeout_ms": int(timeout * 1000)}
         self._java.stdin.write(json.dumps(request).encode() + b"\n")
         self._java.stdin.flush()

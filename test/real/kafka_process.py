@@ -280,12 +280,24 @@ class KafkaCluster:
         """Start a node that was killed or stopped, at its old ports with its old data; wait until it answers."""
         assert node not in self.running(), f"node {node} is running"
         deadline = time.monotonic() + timeout
+        self._relaunch(node, deadline)
+        self._wait_known([node], [node], deadline)
+
+    def start_all(self, timeout: float = START_TIMEOUT) -> None:
+        """Have all nodes run: start those that do not, at once (none answers before most of them run), and wait."""
+        deadline = time.monotonic() + timeout
+        for node in set(self._nodes) - set(self.running()):
+            self._relaunch(node, deadline)
+        for node in self._nodes:
+            self.resume(node)
+        self.wait_ready(deadline - time.monotonic())
+
+    def _relaunch(self, node: int, deadline: float) -> None:
         if self._zookeeper is not None:
             # A broker refuses to start while the session of its killed predecessor lives.
             with zookeeper.ZooKeeper(self.zookeeper_address()) as session:
                 self._zookeeper.wait_for(lambda: not session.exists(f"/brokers/ids/{node}"), "end of session", deadline)
         self._launch(node)
-        self._wait_known([node], [node], deadline)
 
     def restart(self, node: int) -> None:
         """Stop in order, then start."""

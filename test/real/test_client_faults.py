@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import multiprocessing
 import threading
 import time
@@ -97,7 +96,7 @@ def test_a_stopped_broker_times_out_and_holds_up_no_other(three: KafkaCluster, d
         assert 1.5 < time.monotonic() - began < 10  # a busy machine adds to it; the broker never answers
         began = time.monotonic()
         driven.ask(1)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15  # what waited for the other one would have its 30 s
     finally:
         three.resume(3)
     driven.ask_until_answered(3)
@@ -113,10 +112,7 @@ def test_an_outage_of_everything_is_survived(three: KafkaCluster, driven: Driven
     threading.Event().wait(2)
     assert not driven.core.health()["ok"]
     assert driven.core.loop.turns - turns < 1500
-    for node in (1, 2, 3):
-        with contextlib.suppress(Exception):
-            three.start(node, timeout=1)  # it is ready only when the others are
-    three.wait_ready()
+    three.start_all()
     driven.ask_until_answered()
 
 

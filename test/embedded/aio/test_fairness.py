@@ -16,7 +16,7 @@ from kafka.aio import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from kafka.broker import Broker
 from test.embedded.aio.conftest import LOOPS, run_on
 
-pytestmark = pytest.mark.alone
+measured = pytest.mark.alone
 
 PERIOD = 0.010
 FILLED_WITH = 200_000
@@ -93,14 +93,10 @@ def run(request):
     return lambda main: run_on(LOOPS[request.param], main)
 
 
-# Codec, and most bytes of a fetch.
-WAYS = [(None, 1 << 20), *((codec, 50 << 20) for codec in (None, "gzip", "snappy", "lz4", "zstd"))]
-
-
-@pytest.fixture(scope="module", params=WAYS, ids=lambda way: f"{way[0]}-{way[1] >> 20}M")
+@pytest.fixture(scope="module")
 def filled(request):
-    """A broker with 200,000 records of 100 bytes, 20 MB, in batches of one codec; how much to fetch."""
-    codec, fetched = request.param
+    """A broker with 200,000 records of 100 bytes, 20 MB, in batches of one codec."""
+    codec = request.param
     with Broker(topics=["events"]) as broker:
 
         async def fill():
@@ -113,23 +109,30 @@ def filled(request):
 
         asyncio.run(fill())
         assert broker.offsets("events")[2] == FILLED_WITH
-        yield broker, fetched
+        yield broker
 
 
+# Codec, most bytes of a fetch, and the way of reading: what decompresses and what hands out know nothing of each other.
+WAYS = [
+    *((None, 1, "iteration"), (None, 1, "getmany"), (None, 50, "iteration"), (None, 50, "getmany")),
+    *(("gzip", 50, "iteration"), ("snappy", 50, "getmany"), ("lz4", 50, "iteration"), ("zstd", 50, "getmany")),
+]
+
+
+@measured
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["iteration", "getmany"])
-def test_a_timer_is_on_time_while_a_consumer_reads(run_once, filled, way):
-    broker, fetched = filled
+@pytest.mark.parametrize(("filled", "fetched", "way"), WAYS, indirect=["filled"])
+def test_a_timer_is_on_time_while_a_consumer_reads(run_once, filled, fetched, way):
     total = 1_000_000
 
     async def read(watched_enough):
         seen = 0
         async with AIOKafkaConsumer(
             "events",
-            bootstrap_servers=broker.bootstrap_servers,
+            bootstrap_servers=filled.bootstrap_servers,
             auto_offset_reset="earliest",
             fetch_max_bytes=50 << 20,
-            max_partition_fetch_bytes=fetched,
+            max_partition_fetch_bytes=fetched << 20,
         ) as reader:
             while seen < total or not watched_enough():
                 if way == "getmany":
@@ -154,6 +157,7 @@ def wide():
         yield broker
 
 
+@measured
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["iteration", "getmany"])
 def test_a_timer_is_on_time_while_a_response_brings_many_partitions(run_once, wide, way):
@@ -207,6 +211,7 @@ print(slowest)
 """
 
 
+@measured
 def test_the_first_records_of_a_process_hold_the_event_loop_for_a_moment():
     """Modules are loaded with the classes; the codecs of each request are compiled one by one."""
     with Broker(topics=["events"]) as broker:
@@ -216,6 +221,7 @@ def test_the_first_records_of_a_process_hold_the_event_loop_for_a_moment():
     assert float(ran.stdout) < 0.012
 
 
+@measured
 @pytest.mark.slow
 def test_a_timer_is_on_time_during_a_tight_loop_of_sends(run):
     with Broker(topics=["events"]) as broker:
@@ -284,6 +290,7 @@ def test_several_loops_in_several_threads_each_with_its_clients():
         assert counts == [[b"%d" % number for number in range(300)]] * 4
 
 
+@measured
 def test_in_debug_mode_no_callback_is_slow(caplog):
     with Broker(topics=["events"]) as broker:
 

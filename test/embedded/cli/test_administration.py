@@ -139,6 +139,37 @@ def test_c11_a_reassignment_is_planned_applied_and_undone(tmp_path: Path) -> Non
         assert run(f"purekafka partitions elect events --yes {servers}").code == 0
 
 
+def test_a_limit_that_stays_when_the_wait_is_interrupted_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kafka.cli.partitions._wait", interrupted)
+    plan = tmp_path / "plan.json"
+    with Broker(nodes=2, topics={"events": 2}) as broker:
+        servers = f"-b {broker.bootstrap_servers}"
+        assert run(f"purekafka partitions reassign-plan --brokers 1 --output {plan} {servers}").code == 0, "all topics"
+        refused = run(f"purekafka partitions reassign-plan -r 3 {servers}")
+        assert (refused.code, "topic 'events': 3 replicas need as many brokers" in refused.err) == (2, True)
+        done = run(f"purekafka partitions reassign-apply {plan} --throttle 5MB --wait --yes {servers}")
+        assert done.code == 130
+        assert "the limit stays until: purekafka partitions reassign-throttle none" in done.err
+
+
+def test_an_acl_does_not_say_the_contrary_of_its_option(shell: Shell) -> None:
+    for line in ("allow --deny-principal", "deny --allow-principal"):
+        assert shell(f"purekafka acls {line} eve --operation read --topic events --yes").code == 2
+    for line in ("allow --allow-principal ada", "deny --deny-principal eve"):
+        assert shell(f"purekafka acls {line} --operation read --topic events --dry-run").code == 0
+
+
+def test_a_file_is_one_value_and_has_no_keys(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("a:1\nb:2\n")
+    refused = shell(f"purekafka produce events {tmp_path}/lines -K :")
+    assert (refused.code, "--lines FILE reads its lines" in refused.err) == (2, True)
+
+
 def test_transactions_are_listed_described_and_fenced(shell: Shell, broker: Broker) -> None:
     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="shop") as producer:
         producer.init_transactions()
@@ -146,7 +177,10 @@ def test_transactions_are_listed_described_and_fenced(shell: Shell, broker: Brok
         producer.send("orders", b"a").get(10)
         (row,) = shell("purekafka transactions list -f json").json
         assert (row["transactional_id"], row["state"]) == ("shop", "Ongoing")
+        none = shell("purekafka transactions abort orders --longer-than 0 --yes")
+        assert (none.code, "transactions fence ID ends one that its coordinator knows" in none.err) == (1, True)
         (row,) = shell("purekafka transactions describe shop -f json").json
+        assert 0 <= row["open_s"] + 1 < 600
         assert row["partitions"] == ["orders-0"]
         (row,) = shell("purekafka transactions producers orders -f json").json
         assert row["transaction_start"] == 0

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
-from kafka.broker import Broker
+from kafka.broker import NO_REPLY, Broker
 
 from .shell import run
 
@@ -37,6 +37,13 @@ def fill(broker: Broker, first: int, number: int) -> None:
 
 def values(broker: Broker, topic: str) -> list[tuple[int, int]]:
     return [(one.partition, int(one.value)) for one in broker.records(topic, committed=True)]
+
+
+def test_a_copy_that_ends_before_its_first_transaction_says_so() -> None:
+    with Broker(topics={"orders": 1, "copies": 1}) as broker, broker.intercept("InitProducerId", lambda _: NO_REPLY):
+        line = "purekafka topics copy orders copies --resume nightly --timeout 3"
+        outcome = run(f"{line} -b {broker.bootstrap_servers}")
+    assert (outcome.code, outcome.out) == (124, "copies: 0 records copied\n"), outcome.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

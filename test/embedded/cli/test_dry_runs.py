@@ -19,7 +19,6 @@ LINES = {
     "topics create": "topics create fresh -p 2 --set retention.ms=9",
     "topics alter": "topics alter events --partitions 9 --set retention.ms=9",
     "topics delete": "topics delete events 'o*'",
-    "groups offsets": "groups offsets billing --import offsets.csv",
     "groups reset-offsets": "groups reset-offsets billing --topic events --to end",
     "groups delete-offsets": "groups delete-offsets billing --topic events",
     "groups copy": "groups copy billing billing-2",

@@ -222,7 +222,7 @@ def test_a_signal_ends_it_in_a_second(broker: Broker, sent: signal.Signals, code
         began = time.monotonic()
         running.process.send_signal(sent)
         assert running.process.wait(30) == code
-        assert time.monotonic() - began < 5  # a second, and the time of a busy machine
+        assert time.monotonic() - began < 15  # a second, and what a busy machine takes to end it; requests have 30
         assert running.process.stderr is not None
         assert running.process.stderr.read() == ""
 

@@ -119,30 +119,31 @@ def test_offsets_are_exported_and_imported_as_kafkas_script_writes_them(
         shell("purekafka groups reset-offsets readers --to end --dry-run --export -").out == "events,0,10\norders,0,5\n"
     )
     file.write_text("events,0,7\n")
-    assert shell(f"purekafka groups offsets readers --import {file} --yes").code == 0
+    assert shell(f"purekafka groups reset-offsets readers --from-file {file} --yes").code == 0
     assert broker.committed(group, "events") == 7
     file.write_text("other,events,0,1\nreaders,events,0,2\n")
     assert shell(f"purekafka groups reset-offsets readers --from-file {file} --yes").code == 0
     assert broker.committed(group, "events") == 2
     file.write_text("events;0;2\n")
-    outcome = shell(f"purekafka groups offsets readers --import {file} --yes")
+    outcome = shell(f"purekafka groups reset-offsets readers --from-file {file} --yes")
     assert (outcome.code, "line 1: write topic,partition,offset" in outcome.err) == (2, True)
 
 
 def test_offsets_of_a_file_are_kept_within_the_log(shell: Shell, group: str, tmp_path: Path) -> None:
     file = tmp_path / "offsets.csv"
-    assert shell("purekafka records delete-before events:0 --place +1 --yes").code == 0
+    deleted = shell("purekafka records delete-before events:0 --to +1 --yes")
+    assert (deleted.code, deleted.lines[-1]) == (0, "events-0: begins at 1")
     (log,) = shell("purekafka offsets list events:0 -f json").json
     assert log["start"] == 1
     for place, offset in ((999999, log["end"]), (0, 1)):
-        for words in ("reset-offsets {} --from-file {} --yes", "offsets {} --import {} --yes"):
-            file.write_text(f"events,0,{place}\n")
-            outcome = shell(f"purekafka groups {words.format(group, file)} -f json")
-            assert outcome.code == 0
-            assert f"offset {place} becomes {offset}" in outcome.err
-            assert outcome.json[0]["new_offset"] == offset
-            kept = shell(f"purekafka groups offsets {group} -f json").json
-            assert {row["topic"]: row["offset"] for row in kept} == {"events": offset, "orders": 5}
+        file.write_text(f"events,0,{place}\n")
+        outcome = shell(f"purekafka groups reset-offsets {group} --from-file {file} --yes -f json")
+        assert outcome.code == 0
+        assert f"offset {place} becomes {offset}" in outcome.err
+        assert outcome.err.endswith(f"group {group!r}: 1 offset changed\n")
+        assert outcome.json[0]["new_offset"] == offset
+        kept = shell(f"purekafka groups offsets {group} -f json").json
+        assert {row["topic"]: row["offset"] for row in kept} == {"events": offset, "orders": 5}
 
 
 def test_a_copy_of_offsets_keeps_their_metadata(shell: Shell, broker: Broker) -> None:

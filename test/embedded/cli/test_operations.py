@@ -52,6 +52,9 @@ def test_health_follows_the_cluster(three: Broker) -> None:
     assert "broker 3 has replicas and is down" in rows["brokers"]["detail"]
     assert not rows["under-min-isr"]["ok"]
     assert run("purekafka health --allow offline").code == 4
+    assert run("purekafka health -q --allow offline").lines == ["brokers", "under-min-isr", "under-replicated"]
+    stays = "broker 3: is not running; if it has a limit, that stays until reassign-throttle none is run again"
+    assert run("purekafka partitions reassign-throttle none --yes").lines[-1] == stays
     waiting: list[Outcome] = []
     thread = threading.Thread(target=lambda: waiting.append(run("purekafka health --wait")))
     thread.start()

@@ -72,6 +72,18 @@ def test_a_sum_of_which_a_part_is_not_known_is_not_shown_as_a_number(halved: Bro
     assert ["billing", "events", "-", "-", "-", "-"] in [line.split() for line in lines]
 
 
+def test_the_records_of_the_other_partitions_are_read(halved: Broker) -> None:
+    """What is missing is named and is exit code 1; nobody reads half of a topic without knowing it."""
+    for words in ("-f %p", "--group readers -f %p"):
+        outcome = soon(f"consume events {words}", 40)
+        assert {int(number) for number in outcome.out} == alive(halved), outcome.err
+        for number in set(range(4)) - alive(halved):
+            assert f"events-{number}: it has no leader" in outcome.err
+        assert outcome.code == 1
+    outcome = soon(f"consume events -p {min(set(range(4)) - alive(halved))}")
+    assert (outcome.code, outcome.out, outcome.err.count("it has no leader")) == (1, "", 1)
+
+
 @pytest.mark.parametrize(
     "line", ["groups reset-offsets billing --to end --yes", "records delete-before events --place end --yes"]
 )
@@ -82,12 +94,8 @@ def test_a_plan_does_not_wait_for_a_leader(line: str, halved: Broker) -> None:
 
 
 def test_views_redraw_and_say_what_is_not_known(halved: Broker) -> None:
-    for line, seen in (
-        ("top --count 3 --interval 0.1", "2 without leader"),
-        ("topics watch events --count 3 --interval 0.1", "none"),
-    ):
-        outcome = soon(line)
-        assert (outcome.code, outcome.out.count(seen) >= 3) == (0, True), outcome.out
+    outcome = soon("top --count 3 --interval 0.1")
+    assert (outcome.code, outcome.out.count("2 without leader") >= 3) == (0, True), outcome.out
     assert "has no leader" in soon("top --count 1").out
 
 
@@ -96,7 +104,7 @@ def test_a_change_says_which_partition_has_no_leader(halved: Broker) -> None:
     assert outcome.code == 2
     begun = time.monotonic()
     offsets = b"".join(b"events,%d,0\n" % number for number in range(4))
-    outcome = run("purekafka groups offsets billing --import - --yes", stdin=offsets)
+    outcome = run("purekafka groups reset-offsets billing --from-file - --yes", stdin=offsets)
     assert time.monotonic() - begun < 25
     assert (outcome.code, outcome.err.count("it has no leader")) == (1, 2)
     with KafkaAdminClient(bootstrap_servers=halved.bootstrap_servers) as admin:
@@ -129,10 +137,11 @@ def test_words_that_are_not_ids_of_brokers(halved: Broker) -> None:
         assert (absent.code, "broker 9 does not exist; the brokers are 1" in absent.err) == (1, True)
 
 
-def test_the_user_s_patience_is_kept(halved: Broker) -> None:
+def test_the_user_s_patience_is_kept(halved: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka.cli.connection._READ_MS", 60_000)  # far from what a busy machine adds to a second
     begun = time.monotonic()
     outcome = run("purekafka configs describe broker 99 -X default.api.timeout.ms=1000 -X request.timeout.ms=900")
-    assert (outcome.code, time.monotonic() - begun < 4) == (1, True)
+    assert (outcome.code, time.monotonic() - begun < 20) == (1, True)
 
 
 def test_each_of_several_things_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,8 +166,6 @@ def test_each_of_several_things_is_reported(monkeypatch: pytest.MonkeyPatch) -> 
             assert "9" in outcome.err or "nosuch" in outcome.err, line
         twice = run("purekafka groups describe billing billing")
         assert (twice.code, twice.out.count("Group billing")) == (0, 1)
-        watched = run("purekafka topics watch events nosuch --count 1")
-        assert (watched.code, "events" in watched.out, "nosuch" in watched.out) == (0, True, True)
 
 
 def test_watching_a_group_that_does_not_exist_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +186,6 @@ def test_patterns_leave_internal_topics_alone(monkeypatch: pytest.MonkeyPatch) -
         for line in (
             "topics delete '*' --dry-run",
             "topics describe '*'",
-            "topics watch '*' --count 1",
             "topics list '*'",
         ):
             outcome = run(f"purekafka {line}")

@@ -95,16 +95,14 @@ def test_only_partitions_that_lack_replicas_are_shown(shell: Shell) -> None:
     assert shell("purekafka topics describe --under-replicated -f json").json == []
 
 
-def test_the_partitions_of_topics_are_watched_with_their_rates(shell: Shell, broker: Broker) -> None:
-    broker.append_many("events", ["a"] * 30, partition=2)
-    outcome = shell("purekafka topics watch 'ev*' orders --count 2 --interval 0.1")
-    assert outcome.code == 0
-    first, second = outcome.lines[:5], outcome.lines[5:]
-    assert first[0].split() == ["TOPIC", "PART", "LEADER", "IN", "SYNC", "RECORDS", "END", "WRITE/s"]
-    assert first[3].split() == ["events", "2", "1", "1/1", "30", "30", "-"]
-    assert [line.split()[-1] for line in second[1:]] == ["0"] * 4
-    missing = shell("purekafka topics watch nope --count 1")
-    assert (missing.code, "nope" in missing.err) == (1, True)
+def test_words_that_other_verbs_take_are_named(shell: Shell) -> None:
+    for line, said in (
+        ("create two -p 2 --assignment 1,1", "leave -p and -r out"),
+        ("alter events -p 9 --dry-run", "the records of a key may go to another partition"),
+    ):
+        assert said in shell(f"purekafka topics {line}").err
+    pattern = shell("purekafka configs set topic 'ev*' retention.ms=3d --yes")
+    assert (pattern.code, "purekafka topics alter and describe take patterns" in pattern.err) == (2, True)
 
 
 def test_the_only_verb_of_a_noun_need_not_be_named(shell: Shell, broker: Broker) -> None:

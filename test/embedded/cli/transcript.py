@@ -49,7 +49,9 @@ STEPS = [
         "plan a reset", "purekafka groups reset-offsets shell-group --to beginning --dry-run", r"NEW OFFSET[\s\S]*shell"
     ),
     Step("reset offsets", "purekafka groups reset-offsets shell-group --to beginning --yes", "NEW LAG"),
-    Step("import offsets", "purekafka groups offsets shell-group --import {dir}/offsets.csv --yes", "NEW OFFSET"),
+    Step(
+        "import offsets", "purekafka groups reset-offsets shell-group --from-file {dir}/offsets.csv --yes", "NEW OFFSET"
+    ),
     Step("show settings", "purekafka configs describe topic shell", r"retention.ms +86400000"),
     Step(
         "change settings", "purekafka configs set topic shell cleanup.policy=compact,delete --yes", "changed 1 setting"

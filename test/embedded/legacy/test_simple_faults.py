@@ -261,7 +261,7 @@ def test_auto_offset_reset_none_raises_the_error(client: SimpleClient) -> None:
     consumer = SimpleConsumer(client, None, "events", auto_offset_reset="")
     consumer.seek(100)
     with pytest.raises(OffsetOutOfRangeError):
-        consumer.get_message(timeout=5)
+        consumer.get_message(timeout=60)
 
 
 def test_auto_offset_reset_largest_goes_to_the_end(broker: Broker, client: SimpleClient) -> None:
@@ -288,11 +288,11 @@ def test_a_message_that_the_broker_cut_off_is_fetched_with_a_larger_buffer() -> 
             broker.append("events", value=message.value)
         broker.intercept("Fetch", cut)
         consumer = SimpleConsumer(client, None, "events")
-        assert len(consumer.get_message(timeout=5).message.value) == 20_000
+        assert len(consumer.get_message(timeout=60).message.value) == 20_000
         with pytest.raises(ConsumerFetchSizeTooSmall, match="max_buffer_size, 32768 bytes"):
-            consumer.get_message(timeout=5)
+            consumer.get_message(timeout=60)
         unlimited = SimpleConsumer(client, None, "events", max_buffer_size=None)
-        assert [len(m.message.value) for m in unlimited.get_messages(2, timeout=5)] == [20_000, 40_000]
+        assert [len(m.message.value) for m in unlimited.get_messages(2, timeout=60)] == [20_000, 40_000]
 
 
 def test_a_buffer_larger_than_its_limit_is_refused(client: SimpleClient) -> None:
@@ -303,7 +303,7 @@ def test_a_buffer_larger_than_its_limit_is_refused(client: SimpleClient) -> None
 def test_a_consumer_follows_a_new_leader(broker: Broker, client: SimpleClient) -> None:
     consumer = SimpleConsumer(client, None, "events", partitions=[0])
     broker.append("events", value=b"one", partition=0)
-    assert consumer.get_message(timeout=5).message.value == b"one"
+    assert consumer.get_message(timeout=60).message.value == b"one"
     broker.move_leader(("events", 0), 3 - broker.leader("events", 0))
     broker.append("events", value=b"two", partition=0)
     assert consumer.get_message(timeout=10).message.value == b"two"
@@ -313,7 +313,7 @@ def test_positions_are_committed_by_time_once(broker: Broker, client: SimpleClie
     consumer = SimpleConsumer(client, "group", "events", auto_commit_every_n=None, auto_commit_every_t=20)
     try:
         broker.append("events", value=b"x", partition=0)
-        assert consumer.get_message(timeout=5)
+        assert consumer.get_message(timeout=60)
         waited = threading.Event()
         while broker.committed("group", "events", 0) != 1:
             waited.wait(0.01)
@@ -327,7 +327,7 @@ def test_positions_are_committed_by_time_once(broker: Broker, client: SimpleClie
 def test_stop_commits_what_was_read(broker: Broker, client: SimpleClient) -> None:
     consumer = SimpleConsumer(client, "group", "events")
     broker.append("events", value=b"x", partition=0)
-    assert consumer.get_message(timeout=5)
+    assert consumer.get_message(timeout=60)
     consumer.stop()
     assert broker.committed("group", "events", 0) == 1
 

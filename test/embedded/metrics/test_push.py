@@ -103,6 +103,16 @@ def values(found: Any) -> dict[str, float]:
     return {point.name.removeprefix(PREFIX): point.value for point in found.points}
 
 
+def last_push(broker: Broker, instance: Any) -> Any:
+    """Wait for the push of close(), which waits for its answer a second at most: a busy broker may take longer."""
+
+    def ended() -> Any:
+        found = broker.client_metrics().get(instance)
+        return found if found is not None and found.terminating else None
+
+    return wait_for(ended, "last push")
+
+
 def use(client: Any, kind: str, broker: Broker) -> None:
     """Let a client do what its metrics are about."""
     if kind == "producer":
@@ -208,11 +218,10 @@ def test_close_pushes_for_the_last_time(broker: Broker, make: Make) -> None:
     subscribe(broker, interval_ms=60_000)
     producer = make()
     wait_for(lambda: requests(broker, "GetTelemetrySubscriptions"), "question")
-    producer.client_instance_id()
+    instance = producer.client_instance_id()
     use(producer, "producer", broker)
     producer.close()
-    (found,) = broker.client_metrics().values()
-    assert found.terminating
+    found = last_push(broker, instance)
     assert values(found)["producer.record.send.total"] == 1.0
     assert len(requests(broker, "PushTelemetry")) == 1
 
@@ -225,8 +234,8 @@ def test_close_waits_a_second_at_most_for_a_broker_that_is_silent(broker: Broker
     with broker.delay("PushTelemetry", 60):
         begun = time.monotonic()
         client.close()
-        assert time.monotonic() - begun < 8, "one second, and what a busy machine takes"
-        assert len(requests(broker, "PushTelemetry")) == 1
+        assert time.monotonic() - begun < 20, "one second, and what a busy machine takes"
+        wait_for(lambda: len(requests(broker, "PushTelemetry")) == 1, "last push")
 
 
 def test_only_what_is_asked_for_is_pushed(broker: Broker, make: Make) -> None:
@@ -385,4 +394,4 @@ def test_the_administrator_pushes_too(broker: Broker) -> None:
         assert found.client_id == "boss"
         assert "admin.client.request.rate" in values(found) or "admin.request.rate" in values(found), values(found)
         instance = admin.client_instance_id()
-    assert broker.client_metrics()[instance].terminating
+    last_push(broker, instance)

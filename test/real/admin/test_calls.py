@@ -86,8 +86,7 @@ def admin(cluster: KafkaCluster) -> Iterator[KafkaAdminClient]:
 def topic(admin: KafkaAdminClient, request: pytest.FixtureRequest) -> Iterator[str]:
     """A topic with two partitions and ten records in the first."""
     name = f"topic-{uuid.uuid4().hex[:8]}"
-    # A broker deletes old records 30 s after its start for the first time, and these are of 1970.
-    admin.create_topics([NewTopic(name, 2, 2, topic_configs={"retention.ms": "-1"})], wait_for_metadata=True)
+    admin.create_topics([NewTopic(name, 2, 2)], wait_for_metadata=True)
     with KafkaProducer(bootstrap_servers=admin.config["bootstrap_servers"]) as producer:
         for number in range(10):
             producer.send(name, b"record", partition=0, timestamp_ms=1000 * number)
@@ -420,7 +419,7 @@ def test_transactions(admin: KafkaAdminClient, topic: str):
     producer.begin_transaction()
     producer.send(topic, b"record", partition=1).get(timeout=30)
     listed = [one for some in admin.list_transactions(state_filters=["Ongoing"]).values() for one in some]
-    assert [one.transactional_id for one in listed] == [name]
+    assert name in [one.transactional_id for one in listed]
     assert not any(admin.list_transactions(duration_filter_ms=3_600_000).values())
     assert not any(admin.list_transactions(transactional_id_pattern="other.*").values())
     described = admin.describe_transactions([name])[name]
@@ -522,7 +521,8 @@ def test_controllers_are_asked_directly(kafka_at: StartKafka):
 def test_raw_requests_and_coordinators(admin: KafkaAdminClient):
     answers = admin.broadcast_request(ListGroupsRequest())
     assert sorted(answers) == [1, 2, 3]
-    assert admin.send_requests([(ListGroupsRequest(), 1)], lambda response: response.error_code) == [0]
+    # Until the broker has read all groups that it coordinates it answers with an error.
+    until(lambda: admin.send_requests([(ListGroupsRequest(), 1)], lambda response: response.error_code) == [0])
     assert set(admin.find_coordinators([f"g{number}" for number in range(20)]).values()) <= {1, 2, 3}
     assert admin.find_coordinator("t", "transaction") in {1, 2, 3}
 

@@ -73,11 +73,7 @@ class State:
     def make_topics_and_records(self) -> None:
         self.admin.create_topics(
             [
-                NewTopic(
-                    "events",
-                    replica_assignments={0: [1, 2], 1: [2, 3], 2: [3, 1]},
-                    topic_configs={"retention.ms": "-1"},  # its records are of 1970
-                ),
+                NewTopic("events", replica_assignments={0: [1, 2], 1: [2, 3], 2: [3, 1]}),
                 NewTopic(
                     "compacted", 1, 2, topic_configs={"cleanup.policy": "compact,delete", "min.insync.replicas": 2}
                 ),

@@ -67,21 +67,20 @@ def run_all(tools: JavaTools, addresses: list[tuple[str, int]], log: Callable[[]
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Ended, Ended]]:
+def outcomes(java_tools: JavaTools, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Ended, Ended]]:
     """What each invocation came to with Kafka and with the embedded broker."""
     files = tmp_path_factory.mktemp("files")
     for name, text in FILES.items():
         (files / name).write_text(text, encoding="utf-8")
     data = tmp_path_factory.mktemp("embedded") / "data"
     segment = "00000000000000000000.log"
-    with JavaTools(NEWEST) as tools:
-        with Broker(nodes=NODES, as_version="4.3", data_dir=data, seed=1) as broker:
-            addresses = [("127.0.0.1", broker.port(node + 1)) for node in range(NODES)]
-            embedded = run_all(tools, addresses, lambda: _segment_of(broker, "dumped"), files)
-        with KafkaCluster(NEWEST, nodes=NODES, properties=PROPERTIES) as kafka:
-            addresses = [kafka.address(node) for node in kafka.nodes]
-            log = kafka.root / "node-1" / "data" / "dumped-0" / segment
-            real = run_all(tools, addresses, lambda: log, files)
+    with Broker(nodes=NODES, as_version="4.3", data_dir=data, seed=1) as broker:
+        addresses = [("127.0.0.1", broker.port(node + 1)) for node in range(NODES)]
+        embedded = run_all(java_tools, addresses, lambda: _segment_of(broker, "dumped"), files)
+    with KafkaCluster(NEWEST, nodes=NODES, properties=PROPERTIES) as kafka:
+        addresses = [kafka.address(node) for node in kafka.nodes]
+        log = kafka.root / "node-1" / "data" / "dumped-0" / segment
+        real = run_all(java_tools, addresses, lambda: log, files)
     return list(zip(real, embedded, strict=True))
 
 

@@ -295,7 +295,8 @@ RECORDS: Final = [
         "--topic events --partition 0 --offset 1 --max-messages 1 --formatter-property print.key=true",
         "--topic events --partition 1 --offset earliest --max-messages 1 --formatter-property print.offset=true",
         "--topic moved --from-beginning --max-messages 3 --isolation-level read_committed",
-        "--topic empty --timeout-ms 300 --from-beginning --group never",
+        # Long enough to join and commit on a busy machine: the group is described below.
+        "--topic empty --timeout-ms 4000 --from-beginning --group never",
         "--topic events --offset 1",
         "--from-beginning",
         also=sorted_lines,

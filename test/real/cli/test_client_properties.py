@@ -14,6 +14,7 @@ from test.embedded.cli.shell import run
 from test.real import jvm, sasl
 from test.real.certificates import PASSWORD, Authority, broker_tls, java_stores
 from test.real.conftest import need_kafka
+from test.real.java_tools import JavaTools
 from test.real.kafka_process import KafkaCluster
 from test.real.oauth import CLIENT_ID, CLIENT_SECRET, TokenServer, broker_oauth
 from test.real.releases import NEWEST
@@ -36,6 +37,13 @@ def secured(authority: Authority, token_server: TokenServer) -> Iterator[KafkaCl
     with KafkaCluster(need_kafka(NEWEST), listeners=listeners, security=security) as cluster:
         cluster.add_scram_user("bob", "hunter\\2", "SCRAM-SHA-512")
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def tools(token_server: TokenServer) -> Iterator[JavaTools]:
+    """Kafka's tools, which may ask the server for tokens."""
+    with JavaTools(NEWEST, {"org.apache.kafka.sasl.oauthbearer.allowed.urls": token_server.token_url}) as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -106,9 +114,7 @@ def files(secured: KafkaCluster, authority: Authority, token_server: TokenServer
 
 
 @pytest.mark.parametrize("name", ["plain", "scram", "oauth", "pkcs12", "jks", "pem"])
-def test_one_file_is_for_kafkas_own_tools_and_for_ours(
-    name: str, secured: KafkaCluster, files: dict[str, Path], token_server: TokenServer, tmp_path: Path
-) -> None:
+def test_one_file_is_for_kafkas_own_tools_and_for_ours(name: str, files: dict[str, Path], tools: JavaTools) -> None:
     if name == "pkcs12":
         pytest.importorskip("cryptography")
     file = files[name]
@@ -117,15 +123,8 @@ def test_one_file_is_for_kafkas_own_tools_and_for_ours(
     assert created.err == f"--config {file}: option 'no.such.option' does not exist; it is ignored\n"
     servers = parse_properties(file.read_text(encoding="utf-8"))["bootstrap.servers"]
     words = ("--bootstrap-server", servers, "--command-config", str(file), "--list")
-    argv = jvm.command(
-        secured.version,
-        *jvm.QUICK_START,
-        f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={token_server.token_url}",
-        TOPICS,
-        *words,
-    )
-    listed = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
-    assert f"by-{name}" in listed.stdout.splitlines(), listed.stdout + listed.stderr
+    listed = tools.run(TOPICS, *words)
+    assert f"by-{name}" in listed.out.splitlines(), listed.out + listed.err
     assert run(f"purekafka produce by-{name} --value tea --config {file}").code == 0
     assert run(f"purekafka contexts import {name} {file} --replace").code == 0
     assert run(f"purekafka consume by-{name} --context {name}").lines == ["tea"]

@@ -14,6 +14,8 @@ from kafka import KafkaConsumer, KafkaProducer
 from test.embedded.cli.shell import run
 from test.real.kafka_process import KafkaCluster
 
+from .conftest import Script
+
 TOOLS = "org.apache.kafka.tools."
 GROUPS = TOOLS + "consumer.group.ConsumerGroupCommand"
 REASSIGN = TOOLS + "reassign.ReassignPartitionsCommand"
@@ -24,12 +26,6 @@ def servers(kafka_cluster: KafkaCluster, monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka_cluster.bootstrap_servers)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     return kafka_cluster.bootstrap_servers
-
-
-def script(kafka: KafkaCluster, main: str, *words: str) -> str:
-    done = kafka.tool(main, "--bootstrap-server", kafka.bootstrap_servers, *words)
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def rows(text: str, first: str) -> list[dict[str, str]]:
@@ -70,10 +66,8 @@ def member(servers: str) -> Iterator[KafkaConsumer]:
         yield consumer
 
 
-def test_c15_members_of_groups_have_the_facts_of_kafka_consumer_groups(
-    kafka_cluster: KafkaCluster, member: KafkaConsumer
-) -> None:
-    described = rows(script(kafka_cluster, GROUPS, "--describe", "--group", "readers"), "GROUP")
+def test_c15_members_of_groups_have_the_facts_of_kafka_consumer_groups(script: Script, member: KafkaConsumer) -> None:
+    described = rows(script(GROUPS, "--describe", "--group", "readers"), "GROUP")
     theirs = [
         (row["GROUP"], row["TOPIC"], row["PARTITION"], row["CURRENT-OFFSET"], row["LOG-END-OFFSET"], row["LAG"],
          row["CONSUMER-ID"], row["HOST"], row["CLIENT-ID"])
@@ -83,14 +77,14 @@ def test_c15_members_of_groups_have_the_facts_of_kafka_consumer_groups(
     ours = [tuple(shown(row[name]) for name in names) for row in run("purekafka groups lag readers -f json").json]
     assert sorted(ours) == sorted(theirs)
     assert len(ours) == 2
-    (theirs_member,) = rows(script(kafka_cluster, GROUPS, "--describe", "--members", "--group", "readers"), "GROUP")
+    (theirs_member,) = rows(script(GROUPS, "--describe", "--members", "--group", "readers"), "GROUP")
     (group,) = run("purekafka groups describe readers -f json").json
     (ours_member,) = group["members"]
     partitions = sum(map(len, ours_member["assignment"].values()))
     assert (ours_member["member_id"], ours_member["host"], ours_member["client_id"], str(partitions)) == (
         theirs_member["CONSUMER-ID"], theirs_member["HOST"], theirs_member["CLIENT-ID"], theirs_member["#PARTITIONS"]
     )  # fmt: skip
-    (state,) = rows(script(kafka_cluster, GROUPS, "--describe", "--state", "--group", "readers"), "GROUP")
+    (state,) = rows(script(GROUPS, "--describe", "--state", "--group", "readers"), "GROUP")
     assert state["STATE"] == group["state"] == "Stable"
     assert state["#MEMBERS"] == str(len(group["members"]))
     assert state["ASSIGNMENT-STRATEGY"] == group["assignor"]
@@ -98,34 +92,32 @@ def test_c15_members_of_groups_have_the_facts_of_kafka_consumer_groups(
     assert coordinator is not None
     assert int(coordinator[1]) == group["coordinator"]
     # Groups of other tests come and go on the shared cluster meanwhile.
-    listed = rows(script(kafka_cluster, GROUPS, "--list", "--state"), "GROUP")
+    listed = rows(script(GROUPS, "--list", "--state"), "GROUP")
     theirs_states = [row["STATE"] for row in listed if row["GROUP"] == "readers"]
     found = run("purekafka groups list -f json").json
     assert [row["state"] for row in found if row["group_id"] == "readers"] == theirs_states == ["Stable"]
 
 
 @pytest.mark.parametrize("place", ["earliest", "latest", "max-timestamp", "1000000003000"])
-def test_c15_places_have_the_offsets_of_kafka_get_offsets(place: str, kafka_cluster: KafkaCluster) -> None:
+def test_c15_places_have_the_offsets_of_kafka_get_offsets(place: str, servers: str, script: Script) -> None:
     assert run("purekafka topics create places -p 2 --set retention.ms=-1 --if-not-exists").code == 0
-    with KafkaProducer(bootstrap_servers=kafka_cluster.bootstrap_servers) as producer:
+    with KafkaProducer(bootstrap_servers=servers) as producer:
         for number in range(6):
             producer.send("places", b"x", partition=number % 2, timestamp_ms=1_000_000_000_000 + 1000 * number)
     words = ("--topic-partitions", "places:0,places:1", "--time", place)
-    theirs = sorted(
-        re.findall(r"^places:\d:\d+$", script(kafka_cluster, TOOLS + "GetOffsetShell", *words), re.MULTILINE)
-    )
+    theirs = sorted(re.findall(r"^places:\d:\d+$", script(TOOLS + "GetOffsetShell", *words), re.MULTILINE))
     ours = run(f"purekafka offsets places --at {place}{'ms' * place.isdigit()} -f '{{topic}}:{{partition}}:{{offset}}'")
     assert (ours.lines, len(theirs)) == (theirs, 2), ours.err
 
 
 def test_c15_reassignments_have_the_facts_of_kafka_reassign_partitions(
-    kafka_cluster: KafkaCluster, servers: str, tmp_path: Path
+    script: Script, servers: str, tmp_path: Path
 ) -> None:
     assert run("purekafka topics create moved --assignment 1:2,2:1,1:2").code == 0
     topics = tmp_path / "topics.json"
     topics.write_text('{"version":1,"topics":[{"topic":"moved"}]}')
     words = ("--generate", "--topics-to-move-json-file", str(topics), "--broker-list", "2,3")
-    lines = [line for line in script(kafka_cluster, REASSIGN, *words).splitlines() if line.startswith("{")]
+    lines = [line for line in script(REASSIGN, *words).splitlines() if line.startswith("{")]
     before, proposed = (json.loads(line)["partitions"] for line in lines)
     # The present replicas are the same, and each plan has the chosen brokers only.
     plan, old = tmp_path / "plan.json", tmp_path / "old.json"
@@ -139,8 +131,8 @@ def test_c15_reassignments_have_the_facts_of_kafka_reassign_partitions(
         for partition in range(3):
             for _ in range(2000):
                 producer.send("moved", b"x" * 1000, partition=partition)
-    script(kafka_cluster, REASSIGN, "--execute", "--reassignment-json-file", str(plan), "--throttle", "1000")
-    listed = script(kafka_cluster, REASSIGN, "--list")
+    script(REASSIGN, "--execute", "--reassignment-json-file", str(plan), "--throttle", "1000")
+    listed = script(REASSIGN, "--list")
     pattern = r"^(\S+)-(\d+): replicas: ([\d,]+)\.(?: adding: ([\d,]*)\.)?(?: removing: ([\d,]*)\.)?$"
     theirs = {
         (topic, int(partition)): tuple(sorted(map(int, filter(None, (part or "").split(",")))) for part in parts)
@@ -155,13 +147,13 @@ def test_c15_reassignments_have_the_facts_of_kafka_reassign_partitions(
     assert ours, "partitions move"
     # Their plan is cancelled by us; what they then list is nothing.
     assert run("purekafka partitions reassign cancel moved --yes").code == 0
-    assert "No partition reassignments found." in script(kafka_cluster, REASSIGN, "--list")
+    assert "No partition reassignments found." in script(REASSIGN, "--list")
     assert run("purekafka partitions reassign status -f json").json == []
     # Our move is complete for their --verify, which also takes the throttles away; the way back is in our file.
-    script(kafka_cluster, REASSIGN, "--verify", "--reassignment-json-file", str(plan))
+    script(REASSIGN, "--verify", "--reassignment-json-file", str(plan))
     moved = run(f"purekafka partitions reassign apply {plan} --rollback {old} --yes --wait")
     assert moved.code == 0, moved.err
-    verified = script(kafka_cluster, REASSIGN, "--verify", "--reassignment-json-file", str(plan))
+    verified = script(REASSIGN, "--verify", "--reassignment-json-file", str(plan))
     assert sorted(re.findall(r"Reassignment of partition (\S+) is completed", verified)) == [
         f"{row['topic']}-{row['partition']}" for row in planned
     ]
@@ -170,12 +162,12 @@ def test_c15_reassignments_have_the_facts_of_kafka_reassign_partitions(
     assert rollback[0].keys() == before[0].keys()
 
 
-def test_c15_log_dirs_have_the_facts_of_kafka_log_dirs(kafka_cluster: KafkaCluster) -> None:
+def test_c15_log_dirs_have_the_facts_of_kafka_log_dirs(kafka_cluster: KafkaCluster, script: Script) -> None:
     assert run("purekafka topics create sized -p 3 -r 2").code == 0
     with KafkaProducer(bootstrap_servers=kafka_cluster.bootstrap_servers) as producer:
         for number in range(30):
             producer.send("sized", b"x" * number, partition=number % 3)
-    described = script(kafka_cluster, TOOLS + "LogDirsCommand", "--describe", "--topic-list", "sized")
+    described = script(TOOLS + "LogDirsCommand", "--describe", "--topic-list", "sized")
     (line,) = (line for line in described.splitlines() if line.startswith("{"))
     theirs = [
         (broker["broker"], directory["logDir"], part["partition"], part["size"], part["offsetLag"], part["isFuture"])
@@ -201,23 +193,19 @@ def test_c15_log_dirs_have_the_facts_of_kafka_log_dirs(kafka_cluster: KafkaClust
 # Programs…
 
 
-def test_c15_perf_prints_lines_of_the_form_of_kafkas_programs(kafka_cluster: KafkaCluster) -> None:
+def test_c15_perf_prints_lines_of_the_form_of_kafkas_programs(script: Script) -> None:
     assert run("purekafka topics create measured -p 1").code == 0
-    servers = kafka_cluster.bootstrap_servers
-    done = kafka_cluster.tool(
-        TOOLS + "ProducerPerformance", "--topic", "measured", "--num-records", "200", "--record-size", "50",
-        "--throughput", "-1", "--producer-props", f"bootstrap.servers={servers}",
-    )  # fmt: skip
-    theirs = done.stdout.splitlines()[-1]
+    words = ("--topic", "measured", "--num-records", "200", "--record-size", "50", "--throughput", "-1")
+    theirs = script(TOOLS + "ProducerPerformance", *words).splitlines()[-1]
     ours = run("purekafka perf produce measured -n 200 --size 50").lines[-1]
     pattern = (
         r"200 records sent, [\d.]+ records/sec \([\d.]+ MB/sec\), [\d.]+ ms avg latency, [\d.]+ ms max latency, "
         r"\d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99\.9th\."
     )
-    assert re.fullmatch(pattern, theirs), done.stderr
+    assert re.fullmatch(pattern, theirs)
     assert re.fullmatch(pattern, ours)
     words = ("--topic", "measured", "--num-records", "400", "--timeout", "20000")
-    consumed = script(kafka_cluster, TOOLS + "ConsumerPerformance", *words)
+    consumed = script(TOOLS + "ConsumerPerformance", *words)
     heading, line = (line for line in consumed.splitlines() if line.count(",") == 9)
     our_heading, our_line = run("purekafka perf consume measured").lines
     assert our_heading == heading

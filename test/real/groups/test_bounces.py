@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -39,8 +38,7 @@ def go_away(cluster: KafkaCluster, seconds: float) -> None:
     for node in cluster.nodes:
         cluster.kill(node)
     time.sleep(seconds)
-    with ThreadPoolExecutor() as pool:  # none is ready before most are
-        list(pool.map(cluster.start, cluster.nodes))
+    cluster.start_all()
 
 
 def run(

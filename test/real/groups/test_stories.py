@@ -26,6 +26,7 @@ from kafka.structs import TopicPartition
 from test.real import sasl
 from test.real.broker_config import INTERNAL
 from test.real.conftest import QUICK_SESSIONS, StartKafka
+from test.real.java_tools import JavaTools
 from test.real.kafka_process import KafkaCluster
 
 from .conftest import KINDS, MakeGroup
@@ -147,7 +148,7 @@ def test_a_topic_is_deleted_and_made_again_under_its_readers(
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_member_that_an_administrator_removes_comes_back(
-    kafka: KafkaCluster, opened: ExitStack, protocol: str
+    kafka: KafkaCluster, java_tools: JavaTools, opened: ExitStack, protocol: str
 ) -> None:
     servers, topic = kafka.bootstrap_servers, kafka.create_topic(f"removed-{protocol}", 2)
     consumer = member(opened, servers, [topic], protocol, group_id=topic)
@@ -155,8 +156,8 @@ def test_a_member_that_an_administrator_removes_comes_back(
     read(consumer, 10)
     consumer.commit()
     tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-    said = kafka.tool(tool, "--bootstrap-server", servers, "--delete", "--group", topic)
-    assert "not empty" in said.stdout + said.stderr  # the tool deletes no group that lives
+    said = java_tools.run(tool, "--bootstrap-server", servers, "--delete", "--group", topic)
+    assert "not empty" in said.out + said.err  # the tool deletes no group that lives
     who = consumer.group_metadata().member_id
     with KafkaClient(bootstrap_servers=servers) as client:
         client.ask(LeaveGroupRequest(group_id=topic, members=[{"member_id": who, "group_instance_id": None}]))

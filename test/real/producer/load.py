@@ -179,7 +179,7 @@ def wait_in_sync(cluster: KafkaCluster, topic: str) -> None:
     def all_in_sync() -> bool:
         with suppress(OSError):
             known = wire.metadata(cluster.address(cluster.running()[0]), topic).in_sync.get(topic, [])
-            return len(known) == PARTITIONS and set(known) == {len(cluster.nodes)}
+            return set(known) == {len(cluster.nodes)}
         return False
 
     until(all_in_sync, "full set of replicas in sync")
@@ -218,10 +218,7 @@ def stop_everything(cluster: KafkaCluster) -> None:
 
 
 def start_everything(cluster: KafkaCluster, topic: str) -> None:
-    """All nodes come back: each is ready only when the others are."""
-    for node in cluster.nodes:
-        with suppress(TimeoutError):
-            cluster.start(node, timeout=0.1)
-    cluster.wait_ready(120)
+    """All nodes come back."""
+    cluster.start_all()
     cluster.wait_topic(topic, PARTITIONS)
     wait_in_sync(cluster, topic)

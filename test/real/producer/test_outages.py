@@ -155,6 +155,7 @@ def outage(three: KafkaCluster, topic: str, count: int, seconds: float, *, idemp
         assert grown < 20_000, f"{grown} kB more than when the buffer was full"
         assert turns_per_second < 300
         start_everything(three, topic)
+        wait_in_sync(three, lost)  # what is sent there has 5 s
         took = load.finish()
         found = judge(three, topic, load, exactly_once=idempotent)
         figures = {"grown_kb": grown, "turns_per_second": round(turns_per_second), "finish": round(took, 1)}

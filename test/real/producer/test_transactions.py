@@ -260,7 +260,7 @@ def test_a_member_that_the_group_has_removed_cannot_commit_what_others_have_proc
         assert other.committed(where) == 1
 
 
-def test_kafka_s_own_tool_shows_our_transaction(kafka, make):
+def test_kafka_s_own_tool_shows_our_transaction(kafka, make, java_tools):
     topic = kafka.create_topic(unique("shown"))
     producer = make(kafka, topic, transaction_timeout_ms=45_000)
     producer.init_transactions()
@@ -268,7 +268,7 @@ def test_kafka_s_own_tool_shows_our_transaction(kafka, make):
     producer.send(topic, b"x").get(WAIT)
     command = "org.apache.kafka.tools.TransactionsCommand"
     servers = ["--bootstrap-server", kafka.bootstrap_servers]
-    shown = kafka.tool(command, *servers, "describe", "--transactional-id", topic).stdout
+    shown = java_tools.run(command, *servers, "describe", "--transactional-id", topic).out
     assert "Ongoing" in shown, shown
     assert "45000" in shown, shown
     assert f"{topic}-0" in shown, shown
@@ -277,7 +277,7 @@ def test_kafka_s_own_tool_shows_our_transaction(kafka, make):
         # The commit was prepared when the call returned; it is completed a little later.
         done = TransactionState.COMPLETE_COMMIT
         until(lambda: admin.describe_transactions([topic])[topic].state == done, "completion")
-    shown = kafka.tool(command, *servers, "describe", "--transactional-id", topic).stdout
+    shown = java_tools.run(command, *servers, "describe", "--transactional-id", topic).out
     assert "CompleteCommit" in shown, shown
 
 

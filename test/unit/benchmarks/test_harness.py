@@ -23,11 +23,15 @@ def test_a_wrong_command_line_is_refused(argv, capsys):
 
 
 @pytest.mark.slow
-def test_every_sub_target_that_is_offered_describes_itself_with_known_libraries():
+def test_every_sub_target_describes_itself_with_known_libraries_and_has_its_main_rows():
     for name in harness.available():
         told = harness.describe(harness.HERE / f"{name}.py")
         assert set(told.impls) <= set(LIBRARIES)
-        assert len({case.name for case in told.cases}) == len(told.cases)
+        cases = {case.name for case in told.cases}
+        assert len(cases) == len(told.cases)
+        for pattern in harness.MAIN.get(name, ()):
+            assert fnmatch.filter(cases, pattern), pattern
+    assert harness.MAIN.keys() <= set(harness.available())
 
 
 def test_ours_comes_first_and_peers_can_be_chosen(monkeypatch):
@@ -49,13 +53,6 @@ def test_a_pattern_without_a_case_is_an_error():
     told = harness.describe(harness.HERE / "protocol.py")
     with pytest.raises(harness.ChildError, match="no case matches 'nothing'"):
         harness.measure(harness.HERE / "protocol.py", told, {}, argparse.Namespace(case="nothing", main=False))
-
-
-def test_every_main_row_exists():
-    for name, patterns in harness.MAIN.items():
-        cases = [case.name for case in harness.describe(harness.HERE / f"{name}.py").cases]
-        for pattern in patterns:
-            assert fnmatch.filter(cases, pattern), pattern
 
 
 def test_peers_never_see_the_working_tree(monkeypatch):

@@ -30,6 +30,11 @@ from kafka.cli import main
         ("query events -k 1", "did you mean purekafka consume TOPIC --filter-key GLOB?"),
         ("metrics list", "did you mean purekafka configs list client-metrics?"),
         ("cluster partitions list", "did you mean purekafka topics describe"),
+        ("consumer-groups --list", "did you mean purekafka groups?"),
+        ("leader-election", "did you mean purekafka partitions elect?"),
+        ("elect", "did you mean purekafka partitions elect?"),
+        ("reassign", "did you mean purekafka partitions reassign-plan or"),
+        ("users set ada", "did you mean set-password?"),
     ],
 )
 def test_the_answer_names_the_word_here(line: str, answer: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,7 +48,8 @@ def test_the_answer_names_the_word_here(line: str, answer: str, capsys: pytest.C
 
 
 @pytest.mark.parametrize(
-    "line", ["tail events --offset 3", "topics create events --topik x", "consume events --wibble"]
+    "line",
+    ["clicks", "tail events --offset 3", "topics create events --topik x", "consume events --wibble"],
 )
 def test_a_word_that_is_like_none_gets_no_advice(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

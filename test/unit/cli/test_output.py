@@ -92,6 +92,17 @@ def test_c12_progress_is_drawn_on_a_terminal_and_nowhere_else(monkeypatch: pytes
         assert ("\x1b" in text) is isinstance(out, Terminal)
 
 
+def test_progress_counts_the_records_that_a_filter_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    progress = Progress(Namespace(progress=True), "consumed", 1000)
+    now[0] += 2
+    progress.passed += 499
+    progress.add(1, 10)
+    assert " 50%  consumed 1 records" in sys.stderr.getvalue()  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("columns", [40, 60, 70, 80, 160])
 def test_c12_progress_fits_into_one_line_of_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line that the terminal breaks could not be redrawn."""

@@ -85,6 +85,7 @@ class Cluster:
         self.sessions_closed = 0
         self.assigns: list[int] | None = None
         """The partitions of "t" that a member gets; None for all."""
+        self.stable_offset = -1  # as a broker without transactions has it
         self.leaves_out: set[TopicPartition] = set()
         self._session: dict[TopicPartition, int] = {}
         for name, answer in (
@@ -224,6 +225,7 @@ class Cluster:
                 partition_index=number,
                 error_code=0,
                 high_watermark=len(log),
+                last_stable_offset=self.stable_offset,
                 records=_batch(offset, new) if new else b"",
             )
             topics.append(reply.FetchableTopicResponse(topic=name, partitions=[data]))

@@ -43,6 +43,17 @@ def test_an_error_that_lasts_is_raised_once_for_all_its_attempts(cluster: Cluste
     poll_until_refused(consumer)
 
 
+def test_a_transaction_that_is_open_from_the_first_record_on_leaves_no_lag(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    cluster.fill(10)
+    cluster.stable_offset = 0
+    consumer = make(isolation_level="read_committed")
+    consumer.assign([T0])
+    read(consumer, 10)
+    assert consumer._core.subscription.get(T0).stable_offset == 0
+
+
 def test_a_partition_that_a_reply_leaves_out_is_not_asked_for_without_end(cluster: Cluster, make: MakeConsumer) -> None:
     cluster.leaves_out = {T1}
     consumer = make(fetch_max_wait_ms=20_000)

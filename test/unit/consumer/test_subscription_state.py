@@ -198,3 +198,14 @@ def test_a_reply_for_a_place_that_was_left_goes_nowhere() -> None:
     state.get(A).cursor.fetch_offset = 9  # another connection was faster
     assert slow.stale
     assert repr(Cursor(3)) == "<Cursor at 3 fetches 3 has 0 waiting>"
+
+
+def test_only_positions_that_no_commit_reached_before_their_partitions_went_are_unstored() -> None:
+    state = subscribed(A, B)
+    for partition in (A, B):
+        state.seek(partition, 0)
+        state.get(partition).cursor.advance(5, 7)
+    state.assign_from_group([])
+    state.note_answered({A: OffsetAndMetadata(5), B: OffsetAndMetadata(4)})
+    assert state.take_unstored() == {B}
+    assert state.take_unstored() == set()

@@ -9,7 +9,7 @@ import pytest
 
 from kafka.coordinator.heartbeat import Heartbeat, HeartbeatTask, PollTimer
 from kafka.coordinator.states import Generation
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaError
 from kafka.protocol.group import HeartbeatResponse
 from kafka.testing import FakeClock, MemoryNetwork
 
@@ -160,17 +160,33 @@ class Member:
         self.heartbeat = Heartbeat(heartbeat_interval_ms=3000, session_timeout_ms=10_000, clock=network.clock)
         self.generation = Generation(1, "m")
         self.sent: list[Any] = []
+        self.failures: list[KafkaError] = []
+        self.dead: list[object] = []
         self.task = HeartbeatTask(self)
 
     async def ask(self, request: Any, use: str, timeout: float | None = None) -> Any:
         self.sent.append(request)
+        if self.failures:
+            raise self.failures.pop()
         return HeartbeatResponse(error_code=0)
 
     def heartbeat_answered(self, seconds: float) -> None: ...
 
     def heartbeat_refused(self, error: object, generation: Generation) -> None: ...
 
-    def coordinator_dead(self, error: object) -> None: ...
+    def coordinator_dead(self, error: object) -> None:
+        self.dead.append(error)
+
+
+def test_a_heartbeat_that_was_lost_is_sent_again_soon_to_the_coordinator_that_is_found_then() -> None:
+    member = Member()
+    lost = KafkaConnectionError("closed")
+    member.failures.append(lost)
+    member.task.reset()
+    member.loop.run_until(member.loop.spawn(member.loop.sleep(4)))
+    assert (len(member.sent), member.dead) == (2, [lost])
+    member.task.disable()
+    member.loop.close()
 
 
 def test_a_heartbeat_that_is_due_when_the_member_leaves_is_not_sent() -> None:
