@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from kafka.coordinator.group_log import GroupLog
-
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("_core", "aio", "admin", "consumer", "coordinator", "net", "producer", "share")
 LEVELS = ("info", "warning", "error")
@@ -74,15 +72,6 @@ def test_the_page_lists_each_line_with_its_level_and_fields():
     found = {(level, re.sub(r"\s+", " ", template), fields) for level, template, fields in logged()}
     assert len(found) > 30
     assert documented() == found
-
-
-def test_a_line_of_a_group_is_of_the_place_that_logs_it(caplog):
-    """Not of the adapter that writes the group's name into it."""
-    with caplog.at_level("INFO", "kafka.coordinator"):
-        GroupLog("kitchen").warning("%s leaves", "cook", extra={"kafka_error": "Boom"})
-    (line,) = caplog.records
-    assert (line.msg, line.getMessage()) == ("Group %s: %s leaves", "Group kitchen: cook leaves")
-    assert (line.filename, line.kafka_group, line.kafka_error) == ("test_log_lines.py", "kitchen", "Boom")
 
 
 def test_lines_about_a_group_or_a_topic_have_its_name_as_a_field():
