@@ -83,64 +83,64 @@ class ClusterMetadata(Metadata):
 
     def brokers(self) -> set[BrokerMetadata]:
         """All brokers; the bootstrap servers as long as no broker is known."""
-        return set(self._topology.brokers.values()) or set(self._bootstrap)
+        return set(self.topology.brokers.values()) or set(self._bootstrap)
 
     def broker_metadata(self, broker_id: int | str) -> BrokerMetadata | None:
         """The address of a broker, a coordinator or a bootstrap server; None if it is not known."""
         if isinstance(broker_id, str):
             return next((broker for broker in self._bootstrap if broker.nodeId == broker_id), None)
         try:
-            return self._topology.brokers.get(broker_id) or self._coordinator_brokers.get(broker_id)
+            return self.topology.brokers.get(broker_id) or self._coordinator_brokers.get(broker_id)
         except TypeError:  # not hashable
             explain_key("broker_id", broker_id, "a broker's id")
 
     @property
     def controller(self) -> BrokerMetadata | None:
         """The broker to send administrative requests to."""
-        return self._topology.brokers.get(self._topology.controller_id)
+        return self.topology.brokers.get(self.topology.controller_id)
 
     # aiokafka 0.8 fills these and the tables of `ClusterNames` itself.
 
     @controller.setter
     def controller(self, broker: BrokerMetadata | None) -> None:
-        self._topology = self._topology.changed(controller_id=-1 if broker is None else broker.nodeId)
+        self.topology = self.topology.changed(controller_id=-1 if broker is None else broker.nodeId)
 
     @property
     def cluster_id(self) -> str | None:
         """The cluster's own name for itself."""
-        return self._topology.cluster_id
+        return self.topology.cluster_id
 
     # Topics…
 
     def topics(self, exclude_internal_topics: bool = True) -> set[str]:
         """The topics known, with or without the cluster's internal ones."""
-        found = set(self._topology.topics)
-        return found - self._topology.internal_topics if exclude_internal_topics else found
+        found = set(self.topology.topics)
+        return found - self.topology.internal_topics if exclude_internal_topics else found
 
     @property
     def internal_topics(self) -> set[str]:
         """The topics that the cluster keeps for itself."""
-        return set(self._topology.internal_topics)
+        return set(self.topology.internal_topics)
 
     @internal_topics.setter
     def internal_topics(self, topics: Collection[str]) -> None:
-        self._topology = self._topology.changed(internal_topics=frozenset(topics))
+        self.topology = self.topology.changed(internal_topics=frozenset(topics))
 
     @property
     def unauthorized_topics(self) -> set[str]:
         """The topics that this client may not describe."""
-        return {name for name, code in self._topology.errors.items() if code == Code.TOPIC_AUTHORIZATION_FAILED}
+        return {name for name, code in self.topology.errors.items() if code == Code.TOPIC_AUTHORIZATION_FAILED}
 
     @unauthorized_topics.setter
     def unauthorized_topics(self, topics: Collection[str]) -> None:
-        errors = {name: code for name, code in self._topology.errors.items() if name not in self.unauthorized_topics}
+        errors = {name: code for name, code in self.topology.errors.items() if name not in self.unauthorized_topics}
         refused = dict.fromkeys(topics, int(Code.TOPIC_AUTHORIZATION_FAILED))
-        self._topology = self._topology.changed(errors={**errors, **refused})
+        self.topology = self.topology.changed(errors={**errors, **refused})
 
     def topic_error(self, topic: str) -> type[Exception] | None:
         """The error with which the cluster last answered for a topic, None if there was none."""
         try:
-            code = self._topology.errors.get(topic)
+            code = self.topology.errors.get(topic)
         except TypeError:  # not hashable
             explain_key("topic", topic, "a topic's name")
         return None if code is None else for_code(code)
@@ -148,21 +148,21 @@ class ClusterMetadata(Metadata):
     def topic_id(self, topic: str) -> UUID | None:
         """The id of a topic (KIP-516), where brokers have them."""
         try:
-            return self._topology.topic_ids.get(topic)
+            return self.topology.topic_ids.get(topic)
         except TypeError:  # not hashable
             explain_key("topic", topic, "a topic's name")
 
     def topic_name_for_id(self, topic_id: UUID) -> str | None:
         """The name of the topic with an id."""
         try:
-            return self._topology.names_by_id.get(topic_id)
+            return self.topology.names_by_id.get(topic_id)
         except TypeError:  # not hashable
             explain_key("topic_id", topic_id, "a topic's UUID")
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
         """All partitions of a topic, with a leader or not; None if the topic is not known."""
         try:
-            partitions = self._topology.topics.get(topic)
+            partitions = self.topology.topics.get(topic)
         except TypeError:  # not hashable
             explain_key("topic", topic, "a topic's name")
         return None if partitions is None else set(partitions)
@@ -170,7 +170,7 @@ class ClusterMetadata(Metadata):
     def available_partitions_for_topic(self, topic: str) -> set[int] | None:
         """The partitions of a topic that have a leader; None if the topic is not known."""
         try:
-            partitions = self._topology.topics.get(topic)
+            partitions = self.topology.topics.get(topic)
         except TypeError:  # not hashable
             explain_key("topic", topic, "a topic's name")
         if partitions is None:
@@ -180,7 +180,7 @@ class ClusterMetadata(Metadata):
     def leader_for_partition(self, partition: TopicPartition) -> int | None:
         """The leader's id; -1 if there is none now, None if the partition is not known."""
         try:
-            known = self._topology.partition(partition.topic, partition.partition)
+            known = self.topology.partition(partition.topic, partition.partition)
         except (AttributeError, TypeError):
             explain_partition(partition)
         return None if known is None else known.leader
@@ -188,7 +188,7 @@ class ClusterMetadata(Metadata):
     def leader_epoch_for_partition(self, partition: TopicPartition) -> int:
         """The epoch of the leader; -1 if it is not known."""
         try:
-            known = self._topology.partition(partition.topic, partition.partition)
+            known = self.topology.partition(partition.topic, partition.partition)
         except (AttributeError, TypeError):
             explain_partition(partition)
         return -1 if known is None else known.leader_epoch
@@ -196,21 +196,21 @@ class ClusterMetadata(Metadata):
     def partition_metadata(self, partition: TopicPartition) -> PartitionMetadata | None:
         """Leader, replicas and state of a partition."""
         try:
-            return self._topology.partition(partition.topic, partition.partition)
+            return self.topology.partition(partition.topic, partition.partition)
         except (AttributeError, TypeError):
             explain_partition(partition)
 
     def partitions_for_broker(self, broker_id: int) -> set[TopicPartition] | None:
         """The partitions that a broker leads; None if there are none."""
         try:
-            return set(self._topology.led_by(broker_id)) or None
+            return set(self.topology.led_by(broker_id)) or None
         except TypeError:  # not hashable
             explain_key("broker_id", broker_id, "a broker's id")
 
     def is_replica_node(self, partition: TopicPartition, node_id: int) -> bool:
         """Whether a broker has a copy of a partition that is online."""
         try:
-            known = self._topology.partition(partition.topic, partition.partition)
+            known = self.topology.partition(partition.topic, partition.partition)
         except (AttributeError, TypeError):
             explain_partition(partition)
         return known is not None and node_id in known.replicas and node_id not in known.offline_replicas
@@ -219,10 +219,10 @@ class ClusterMetadata(Metadata):
         """A copy that has some partitions more."""
         copy = ClusterMetadata(config=self.config, clock=self._clock)
         copy.need_all_topic_metadata = self.need_all_topic_metadata
-        topics = {name: dict(partitions) for name, partitions in self._topology.topics.items()}
+        topics = {name: dict(partitions) for name, partitions in self.topology.topics.items()}
         for partition in partitions_to_add:
             topics.setdefault(partition.topic, {})[partition.partition] = partition
-        copy._topology = self._topology.changed(topics=topics)
+        copy.topology = self.topology.changed(topics=topics)
         copy._coordinators = dict(self._coordinators)
         copy._bootstrap = self._bootstrap
         return copy
@@ -278,7 +278,7 @@ class ClusterMetadata(Metadata):
         return self.wait * 1000 if self._failures else float(self.config["retry_backoff_ms"])
 
     def __str__(self) -> str:
-        topology = self._topology
+        topology = self.topology
         return (
             f"ClusterMetadata(brokers: {len(topology.brokers)}, topics: {len(topology.topics)}, "
             f"coordinators: {len(self._coordinators)})"

@@ -148,7 +148,8 @@ class Future(Generic[T]):
             # Too late. Each late comer takes one entry off again, and the first is never the last one then.
             outcomes.pop()
             return False
-        self._run_backs()
+        if self._backs:
+            self._run_backs()
         return True
 
     # Callbacks…

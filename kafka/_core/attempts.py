@@ -15,7 +15,7 @@ deadline, is raised.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -74,15 +74,15 @@ class AttemptClient(Protocol):
         """The delays between attempts."""
         ...
 
-    async def refresh(self, deadline: float) -> None:
-        """Ask for metadata."""
+    async def refresh(self, deadline: float, topics: Collection[str] = ()) -> None:
+        """Ask for metadata, of some topics or of all."""
         ...
 
 
 class Attempts:
     """An asynchronous iterator over the attempts of one call, and the context of the present attempt."""
 
-    __slots__ = ("_client", "_delay", "_error", "_has_answers", "_may_retry", "_what", "failures", "limit")
+    __slots__ = ("_client", "_delay", "_error", "_has_answers", "_may_retry", "_what", "failures", "limit", "topics")
 
     def __init__(
         self,
@@ -100,6 +100,8 @@ class Attempts:
         self._has_answers = False
         self.limit: Final = deadline
         """The deadline of the call."""
+        self.topics: Collection[str] = ()
+        """The topics that an attempt needs metadata of; empty for all that the client wants."""
         self.failures = -1
         """How many attempts have failed; -1 before the first one."""
 
@@ -149,7 +151,7 @@ class Attempts:
         await self._client.loop.sleep(self._delay)
         if error.invalid_metadata:
             try:
-                await self._client.refresh(self.deadline)
+                await self._client.refresh(self.deadline, self.topics)
             except KafkaError as failed:
                 if self.may_retry(failed):
                     return True

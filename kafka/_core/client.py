@@ -172,6 +172,7 @@ class Client(Connections):
         """Return the leader of a partition, asking for its topic if need be."""
         cluster, leader = self.cluster, self.cluster.leader_for_partition(partition)
         async for attempt in self.attempts(deadline, f"finding the leader of {partition.topic}-{partition.partition}"):
+            attempt.topics = {partition.topic}
             with attempt:
                 if (leader is None or leader < 0) and not attempt.failures:
                     if partition.topic not in cluster.wanted_topics and not cluster.need_all_topic_metadata:

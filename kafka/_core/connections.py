@@ -149,9 +149,7 @@ class Connections:
             if link is not None and link.throttled():
                 slow.append(broker.nodeId)
             elif link is not None and link.ready:
-                connected.append(
-                    (link.pipeline.in_flight + link.pipeline.waiting, self.loop.rng.random(), broker.nodeId)
-                )
+                connected.append((link.in_flight_requests, self.loop.rng.random(), broker.nodeId))
             elif link is not None and link.is_opening:
                 (connecting if now - link.last_attempt < SLOW_TO_CONNECT else slow).append(broker.nodeId)
             elif link is None or not link.backing_off():

@@ -55,6 +55,9 @@ class MetadataState(Enum):
 class Metadata:
     """The present topology, what of it is wanted, and when the next request is due."""
 
+    topology: Topology = Topology()
+    """The present picture; it does not change, another takes its place."""
+
     def __init__(
         self,
         bootstrap: Iterable[tuple[str, int]],
@@ -69,7 +72,6 @@ class Metadata:
         self._max_age = max_age
         self._auto_create_topics = auto_create_topics
         self._lock = Lock()
-        self._topology = Topology()
         self._coordinators: dict[tuple[int, str], int] = {}
         self._coordinator_brokers: dict[int, BrokerMetadata] = {}
         self._bootstrap: tuple[BrokerMetadata, ...] = ()
@@ -102,11 +104,6 @@ class Metadata:
         self.error: BaseException | None = None
         """Why the last request failed; None if it succeeded."""
 
-    @property
-    def topology(self) -> Topology:
-        """The present picture; it does not change."""
-        return self._topology
-
     # Bootstrap servers…
 
     def bootstrap_brokers(self) -> tuple[BrokerMetadata, ...]:
@@ -125,7 +122,7 @@ class Metadata:
 
     def forget_brokers(self) -> None:
         """Know the bootstrap servers only, to start again from them (KIP-899); topics and leaders stay."""
-        self._topology = self._topology.changed(brokers={})
+        self.topology = self.topology.changed(brokers={})
         self._coordinators.clear()
         self._coordinator_brokers.clear()
 
@@ -134,10 +131,10 @@ class Metadata:
     ) -> bool:
         """Take a leader from another reply than metadata (KIP-951); whether that was news."""
         with self._lock:
-            found = self._topology.with_leader(partition.topic, partition.partition, leader, epoch, brokers)
+            found = self.topology.with_leader(partition.topic, partition.partition, leader, epoch, brokers)
             if found is None:
                 return False
-            self._topology = found
+            self.topology = found
         return True
 
     # The topics of the next request…
@@ -156,11 +153,11 @@ class Metadata:
             explain_key("a topic", strange[0], "a str")
         with self._lock:
             new = wanted - self._topics
-            refused = self._topology.errors.keys() & (self._topics - wanted)
+            refused = self.topology.errors.keys() & (self._topics - wanted)
             self._topics = wanted
             if refused:  # or there would be more of them with each name that a program tries
-                errors = {name: code for name, code in self._topology.errors.items() if name not in refused}
-                self._topology = self._topology.changed(errors=errors)
+                errors = {name: code for name, code in self.topology.errors.items() if name not in refused}
+                self.topology = self.topology.changed(errors=errors)
             if new:
                 self._add(new)
         if new:
@@ -183,7 +180,7 @@ class Metadata:
         held = None if everything else frozenset(topics)
         with self._lock:
             new = not self._wants_everything if held is None else not held <= self._asked_topics
-            unknown = frozenset() if held is None else held - self._topology.topics.keys()
+            unknown = frozenset() if held is None else held - self.topology.topics.keys()
             self._held.append(held)
             if new:
                 self._add(unknown)
@@ -352,12 +349,12 @@ class Metadata:
         self.error = None
         now = self._clock.monotonic()
         with self._lock:
-            topology = merged(self._topology, metadata, whole=whole)
+            topology = merged(self.topology, metadata, whole=whole)
             if self._refused:
                 topology = topology.changed(
                     errors={**topology.errors, **dict.fromkeys(self._refused, int(Code.INVALID_TOPIC_EXCEPTION))}
                 )
-            self._topology = topology
+            self.topology = topology
             if version is None:
                 version = self._wanted_version
             futures = self._take_waiting(version, partial=partial)

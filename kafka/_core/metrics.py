@@ -64,15 +64,12 @@ class ConnectionMetrics:
         numbers[0] += sent
         numbers[1] += received
         if sent:
-            self._sent.record(sent)
             node_sent.record(sent)
         if received:
-            self._received.record(received)
             node_received.record(received)
 
     def on_reply(self, node_id: int | str, _name: str, latency: float, _size: int) -> None:
         """Record a response."""
-        self._latency.record(latency * 1000)
         (self._nodes.get(node_id) or self._add_node(node_id))[2].record(latency * 1000)
         numbers = self._numbers[node_id]
         numbers[2] += 1
@@ -107,15 +104,15 @@ class ConnectionMetrics:
         group = f"{self._prefix}-node-metrics.node-{node_id}"
         self._numbers[node_id] = [0] * 5
         sensors = self._nodes[node_id] = (
-            self._sensor("bytes-sent", group),
-            self._sensor("bytes-received", group),
-            self._sensor("latency", group),
+            self._sensor("bytes-sent", group, self._sent),
+            self._sensor("bytes-received", group, self._received),
+            self._sensor("latency", group, self._latency),
         )
         self._add_bytes(*sensors, group)
         return sensors
 
-    def _sensor(self, name: str, group: str) -> Sensor:
-        return self._metrics.sensor(f"{group}.{name}")
+    def _sensor(self, name: str, group: str, *parents: Sensor) -> Sensor:
+        return self._metrics.sensor(f"{group}.{name}", parents=parents)
 
     def _add_bytes(self, sent: Sensor, received: Sensor, latency: Sensor, group: str) -> None:
         self._add(sent, group, "outgoing-byte-rate", Rate())

@@ -47,14 +47,19 @@ class OffsetLookup:
         """
         found: Found = {}
         left = dict(wanted)
-        with self._client.cluster.also({partition.topic for partition in wanted}):
+        cluster = self._client.cluster
+        unknown = {partition.topic for partition in wanted if cluster.leader_for_partition(partition) is None}
+        with cluster.also({partition.topic for partition in wanted}):
             try:
                 async for attempt in self._client.attempts(deadline, "looking offsets up"):
                     with attempt:
+                        if unknown and not attempt.failures:
+                            await self._client.refresh(attempt.deadline, unknown)
                         answered, failed = await self._round(left, attempt.deadline)
                         found.update(answered)
                         left = {partition: left[partition] for partition in failed}
                         if failed:
+                            attempt.topics = {partition.topic for partition in failed}
                             raise _decisive(failed.values())
             except KafkaError as error:
                 if not error.retriable:

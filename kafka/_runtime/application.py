@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     import asyncio
 
     from kafka._runtime.asyncio_driver import AsyncioDriver, ThreadedAsyncioDriver
-    from kafka._runtime.loop import Loop
-    from kafka._runtime.network_thread import ThreadDriver
+    from kafka._runtime.network_thread import CallerDriver, ThreadDriver
     from kafka._runtime.tasks import Coro, Pending
 
-__all__ = ["Application", "ApplicationLoop", "ApplicationTask", "ApplicationThread", "Wakeup", "blocking", "complete"]
+__all__ = ["Application", "ApplicationTask", "ApplicationThread", "Wakeup", "blocking", "complete"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,7 +68,7 @@ class Application(Protocol):
 class ApplicationThread:
     """The thread of an application that calls a synchronous face: waiting blocks it."""
 
-    def __init__(self, driver: ThreadDriver) -> None:
+    def __init__(self, driver: ThreadDriver | CallerDriver) -> None:
         self._driver = driver
 
     async def wait(
@@ -97,48 +96,6 @@ class ApplicationThread:
     async def close(self, timeout: float) -> None:
         """See `Application.close`."""
         self._driver.close(timeout)
-
-
-class ApplicationLoop:
-    """A thread that turns a client's loop itself while it waits: for a client without a driver."""
-
-    def __init__(self, loop: Loop) -> None:
-        self._loop = loop
-
-    async def wait(
-        self, future: Future[T] | Pending, deadline: float | None = None, begin: Callable[[], object] | None = None
-    ) -> bool:
-        """See `Application.wait`."""
-        if begin is not None:
-            self._loop.call_soon(begin)
-        while not future.is_done:
-            remaining = None if deadline is None else deadline - self._loop.time()
-            if remaining is not None and remaining <= 0:
-                break
-            self._loop.turn(remaining)
-        return future.is_done
-
-    def pending(self) -> Pending:
-        """See `Application.pending`."""
-        return Future[None]()
-
-    async def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
-        """See `Application.run`."""
-        from kafka._runtime.network_thread import run_here
-
-        return run_here(self._loop, self._loop.spawn(coro, what), deadline)
-
-    async def call(self, function: Callable[..., object], *args: object) -> Any:
-        """See `Application.call`."""
-        return function(*args)
-
-    async def turn(self) -> None:
-        """See `Application.turn`."""
-        self._loop.turn(0)
-
-    async def close(self, timeout: float) -> None:
-        """See `Application.close`."""
-        self._loop.close(timeout)
 
 
 class ApplicationTask:

@@ -13,10 +13,7 @@ user's thread that waits anyway, a test. Asyncio is not imported.
 - `call_soon` is safe from every thread and writes to the wake-up pipe only while someone sleeps.
   All else (timers, descriptors, tasks' inner state) belongs to the pass.
 - A thread of the application that *claims* the loop turns it itself, and its work then costs no thread switch. The
-  network thread sleeps behind a `Gate` and sees nothing of it: of two threads in one epoll each event wakes both.
-- The network thread *dozes*, 2 ms at a time, while another thread sends one record after the other and waits for each:
-  to wake it for the time that a record may linger costs two threads that want the interpreter as much as the record.
-  What no thread waits for may be that late then.
+  network thread sleeps, or dozes, behind a `Gate` and sees nothing of it.
 
 Rejected: asyncio on a private thread (a second network stack for the asyncio face, ten times the
 cost per wake-up), and generated sync/async twins (see DESIGN, section 1).
@@ -24,12 +21,10 @@ cost per wake-up), and generated sync/async twins (see DESIGN, section 1).
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import selectors
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable
 from threading import Lock, get_ident
@@ -37,8 +32,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from kafka._runtime.callback_errors import PASSES
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.forks import LOOPS, let_go
 from kafka._runtime.gate import Gate
-from kafka._runtime.tasks import Shield, Task, TaskCancelled, TimeoutScope, wait_any
+from kafka._runtime.tasks import Shield, Task, TimeoutScope, wait_any
 from kafka._runtime.timers import Timer, TimerHeap
 from kafka._runtime.waker import Waker
 from kafka.errors import ClientClosedError, ForkedClientError, IllegalStateError, KafkaError, KafkaTimeoutError
@@ -68,8 +64,6 @@ _PASS_TIME: Final = 0.01
 _LAST_PASSES: Final = 50
 # The least that the driver sleeps while another thread has claimed the loop, in seconds.
 _ASIDE: Final = 0.1
-# How long the driver sleeps while other threads claim the loop repeatedly, in seconds: no thread wakes it meanwhile.
-_DOZE: Final = 0.002
 # How long the driver lets a thread shut the gate that claims the loop while there are events for it, in seconds.
 _STEP_ASIDE: Final = 0.0002
 # How often a pass looks at the queue: a call of the library takes about as many steps to its request.
@@ -128,9 +122,6 @@ class Loop:
         self.driven_by: int | None = None  # the thread whose only work it is to turn the loop
         self._woken = False
         self._claimed_by: int | None = None
-        self._claims = self._claims_seen = 0  # so far, and when the driver went to sleep last
-        self._slept = float("-inf")  # when that was
-        self._dozing = self._spared = False  # whether it sleeps for _DOZE only, and who would wake it has not done so
         self._gate: Gate | None = None
         self.retiring = False
         """Whether the driver is about to end: no thread can claim the loop any more."""
@@ -145,7 +136,7 @@ class Loop:
         self._selector.register(self._waker, READ)
         self._handlers[self._waker.fileno()] = self._drain_waker
         self.notify: Callable[[], object] = self._waker.signal
-        _LOOPS.add(self)
+        LOOPS.add(self)
 
     # Asking for work to be done: from any thread…
 
@@ -155,8 +146,9 @@ class Loop:
         # A pass looks at the queue again when it ends, and who has claimed the loop is about to turn
         # it: no thread must be woken then.
         if self._sleepers and self._passing is None and self._claimed_by != get_ident():
-            if self._dozing and self._claimed_by is None:
-                self._spared = True
+            gate = self._gate
+            if gate is not None and gate.dozing and self._claimed_by is None:
+                gate.spared = True
             else:
                 self.wakeup()
 
@@ -257,11 +249,16 @@ class Loop:
         """Whether the caller is being run by the loop, and so cannot turn it."""
         return self._passing == get_ident()
 
+    @property
+    def runs_caller(self) -> bool:
+        """Whether it runs the caller, or the caller is its network thread, which must not wait for itself."""
+        return get_ident() in (self._passing, self.driven_by)
+
     def next_deadline(self) -> float | None:
         """When the first timer is due; None while there is none."""
         return self._timers.next_deadline()
 
-    def turn(self, timeout: float | None = None, *, budget: float | None = None) -> bool:
+    def turn(self, timeout: float | None = None, *, budget: float | None = None) -> bool:  # noqa: C901, PLR0912 - hot
         """Sleep until something is to be done, `timeout` seconds at most; then make one pass.
 
         After `budget` seconds the pass handles no further socket, and after as long again no further callback, nor what
@@ -279,9 +276,23 @@ class Loop:
             # Count first, look at the queue second: `call_soon` does it the other way round, so
             # either it sees a sleeper and wakes it, or the sleeper sees what was queued.
             self._sleepers += 1
-            wait = self._next_wait(timeout)
-            if gate is not None and wait != 0.0:
-                wait = self._doze(wait)
+            deadline, claimed_by, wait = self._timers.next_deadline(), self._claimed_by, timeout
+            by_another = claimed_by is not None and claimed_by != me
+            if (self._ready or self._events) and not by_another:
+                wait = 0.0
+            else:
+                if by_another and deadline is not None:
+                    # That thread meets what is due soon, and wakes the driver if it leaves an earlier deadline behind.
+                    deadline = max(deadline, self.clock.monotonic() + _ASIDE)
+                if claimed_by != me:  # else the driver sleeps at the same time, towards a deadline of before
+                    self._sleep_until = deadline
+                if deadline is not None:
+                    left = max(0.0, deadline - self.clock.monotonic())
+                    wait = left if wait is None or left < wait else wait
+                if wait is not None and wait > _LONGEST_SLEEP:
+                    wait = _LONGEST_SLEEP
+            if gate is not None and wait != 0.0 and (doze := gate.doze(wait, self.clock.monotonic())) is not None:
+                wait, self._sleep_until = doze, self.clock.monotonic() + doze
         try:
             fired: object = None
             if gate is not None and wait != 0.0:
@@ -321,38 +332,9 @@ class Loop:
         while not future.is_done:
             remaining = None if deadline is None else deadline - self.clock.monotonic()
             if remaining is not None and remaining <= 0:
-                break
+                raise KafkaTimeoutError(f"{future!r} was not done in time")
             self.turn(remaining)
-        if not future.is_done:
-            raise KafkaTimeoutError(f"{future!r} was not done in time")
         return future.result()
-
-    def _next_wait(self, timeout: float | None) -> float | None:
-        deadline, claimed_by = self._timers.next_deadline(), self._claimed_by
-        if claimed_by is not None and claimed_by != get_ident():
-            # That thread meets what is due soon, and wakes the driver if it leaves an earlier deadline behind.
-            if deadline is not None:
-                deadline = max(deadline, self.clock.monotonic() + _ASIDE)
-            self._sleep_until = deadline
-        elif self._ready or self._events:
-            return 0.0
-        elif claimed_by is None:  # else the driver sleeps at the same time, towards a deadline of before
-            self._sleep_until = deadline
-        if deadline is None:
-            return timeout if timeout is None or timeout < _LONGEST_SLEEP else _LONGEST_SLEEP
-        wait = min(max(0.0, deadline - self.clock.monotonic()), _LONGEST_SLEEP)
-        return wait if timeout is None or wait < timeout else timeout
-
-    def _doze(self, wait: float | None) -> float | None:
-        """Return how long the driver sleeps: `wait`, or less if it dozes. See the head of this module."""
-        now, claims = self.clock.monotonic(), self._claims
-        again = self._spared if self._dozing else now - self._slept < 2 * _DOZE
-        self._dozing, self._spared = again and claims != self._claims_seen, False
-        self._claims_seen, self._slept = claims, now
-        if not self._dozing or (wait is not None and wait < _DOZE):
-            return wait
-        self._sleep_until = now + _DOZE
-        return _DOZE
 
     def _pass(self, events: list[tuple[selectors.SelectorKey, int]], budget: float | None) -> None:  # noqa: C901, PLR0912 - hot
         ready, me, now = self._ready, get_ident(), self.clock.monotonic
@@ -361,11 +343,22 @@ class Loop:
             events, self._events = self._events, []
         self._passing, outer, PASSES[me] = me, PASSES.get(me), self._put_off
         try:
-            if events:
-                self._handle(events, None if budget is None else now() + budget)
+            ends = None if budget is None else now() + budget
+            for done, (key, mask) in enumerate(events, 1):
+                # Looked up now: an earlier handler, or the pass of another thread since the
+                # selector returned, may have closed this one. Spurious calls are allowed.
+                handler = self._handlers.get(key.fd)
+                if handler is not None:
+                    try:
+                        handler(mask & (READ | WRITE))
+                    except Exception:
+                        log.exception(_FAILED, handler)
+                    if ends is not None and now() >= ends:
+                        self._events = events[done:]
+                        break
             if not self._events:  # else a timer would end a request whose reply has arrived and was not read yet
                 for timer in self._timers.take_due(now()):
-                    ready.append((self._fire, (timer,)))
+                    ready.append((timer.fire, ()))
             ends = None if budget is None else now() + budget
             rounds = _ROUNDS if budget is None else 1
             while ready and rounds:
@@ -395,34 +388,12 @@ class Loop:
             else:  # a callback of another loop turns this one
                 PASSES[me] = outer
 
-    def _handle(self, events: list[tuple[selectors.SelectorKey, int]], ends: float | None) -> None:
-        """Call the handlers of sockets that are ready, until `ends`; the next pass has what is left over."""
-        for done, (key, mask) in enumerate(events, 1):
-            # Looked up now: an earlier handler, or the pass of another thread since the
-            # selector returned, may have closed this one. Spurious calls are allowed.
-            handler = self._handlers.get(key.fd)
-            if handler is not None:
-                try:
-                    handler(mask & (READ | WRITE))
-                except Exception:
-                    log.exception(_FAILED, handler)
-                if ends is not None and self.clock.monotonic() >= ends:
-                    self._events = events[done:]
-                    return
-
     @staticmethod
     def _guarded(callback: Callable[[], object]) -> None:
         try:
             callback()
         except Exception:
             log.exception(_FAILED, callback)
-
-    @staticmethod
-    def _fire(timer: Timer) -> None:
-        callback, args = timer.callback, timer.args
-        if callback is not None:
-            timer.callback, timer.args = None, ()
-            callback(*args)
 
     def _drain_waker(self, _events: int) -> None:
         # Drain first: a wake-up that comes in between is then not lost, at worst one too many.
@@ -444,8 +415,8 @@ class Loop:
             if self._claimed_by is not None or self.retiring or self._gate is None:
                 return False
             self._claimed_by = get_ident()
-            self._claims += 1
             gate = self._gate
+            gate.claims += 1
         finally:
             self._lock.release()
         # Not under the lock: a system call lets the driver have the GIL, which would wait for the lock next.
@@ -495,8 +466,6 @@ class Loop:
         deadline = self._timers.next_deadline()
         late = deadline is not None and (self._sleep_until is None or deadline < self._sleep_until)
         return self.retiring or (bool(self._sleepers) and (late or bool(self._ready)))
-
-    # The thread of a driver…
 
     def allow_claims(self) -> None:
         """Let other threads than the driver's make passes, where the selector allows that."""
@@ -549,6 +518,19 @@ class Loop:
         """Call `callback()` in the child of a fork, where the loop is unusable; no lock may be taken there."""
         self._fork_callbacks.append(callback)
 
+    def abandon(self) -> None:
+        """In the child of a fork: let go of the parent's descriptors without touching its connections."""
+        self.forked = True
+        self._end(
+            ForkedClientError(
+                f"This client was made in process {self._waker.pid} and cannot be used in its child {os.getpid()}: "
+                "connections do not survive a fork. Create the client in the child."
+            )
+        )
+        let_go(self._selector, () if self._gate is None else (self._gate,))
+        for callback in self._fork_callbacks:
+            self._guarded(callback)
+
     def _run_closers(self) -> None:
         closers, self._closers = self._closers, []
         for callback in closers:
@@ -567,7 +549,8 @@ class Loop:
         """Make the loop unusable after an error inside it; every task fails with that as the reason."""
         self._end(ClientClosedError(f"This client broke down and cannot be used any more: {error!r}"))
         self._run_closers()
-        self._abort_tasks()
+        for task in tuple(self._tasks):
+            task.abort("The client was closed before this was done.")
         self._ready.clear()
         self._free()
 
@@ -590,12 +573,13 @@ class Loop:
         while self._tasks and (remaining := deadline - self.clock.monotonic()) > 0:
             self.turn(remaining)
         self._end(ClientClosedError("This client is closed."))
-        self._abort_tasks()
+        for task in tuple(self._tasks):
+            task.abort("The client was closed before this was done.")
         self._timers.clear()
         self._ready.clear()
         self._handlers.clear()
         self._free()
-        _LOOPS.discard(self)
+        LOOPS.discard(self)
 
     def _free(self) -> None:
         with self._lock:  # a claim may end at this moment
@@ -608,73 +592,6 @@ class Loop:
     def _end(self, error: KafkaError) -> None:
         self._unusable, self.closed = error, True
 
-    def _abort_tasks(self) -> None:
-        """Resolve the remaining futures: none stays open, whatever happened."""
-        for task in tuple(self._tasks):
-            coro, task._coro = task._coro, None  # noqa: SLF001
-            self._tasks.discard(task)
-            if coro is not None:
-                try:
-                    coro.throw(TaskCancelled())
-                except (Exception, TaskCancelled, StopIteration):  # noqa: S110 - the coroutine ends; its exception has no receiver
-                    pass
-                else:
-                    log.warning("%s did not end when it was cancelled", task.name)
-                    self._close_quietly(coro)
-            task.try_failure(ClientClosedError("The client was closed before this was done."))
-
-    @staticmethod
-    def _close_quietly(coro: Coro[object]) -> None:
-        try:
-            coro.close()
-        except RuntimeError:  # it ignored even that
-            log.warning("%r cannot be closed", coro)
-
-    def _abandon(self) -> None:
-        """In the child of a fork: let go of the parent's descriptors without touching its connections.
-
-        No lock is taken: the thread that held it does not exist here. Nothing is unregistered:
-        the kernel's epoll set is still shared with the parent.
-        """
-        self.forked = True
-        self._end(
-            ForkedClientError(
-                f"This client was made in process {self._waker.pid} and cannot be used in its child {os.getpid()}: "
-                "connections do not survive a fork. Create the client in the child."
-            )
-        )
-        try:
-            files = [key.fileobj for key in self._selector.get_map().values()]
-        except (AttributeError, RuntimeError):
-            files = []
-        for file in files:
-            # Closing a TLS stream would send close_notify to the broker, over the socket that the parent still uses.
-            _close_descriptor(getattr(file, "abandon", None) or getattr(file, "close", None))
-        _close_descriptor(self._selector.close)
-        if self._gate is not None:
-            _close_descriptor(self._gate.close)
-        for callback in self._fork_callbacks:
-            self._guarded(callback)
-
     def __repr__(self) -> str:
         state = "closed" if self.closed else "claimed" if self._claimed_by is not None else "open"
         return f"<Loop {state} ready={len(self._ready)} timers={len(self._timers)} tasks={len(self._tasks)}>"
-
-
-_LOOPS: Final[weakref.WeakSet[Loop]] = weakref.WeakSet()
-
-
-def _close_descriptor(close: Callable[[], object] | None) -> None:
-    if close is not None:  # a selector may watch a bare number, which its owner closes
-        with contextlib.suppress(OSError):
-            close()
-
-
-def _after_fork_in_child() -> None:
-    for loop in tuple(_LOOPS):
-        loop._abandon()  # noqa: SLF001
-    _LOOPS.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

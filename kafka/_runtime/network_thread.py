@@ -26,7 +26,7 @@ from kafka.future import Future
 if TYPE_CHECKING:
     from kafka._runtime.tasks import Coro
 
-__all__ = ["ThreadDriver", "run_here"]
+__all__ = ["CallerDriver", "ThreadDriver", "run_here"]
 
 log = logging.getLogger("kafka.client")
 
@@ -257,20 +257,47 @@ def _network_thread(loop: Loop, life: _Life) -> None:
         life.end()
 
 
+class CallerDriver:
+    """Turns a loop in the threads that call: for a client that has no thread."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+
+    def wait(self, future: Future[T], deadline: float | None = None, begin: Callable[[], object] | None = None) -> bool:
+        """See `ThreadDriver.wait`."""
+        if begin is not None:
+            self.loop.call_soon(begin)
+        while not future.is_done:
+            with (deferred := SignalsDeferred(self.loop)) as pending:
+                longest = _GLANCE if deferred.handlers else math.inf
+                while not future.is_done and not pending:
+                    remaining = longest if deadline is None else deadline - self.loop.time()
+                    if remaining <= 0:
+                        return False
+                    self.loop.turn(min(remaining, longest))
+        return True
+
+    def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
+        """See `ThreadDriver.run`."""
+        return run_here(self.loop, self.loop.spawn(coro, what), deadline)
+
+    def try_turn(self) -> bool:
+        """Make one pass without sleeping."""
+        return self.loop.turn(0)
+
+    def close(self, timeout: float = _CLOSE_GRACE) -> None:
+        """End the loop within `timeout` seconds."""
+        self.loop.close(timeout)
+
+
 def run_here(loop: Loop, task: Task[T], deadline: float | None = None) -> T:
     """Turn a loop that has no driver in this thread until a task of it has ended, and return its result.
 
     KafkaTimeoutError at the deadline; then, as after Ctrl-C, the task is cancelled.
     """
     try:
-        while not task.is_done:
-            with (deferred := SignalsDeferred(loop)) as pending:
-                longest = _GLANCE if deferred.handlers else math.inf
-                while not task.is_done and not pending:
-                    remaining = longest if deadline is None else deadline - loop.time()
-                    if remaining <= 0:
-                        raise KafkaTimeoutError(f"{task.name} took too long")
-                    loop.turn(min(remaining, longest))
+        if not CallerDriver(loop).wait(task, deadline):
+            raise KafkaTimeoutError(f"{task.name} took too long")
     finally:
         if not task.is_done:
             task.cancel()

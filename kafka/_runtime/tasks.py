@@ -16,11 +16,12 @@ itself goes under `with loop.shield():`; the cancellation comes when the block i
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine, Generator
 from types import TracebackType, coroutine
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from kafka.errors import Cancelled, KafkaTimeoutError
+from kafka.errors import Cancelled, ClientClosedError, KafkaTimeoutError
 from kafka.future import Future
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ __all__ = [
     "deferred",
     "wait_any",
 ]
+
+log = logging.getLogger("kafka.client")
 
 T = TypeVar("T")
 
@@ -112,6 +115,23 @@ class Task(Future[T], Generic[T]):
         """Ask the task to end; safe from any thread, without effect on a task that is done."""
         self._cancel_asked = self._cancel_due = True
         self._loop.call_soon(self._interrupt)
+
+    def abort(self, why: str) -> None:
+        """End the task at once, whatever it waits for or does: the loop is over, and no future stays open."""
+        coro = self._coro
+        self._end()
+        if coro is not None:
+            try:
+                coro.throw(TaskCancelled())
+            except (Exception, TaskCancelled, StopIteration):  # noqa: S110 - the coroutine ends; its exception has no receiver
+                pass
+            else:
+                log.warning("%s did not end when it was cancelled", self.name)
+                try:
+                    coro.close()
+                except RuntimeError:  # it ignored even that
+                    log.warning("%r cannot be closed", coro)
+        self.try_failure(ClientClosedError(why))
 
     # Running…
 

@@ -41,6 +41,13 @@ class Timer:
             self.callback, self.args = None, ()
             self._heap._forget()  # noqa: SLF001 - a timer and its heap are one thing in two classes
 
+    def fire(self) -> None:
+        """Make the call, unless it was taken back since the timer became due."""
+        callback, args = self.callback, self.args
+        if callback is not None:
+            self.callback, self.args = None, ()
+            callback(*args)
+
     def __repr__(self) -> str:
         return f"<Timer at {self.when:.3f} {self.callback if self.active else 'done'}>"
 

@@ -184,8 +184,33 @@ class FetchConnection:
         one, for which another thread is woken where poll() returns with the records.
         """
         try:
-            while self._wanted is not None:
-                await self._fetch(self._wanted, self._max_bytes)
+            while (wanted := self._wanted) is not None:
+                came = False
+                try:
+                    try:
+                        response, version = await self._exchange(wanted, self._max_bytes)
+                        if response is None:
+                            self.failures = 0
+                        else:
+                            if response.error_code:
+                                self.session.refused(response.error_code)
+                            else:
+                                self.failures = 0
+                                self.session.answered(response.session_id)
+                            self._slice_ends = self._client.loop.time() + _SLICE
+                            came = await self._take(self, self._targets, response, version)
+                    finally:
+                        self._release()
+                except KafkaError as error:
+                    self.session.failed()
+                    self._failed(self, error)
+                except Exception as error:
+                    # A consumer must not stop in silence because of a bug: log it, and try again.
+                    log.exception("Fetching from broker %s failed; this is a bug, please report it", self.node_id)
+                    self.session.failed()
+                    self._failed(self, UnknownError(f"fetching failed: {error!r}"))
+                else:
+                    self._done(self, response, came)
         finally:
             self._task = None
             self._release()
@@ -200,35 +225,6 @@ class FetchConnection:
         for entry in asked.values():
             if entry.cursor.connection is self:
                 entry.cursor.connection = None
-
-    async def _fetch(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> None:
-        came = False
-        try:
-            try:
-                response, version = await self._exchange(wanted, max_bytes)
-                if response is None:
-                    self.failures = 0
-                else:
-                    if response.error_code:
-                        self.session.refused(response.error_code)
-                    else:
-                        self.failures = 0
-                        self.session.answered(response.session_id)
-                    self._slice_ends = self._client.loop.time() + _SLICE
-                    came = await self._take(self, self._targets, response, version)
-            finally:
-                self._release()
-        except KafkaError as error:
-            self.session.failed()
-            self._failed(self, error)
-            return
-        except Exception as error:
-            # A consumer must not stop in silence because of a bug: log it, and try again.
-            log.exception("Fetching from broker %s failed; this is a bug, please report it", self.node_id)
-            self.session.failed()
-            self._failed(self, UnknownError(f"fetching failed: {error!r}"))
-            return
-        self._done(self, response, came)
 
     async def pause(self) -> None:
         """Let the loop do everything else that is ready, once a response has taken a slice of time."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka._text import printable
@@ -33,12 +33,7 @@ from kafka.consumer.fetch_response import (
 from kafka.consumer.fetch_session import NO_TOPIC_ID, Wanted
 from kafka.consumer.partition_state import AssignedPartition, CompletedFetch, Cursor
 from kafka.consumer.subscription_state import Mode, SubscriptionState
-from kafka.errors import (
-    FixNeededError,
-    InvalidMetadataError,
-    KafkaError,
-    for_code,
-)
+from kafka.errors import FixNeededError, InvalidMetadataError, KafkaError, for_code
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.structs import BrokerMetadata, TopicPartition
 
@@ -224,32 +219,22 @@ class Fetcher:
 
     # On the loop: choosing partitions…
 
-    def _free_connection(self, node_id: int, now: float) -> FetchConnection | None:
-        """Return the connection to ask a broker on, if one is free and the application wants records."""
+    def _pump(self, node_id: int) -> None:  # noqa: C901 - hot
+        """Fetch from a broker, if one of its connections is free and the application wants records."""
+        now = self._loop.time()
         connections = self._connections.get(node_id)
         if connections is None:
-            connections = self._connections[node_id] = (
-                self._connection(node_id, main=True),
-                self._connection(node_id, main=False),
-            )
+            connections = self._connections[node_id] = self._new_connections(node_id)
             connections[0].connect()
         main, side = connections
-        connection = main if main.idle else side if side.idle else None
-        if connection is None or connection.retry_at > now or main.retry_at > now:
-            return None
+        connection = main if main.idle else side
+        if not connection.idle or connection.retry_at > now or main.retry_at > now:
+            return
         if connection.enough and connection.polls == self.polls and not self.callers:
             # Set the flag first and look again: poll() counts first and looks at the flag then.
             self.resting = True
             if connection.polls == self.polls and not self.callers:
-                return None
-        return connection
-
-    def _pump(self, node_id: int) -> None:
-        """Fetch from a broker, if one of its connections is free."""
-        now = self._loop.time()
-        connection = self._free_connection(node_id, now)
-        if connection is None:
-            return
+                return
         # From here on cursors are held: the application's thread may replace a partition's cursor at any time, and
         # facts about the old one do not hold for the new one.
         places = [
@@ -278,18 +263,10 @@ class Fetcher:
             connection.polls, self._ahead = self.polls, 0
         connection.ask(wanted, asked, min(self._settings.max_bytes, room))
 
-    def _connection(self, node_id: int, *, main: bool) -> FetchConnection:
-        return FetchConnection(
-            self._client,
-            node_id,
-            self._settings,
-            self._partitions_answered,
-            self._answered,
-            self._connection_failed,
-            self._log_checked,
-            self._in_flight,
-            main=main,
-        )
+    def _new_connections(self, node_id: int) -> tuple[FetchConnection, FetchConnection]:
+        calls = self._partitions_answered, self._answered, self._connection_failed, self._log_checked
+        parts = self._client, node_id, self._settings, *calls, self._in_flight
+        return FetchConnection(*parts, main=True), FetchConnection(*parts, main=False)
 
     def _fetchable(self, state: AssignedPartition, cursor: Cursor, now: float) -> bool:
         if cursor.position is None or state.paused or state.leaving or cursor.connection is not None or cursor.blocked:
@@ -387,7 +364,12 @@ class Fetcher:
             self.kick()
             return
         if response.error_code:
-            self._refused(connection, for_code(response.error_code)(node_id=connection.node_id))
+            # Mostly the broker has dropped the session.
+            error = for_code(response.error_code)(node_id=connection.node_id)
+            log.debug("Fetch from broker %s: %s", connection.node_id, error)
+            self._back_off(connection)
+            if isinstance(error, FixNeededError):
+                self._report(connection, error)
         else:
             self.errors.pop(connection.node_id, None)
         connection.enough = not response.error_code and (not came or self._ahead >= self._settings.poll_records)
@@ -409,27 +391,15 @@ class Fetcher:
         response: FetchResponse,
         version: int,
     ) -> bool:
-        """Take each partition's part of a response; return whether the application must look."""
-        came = False
+        """Take the parts of partitions whose positions were not moved; return whether the application must look."""
+        came, topology = False, self._cluster.topology
         if self._closed:
             return False
         if self.metrics is not None:
             self.metrics.answered(self._loop.time() - connection.asked_at, response.throttle_time_ms)
         if not connection.main:
-            for entry in targets.values():  # also if the response leaves it out
-                entry.cursor.side_empty = True  # until data comes
-        for entry, data in self._match(targets, response):
-            if connection.main:
-                entry.cursor.side_empty = False
-            came = await self._partition_answered(connection, entry, data, response, version) or came
-            await connection.pause()
-        return came
-
-    def _match(
-        self, targets: Mapping[TopicPartition, FetchTarget], response: FetchResponse
-    ) -> Iterator[tuple[FetchTarget, FetchResponse.PartitionData]]:
-        """Yield the partitions of a response whose positions were not moved, with their targets."""
-        topology = self._cluster.topology
+            for target in targets.values():  # also if the response leaves it out
+                target.cursor.side_empty = True  # until data comes
         for topic in response.responses:
             name = topic.topic or topology.names_by_id.get(topic.topic_id)
             for data in topic.partitions:
@@ -439,14 +409,11 @@ class Fetcher:
                 topic_id = topology.topic_ids.get(entry.state.topic_partition.topic)
                 if topic_id is not None and entry.cursor.topic_id not in {None, topic_id}:
                     continue  # fetched by name, and created again meanwhile: it may be of either topic
-                yield entry, data
-
-    def _refused(self, connection: FetchConnection, error: KafkaError) -> None:
-        """Handle the error of a whole request: mostly the broker has dropped the session."""
-        log.debug("Fetch from broker %s: %s", connection.node_id, error)
-        self._back_off(connection)
-        if isinstance(error, FixNeededError):
-            self._report(connection, error)
+                if connection.main:
+                    entry.cursor.side_empty = False
+                came = await self._partition_answered(connection, entry, data, response, version) or came
+                await connection.pause()
+        return came
 
     async def _partition_answered(
         self,
@@ -467,7 +434,8 @@ class Fetcher:
         if data.last_stable_offset >= 0:
             state.stable_offset = data.last_stable_offset
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != state.replica:
-            self._move_to_replica(state, data.preferred_read_replica)
+            state.replica, self._grouped = data.preferred_read_replica, None
+            state.replica_until = self._loop.time() + self._replica_time
         fetched = await open_reply(target, data, self._reading, version, connection.pause)
         return fetched is not None and self._deliver(target, fetched)
 
@@ -481,11 +449,6 @@ class Fetcher:
         cursor.fetched.append(fetched)
         self.arrivals.append(target.state)
         return True
-
-    def _move_to_replica(self, state: AssignedPartition, node_id: int) -> None:
-        state.replica = node_id
-        state.replica_until = self._loop.time() + self._replica_time
-        self._grouped = None
 
     # On the loop: errors…
 

@@ -5,7 +5,6 @@ Its coroutines run on the loop; changes of the subscription and calls of the app
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassicAssignment"]
 
-log = logging.getLogger(__name__)
-
 _GROUPS_SINCE: Final = (0, 9)
 
 
@@ -45,7 +42,7 @@ class ClassicAssignment:
         self._membership = membership
         self._client = membership.coordinator.client
         self._loop = membership.loop
-        self._group_id = membership.group_id
+        self._log = membership.coordinator.log
         self._subscription = subscription
         self._assignments = assignments
         self._rack: str | None = config["client_rack"] or None
@@ -75,7 +72,7 @@ class ClassicAssignment:
             wanted = set(subscription.subscribed_topics)
             await assignments.revoke({partition for partition in held if partition.topic not in wanted})
         await assignments.wait_lost()
-        assignments.log_rebalance(self._group_id)
+        assignments.log_rebalance(self._log)
 
     def check_groups_exist(self) -> None:
         """Raise if the brokers have no groups."""
@@ -185,13 +182,8 @@ class ClassicAssignment:
             if subscription.pattern is not None:  # the leader may know of topics that were created meanwhile
                 await self._client.refresh(self._loop.time() + self._client.settings.request_timeout)
             raise RejoinNeededError(f"the leader assigned it topics that it does not subscribe to: {sorted(unwanted)}")
-        log.info(
-            "Group %s: member %s is assigned %s (%s)",
-            self._group_id,
-            printable(generation.member_id),
-            sorted(partitions),
-            generation.protocol,
-            extra={"kafka_group": self._group_id},
+        self._log.info(
+            "member %s is assigned %s (%s)", printable(generation.member_id), sorted(partitions), generation.protocol
         )
         self._assignments.rebalance_logged = False
         await self._assignor_calls.tell(assignor, given, generation.generation_id)

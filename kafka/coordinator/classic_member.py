@@ -8,7 +8,6 @@ Retriable errors are retried here, without end and with backoff; the log and `wa
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from kafka.protocol.group import JoinGroupResponse
 
 __all__ = ["ClassicMember", "GroupProtocol", "OLD_SESSION"]
-
-log = logging.getLogger(__name__)
 
 # A join request waits this much longer than the rebalance timeout, in seconds: the coordinator answers at its end.
 _JOIN_GRACE: Final = 5.0
@@ -212,13 +209,7 @@ class ClassicMember:
         membership.move(MemberEvent.RETRY)
         membership.join_again(f"the last attempt failed with {type(error).__name__}")
         if isinstance(error, RejoinNeededError) and failures == 0:
-            log.info(
-                "Group %s: %s joins the group again: %s",
-                self.group_id,
-                membership.who,
-                error,
-                extra={"kafka_group": self.group_id},
-            )
+            self._coordinator.log.info("%s joins the group again: %s", membership.who, error)
             return 1
         await self._coordinator.back_off(error, failures)
         return failures + 1
@@ -236,12 +227,11 @@ class ClassicMember:
         elif isinstance(error, COORDINATOR_LOST):
             self._coordinator.forget(error)
         elif isinstance(error, (UnknownMemberIdError, IllegalGenerationError)):
-            log.warning(
-                "Group %s: the coordinator removed %s from the group: %s",
-                self.group_id,
+            self._coordinator.log.warning(
+                "the coordinator removed %s from the group: %s",
                 membership.who,
                 error,
-                extra={"kafka_group": self.group_id, "kafka_error": type(error).__name__},
+                extra={"kafka_error": type(error).__name__},
             )
             membership.lose_generation(keep_id=isinstance(error, IllegalGenerationError), why=f"{REMOVED}: {error}")
             if membership.state is MemberState.STABLE:

@@ -6,7 +6,6 @@ The consumer's core knows its group as a `ConsumerGroup`, in either protocol. Ap
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from kafka.metrics import Metrics
 
 __all__ = ["ConsumerGroup"]
-
-log = logging.getLogger(__name__)
 
 _LEAVE_GRACE: Final = 0.2  # seconds for the request to leave the group after Ctrl-C
 # The longest time of close() without a connection to any broker, in seconds.
@@ -68,6 +65,7 @@ class ConsumerGroup:
         """The version of the subscription that the membership knows of."""
         self._matching: RebalanceCall | None = None
         self.membership = Membership(client, config, application, last_taken=subscription.last_taken)
+        self._log = self.membership.coordinator.log
         heartbeat = self.membership.heartbeat
         self.membership.on_due = self.set_due
         self.assignments = Assignments(subscription, self.membership.rendezvous)
@@ -159,14 +157,13 @@ class ConsumerGroup:
         self._sensors.rebalanced(seconds)
         held, cluster = self.assignments.held(), self.client.cluster
         topics = {*self.subscription.subscribed_topics, *(partition.topic for partition in held)}
-        log.info(
-            "Group %s: rebalanced in %.1f s: this member has %d of %d partitions, because %s",
-            self.group_id,
+        self._log.info(
+            "rebalanced in %.1f s: this member has %d of %d partitions, because %s",
             seconds,
             len(held),
             sum(len(cluster.partitions_for_topic(topic) or ()) for topic in topics),
             why,
-            extra={"kafka_client_id": self.client.config["client_id"], "kafka_group": self.group_id},
+            extra={"kafka_client_id": self.client.config["client_id"]},
         )
 
     # Metadata…
@@ -281,7 +278,7 @@ class ConsumerGroup:
         try:
             await self.application.run(coro, deadline, what)
         except KafkaTimeoutError as error:
-            log.warning("Group %s: %s failed: %s", self.group_id, what, error, extra={"kafka_group": self.group_id})
+            self._log.warning("%s failed: %s", what, error)
 
 
 class _BrokersReachable:

@@ -8,7 +8,6 @@ goes out at once; only then does the broker assign the revoked partitions to oth
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ConsumerGroupMember"]
 
-log = logging.getLogger(__name__)
-
 _JOIN: Final = 0
 _LEAVE: Final = -1
 _LEAVE_STATIC: Final = -2  # a static member, whose place is kept
@@ -69,6 +66,7 @@ class ConsumerGroupMember:
         self._client = membership.coordinator.client
         self._loop = membership.loop
         self._group_id = membership.group_id
+        self._log = membership.coordinator.log
         self._subscription = subscription
         self._assignments = assignments
         self._sensors = sensors
@@ -119,12 +117,7 @@ class ConsumerGroupMember:
                 )
             )
         else:
-            log.info(
-                "Group %s: the brokers have the classic protocol only, so it is used: %s",
-                self._group_id,
-                error,
-                extra={"kafka_group": self._group_id},
-            )
+            self._log.info("the brokers have the classic protocol only, so it is used: %s", error)
             membership.move(MemberEvent.RETRY)
             membership.rejoin.set()
 
@@ -151,7 +144,7 @@ class ConsumerGroupMember:
         self._sent, self._target = {}, None
         if not self._member_id and await self._may_choose_id():
             self._member_id = new_member_id()
-        self._assignments.log_rebalance(self._group_id)
+        self._assignments.log_rebalance(self._log)
         membership.move(MemberEvent.PREPARED)
 
     async def _may_choose_id(self) -> bool:
@@ -228,13 +221,7 @@ class ConsumerGroupMember:
             membership.move(MemberEvent.JOINED)
             self._assignments.rebalance_logged = False
             member = printable(response.member_id or "")
-            log.info(
-                "Group %s: member %s joined the group, epoch %d",
-                self._group_id,
-                member,
-                response.member_epoch,
-                extra={"kafka_group": self._group_id},
-            )
+            self._log.info("member %s joined the group, epoch %d", member, response.member_epoch)
         self._member_id = response.member_id or self._member_id
         membership.generation = Generation(response.member_epoch, self._member_id, self._assignor)
         if response.heartbeat_interval_ms > 0:
@@ -262,13 +249,7 @@ class ConsumerGroupMember:
     async def _reconcile(self) -> None:
         membership = self._membership
         while (partitions := self._resolved()) != self._assignments.held() and membership.generation.is_member:
-            log.info(
-                "Group %s: member %s is assigned %s",
-                self._group_id,
-                printable(self._member_id),
-                sorted(partitions),
-                extra={"kafka_group": self._group_id},
-            )
+            self._log.info("member %s is assigned %s", printable(self._member_id), sorted(partitions))
             await self._assignments.revoke(self._assignments.held() - partitions)
             if membership.generation.is_member and partitions != self._assignments.held():
                 await self._assignments.assign(partitions)
@@ -323,12 +304,7 @@ class ConsumerGroupMember:
                 RebalanceCall(CallKind.WATCH, (), lambda: self._subscription.watch_for_group(watched))
             )
         except KafkaError as error:
-            log.info(
-                "Group %s: assigned topics could not be looked up by id, trying again: %s",
-                self._group_id,
-                error,
-                extra={"kafka_group": self._group_id},
-            )
+            self._log.info("assigned topics could not be looked up by id, trying again: %s", error)
         finally:
             self._looking_up = False
         if unknown <= self._names.keys():
@@ -348,12 +324,11 @@ class ConsumerGroupMember:
         if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError, UnreleasedInstanceIdError)):
             self._may_be_member = False
         if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError)):
-            log.warning(
-                "Group %s: the coordinator removed member %s from the group, it joins again: %s",
-                self._group_id,
+            self._log.warning(
+                "the coordinator removed member %s from the group, it joins again: %s",
                 printable(self._member_id),
                 error,
-                extra={"kafka_group": self._group_id, "kafka_error": type(error).__name__},
+                extra={"kafka_error": type(error).__name__},
             )
             self.stop()
             membership.lose_generation(keep_id=True, why=f"{REMOVED}: {error}")

@@ -15,6 +15,7 @@ from kafka._core.client import COORDINATOR
 from kafka._runtime.timers import Backoff
 from kafka._text import printable
 from kafka.cluster import GROUP
+from kafka.coordinator.group_log import GroupLog
 from kafka.errors import (
     CoordinatorNotAvailableError,
     InvalidCoordinatorError,
@@ -61,6 +62,7 @@ class GroupCoordinator:
         self.client = client
         self.loop: Loop = client.loop
         self.group_id: str = config["group_id"]
+        self.log = GroupLog(self.group_id)
         self.waiting_for: str | None = None
         """The reason why the client is not a member, in words; None for a member."""
         self.request_timeout = config.seconds("request_timeout_ms")
@@ -87,12 +89,10 @@ class GroupCoordinator:
     def forget(self, error: object) -> None:
         """Look the coordinator up again before the next request, because of an error."""
         if self.node_id is not None:
-            log.info(
-                "Group %s: broker %s does not answer as its coordinator, so the coordinator is looked up again: %s",
-                self.group_id,
+            self.log.info(
+                "broker %s does not answer as its coordinator, so the coordinator is looked up again: %s",
                 self.node_id,
                 error,
-                extra={"kafka_group": self.group_id},
             )
             self.client.cluster.forget_coordinator(GROUP, self.group_id)
 
@@ -166,12 +166,10 @@ class GroupCoordinator:
                     if failures > 1:
                         await self.loop.sleep(pause_after(error, failures - 1, self._backoff))
                     continue
-                log.info(
-                    "Group %s: the coordinator did not confirm that member %s left. If it did not receive that, its "
+                self.log.info(
+                    "the coordinator did not confirm that member %s left. If it did not receive that, its "
                     "session ends, and what it has goes to other members then: %s",
-                    self.group_id,
                     printable(member_id),
                     error,
-                    extra={"kafka_group": self.group_id},
                 )
             return

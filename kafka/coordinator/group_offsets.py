@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupOffsets", "Offsets", "OnCommitted"]
 
-log = logging.getLogger(__name__)
-
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 OnCommitted = Callable[..., object]
 
@@ -63,6 +61,7 @@ class GroupOffsets:
         self._client = membership.coordinator.client
         self._loop = membership.loop
         self._group_id = membership.group_id
+        self._log = membership.coordinator.log
         self._subscription = subscription
         self._assignments = assignments
         self._application = application
@@ -228,7 +227,7 @@ class GroupOffsets:
             # KIP-848: the epoch changed while the commit was under way; the next commit has the new one.
             stale = isinstance(outcome, StaleMemberEpochError)
             level = logging.INFO if stale else logging.WARNING
-            log.log(level, "Group %s: an automatic commit failed, the next one covers it: %s", self._group_id, outcome)
+            self._log.log(level, "an automatic commit failed, the next one covers it: %s", outcome)
             if stale or (outcome.retriable and not isinstance(outcome, _TOPIC_IS_GONE)):
                 task.reschedule(self._loop.time() + self._membership.coordinator.retry_backoff)
 
@@ -287,12 +286,9 @@ class GroupOffsets:
             try:
                 await self._store(last, deadline)
             except KafkaError as error:
-                log.warning(
-                    "Group %s: the last offsets could not be committed; the records since the last commit will be "
-                    "read again: %s",
-                    self._group_id,
+                self._log.warning(
+                    "the last offsets could not be committed; the records since the last commit will be read again: %s",
                     error,
-                    extra={"kafka_group": self._group_id},
                 )
 
     # Reading…

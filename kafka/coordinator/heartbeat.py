@@ -7,10 +7,10 @@ the application is stuck. `Heartbeat` does no I/O and has no timers: a clock and
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
+from kafka.coordinator.group_log import GroupLog
 from kafka.errors import KafkaConfigurationError, KafkaError, for_code
 from kafka.protocol.group import HeartbeatRequest
 
@@ -203,9 +203,6 @@ class PollTimer:
             self._on_timeout()
 
 
-log = logging.getLogger(__name__)
-
-
 class HeartbeatSender(Protocol):
     """A member of a group, as far as the task that sends its heartbeats needs it."""
 
@@ -237,6 +234,7 @@ class HeartbeatTask:
 
     def __init__(self, coordinator: HeartbeatSender) -> None:
         self._coordinator = coordinator
+        self._log = GroupLog(coordinator.group_id)
         self._timer: Timer | None = None
         self._enabled = False
         self._under_way = False
@@ -288,21 +286,14 @@ class HeartbeatTask:
                 coordinator.heartbeat_refused(error, generation)
         except KafkaError as lost:
             if heartbeat.session_timeout_expired():
-                log.warning(
-                    "Group %s: the coordinator has not answered a heartbeat for %.0f s (session_timeout_ms), so it may "
+                self._log.warning(
+                    "the coordinator has not answered a heartbeat for %.0f s (session_timeout_ms), so it may "
                     "have given the partitions of this member to other members: %s",
-                    coordinator.group_id,
                     heartbeat.timeout,
                     lost,
-                    extra={"kafka_group": coordinator.group_id},
                 )
             else:
-                log.info(
-                    "Group %s: a heartbeat failed and is sent again: %s",
-                    coordinator.group_id,
-                    lost,
-                    extra={"kafka_group": coordinator.group_id},
-                )
+                self._log.info("a heartbeat failed and is sent again: %s", lost)
             coordinator.coordinator_dead(lost)
             await coordinator.loop.sleep(coordinator.retry_backoff)
             heartbeat.fail_heartbeat()

@@ -10,7 +10,6 @@ An error that stops the member is raised by the next poll() (`take_error`), and 
 
 from __future__ import annotations
 
-import logging
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from kafka.config import Config
 
 __all__ = ["GroupMember", "Membership", "PartitionedMember", "REMOVED", "new_member_id"]
-
-log = logging.getLogger(__name__)
 
 REMOVED: Final = "the coordinator removed this member from the group"
 
@@ -234,19 +231,13 @@ class Membership:
         elif event is MemberEvent.SYNCED and before is MemberState.STABLE:
             # KIP-848: the assignment came with a heartbeat.
             self._rebalance_began, self._rebalances_because = self.loop.time(), "the coordinator changed the assignment"
-        log.debug("Group %s: %s -> %s (%s)", self.group_id, before.name, self.state.name, event.value)
+        self.coordinator.log.debug("%s -> %s (%s)", before.name, self.state.name, event.value)
         self.on_change()
 
     def join_again(self, reason: str) -> None:
         """Have the member join again, with this reason unless there is one before."""
         if not self.rejoin.is_set():
-            log.info(
-                "Group %s: %s joins the group: %s",
-                self.group_id,
-                self.who,
-                reason,
-                extra={"kafka_group": self.group_id},
-            )
+            self.coordinator.log.info("%s joins the group: %s", self.who, reason)
             self.rejoin_reason = reason
         self.rejoin.set()
 
@@ -263,12 +254,8 @@ class Membership:
 
     def fail_with(self, error: KafkaError) -> None:
         """Stop until poll() has raised the error and is called again."""
-        log.error(
-            "Group %s: %s cannot be a member. The next poll() raises this, the one after it tries again: %s",
-            self.group_id,
-            self.who,
-            error,
-            extra={"kafka_group": self.group_id},
+        self.coordinator.log.error(
+            "%s cannot be a member. The next poll() raises this, the one after it tries again: %s", self.who, error
         )
         self.lose_generation(keep_id=not isinstance(error, FencedInstanceIdError), why=f"{REMOVED}: {error}")
         self.move(MemberEvent.FATAL)
@@ -287,14 +274,12 @@ class Membership:
 
     def _poll_timed_out(self) -> None:
         why = f"poll() was not called for {self.heartbeat.poll_interval:g} s (max_poll_interval_ms)"
-        log.warning(
-            "Group %s: %s leaves the group because %s; the last one returned %d records. Return fewer records from "
+        self.coordinator.log.warning(
+            "%s leaves the group because %s; the last one returned %d records. Return fewer records from "
             "each poll() (max_poll_records), or raise max_poll_interval_ms",
-            self.group_id,
             self.who,
             why,
             self.last_count(),
-            extra={"kafka_group": self.group_id},
         )
         self.stop()
         leaving = self.generation

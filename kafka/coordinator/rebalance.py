@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from kafka._runtime.application import Application
     from kafka._runtime.loop import Loop
+    from kafka.coordinator.group_log import GroupLog
 
 __all__ = ["Assignments", "CallKind", "RebalanceCall", "Rendezvous", "Subscription", "Ownership", "tell"]
 
@@ -224,19 +225,14 @@ class Assignments:
         """The partitions that this member owns."""
         return self.ownership.held()
 
-    def log_rebalance(self, group_id: str) -> None:
+    def log_rebalance(self, group_log: GroupLog) -> None:
         """Log once for each rebalance that poll() may return nothing, which looks like an empty topic."""
         if self.rebalance_logged:
             return
         self.rebalance_logged = True
         held = len(self.held())
         returned = f"only records of the {held} partitions that this member keeps" if held else "no records"
-        log.info(
-            "Group %s: the group rebalances; until that has ended poll() returns %s",
-            group_id,
-            returned,
-            extra={"kafka_group": group_id},
-        )
+        group_log.info("the group rebalances; until that has ended poll() returns %s", returned)
 
     async def revoke(self, partitions: Collection[TopicPartition]) -> None:
         """Revoke partitions that the member still owns."""

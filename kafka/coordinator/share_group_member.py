@@ -7,7 +7,6 @@ member it joins again under the same id, and keeps the records that it has. Runs
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from kafka.protocol.share import ShareGroupHeartbeatResponse
 
 __all__ = ["ShareGroupMember", "share_groups_unsupported"]
-
-log = logging.getLogger(__name__)
 
 _JOIN: Final = 0
 _LEAVE: Final = -1
@@ -152,14 +149,12 @@ class ShareGroupMember:
                 await self._changed.wait()
             finally:
                 timer.cancel()
-        log.warning(
-            "Group %s: this member leaves the group because poll() was not called for %g s (max_poll_interval_ms); the "
+        self.coordinator.log.warning(
+            "this member leaves the group because poll() was not called for %g s (max_poll_interval_ms); the "
             "last one returned %d records. Return fewer records from each poll() (max_poll_records), or raise "
             "max_poll_interval_ms. Acknowledgements of these records are still sent",
-            self.group_id,
             self._poll_interval,
             self.last_count,
-            extra={"kafka_group": self.group_id},
         )
         await self._depart("poll() was not called", None)
 
@@ -185,12 +180,8 @@ class ShareGroupMember:
 
     def _take(self, response: ShareGroupHeartbeatResponse) -> None:
         if self.epoch == _JOIN:
-            log.info(
-                "Group %s: member %s joined the share group, epoch %d",
-                self.group_id,
-                self.member_id,
-                response.member_epoch,
-                extra={"kafka_group": self.group_id},
+            self.coordinator.log.info(
+                "member %s joined the share group, epoch %d", self.member_id, response.member_epoch
             )
         self.epoch = response.member_epoch
         if response.heartbeat_interval_ms > 0:
@@ -206,12 +197,11 @@ class ShareGroupMember:
         """Prepare another attempt; False after a fatal error."""
         self._sent_topics = None  # the broker may not have received them
         if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError)):
-            log.warning(
-                "Group %s: the coordinator removed member %s from the group, it joins again: %s",
-                self.group_id,
+            self.coordinator.log.warning(
+                "the coordinator removed member %s from the group, it joins again: %s",
                 printable(self.member_id),
                 error,
-                extra={"kafka_group": self.group_id, "kafka_error": type(error).__name__},
+                extra={"kafka_error": type(error).__name__},
             )
             self._forget()
             if not self._failures:
@@ -259,13 +249,7 @@ class ShareGroupMember:
         """Send the heartbeat that says so, if the coordinator may have it as a member."""
         if not leaving.is_member:
             return
-        log.info(
-            "Group %s: member %s leaves the share group: %s",
-            self.group_id,
-            self.member_id,
-            reason,
-            extra={"kafka_group": self.group_id},
-        )
+        self.coordinator.log.info("member %s leaves the share group: %s", self.member_id, reason)
         request = ShareGroupHeartbeatRequest(
             group_id=self.group_id, member_id=self.member_id, member_epoch=_LEAVE, subscribed_topic_names=None
         )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         _core: Any
 
     class _Cluster(Protocol):
-        _topology: Any
+        topology: Any
 
         def partitions_for_broker(self, broker_id: int) -> set[Any] | None: ...
 
@@ -129,23 +129,23 @@ class ClusterNames:
 
     @property
     def _brokers(self: _Cluster) -> Mapping[int, Any]:
-        return dict(self._topology.brokers)
+        return dict(self.topology.brokers)
 
     @_brokers.setter
     def _brokers(self: _Cluster, brokers: Mapping[int, Any]) -> None:
-        self._topology = self._topology.changed(brokers=brokers)
+        self.topology = self.topology.changed(brokers=brokers)
 
     @property
     def _partitions(self: _Cluster) -> Mapping[str, Mapping[int, Any]]:
-        return dict(self._topology.topics)
+        return dict(self.topology.topics)
 
     @_partitions.setter
     def _partitions(self: _Cluster, topics: Mapping[str, Mapping[int, Any]]) -> None:
-        self._topology = self._topology.changed(topics=topics)
+        self.topology = self.topology.changed(topics=topics)
 
     @property
     def _broker_partitions(self: _Cluster) -> Mapping[int, set[Any]]:
-        return {broker: self.partitions_for_broker(broker) or set() for broker in self._topology.brokers}
+        return {broker: self.partitions_for_broker(broker) or set() for broker in self.topology.brokers}
 
     @_broker_partitions.setter
     def _broker_partitions(self: _Cluster, _led: Mapping[int, set[Any]]) -> None:

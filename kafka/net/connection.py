@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import math
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._runtime.loop import READ, WRITE
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from kafka.net.settings import ConnectionContext
     from kafka.net.sockets import Stream
     from kafka.protocol.api import Request, Response
-    from kafka.protocol.fields import Buffer
     from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["Connection"]
@@ -132,7 +131,7 @@ class Connection:
     @property
     def in_flight_requests(self) -> int:
         """How many requests are under way: sent, or waiting to be sent."""
-        return self.pipeline.in_flight + self.pipeline.waiting
+        return self.pipeline.in_flight + len(self.pipeline.waiting)
 
     def throttled(self) -> float:
         """Return the seconds until the broker takes requests again (KIP-219)."""
@@ -248,7 +247,8 @@ class Connection:
         if deadline is not None and deadline < limit:
             limit = deadline
         future = self.pipeline.submit(request, limit, newest, decode)
-        self._arm(limit)
+        if limit < self._armed_for:
+            self._arm(limit)
         if self.ready:
             self._pump()
         elif self.state is ConnectionStates.DISCONNECTED:
@@ -302,7 +302,9 @@ class Connection:
         except KafkaError as error:
             self._lost(error)
             return
-        self._watch(READ | WRITE if outgoing.waiting or frames.stream.pending_out else READ)
+        events = READ | WRITE if outgoing.waiting or frames.stream.pending_out else READ
+        if events != self._events:
+            self._watch(events)
         if self._quiet is not None:
             self._look_whether_quiet()
 
@@ -322,7 +324,7 @@ class Connection:
         if events & READ:
             self._read()
 
-    def _read(self) -> None:
+    def _read(self) -> None:  # noqa: C901, PLR0912 - hot
         """Receive the available bytes, in few large reads, and hand over the frames."""
         frames = self._frames
         if frames is None or not self._events:
@@ -332,8 +334,22 @@ class Connection:
             for _ in range(self.context.settings.chunk_count):
                 arrived, more = frames.receive()
                 now = self.last_activity = self._loop.time()
+                for frame in arrived:
+                    if self._debug:
+                        log.debug("< %s: %d bytes", self, len(frame))
+                    taken = self.pipeline.received(frame, now)
+                    if taken is not None and self.delivered is not None:
+                        self.delivered(*taken)
+                    if self._frames is None:
+                        return
                 if arrived:
-                    self._handle(arrived)
+                    # Only now: to a broker that accepts connections and answers nothing, the client connects ever more
+                    # rarely.
+                    self._has_answered, self.failures = True, 0
+                    if self.pipeline.waiting:
+                        self._pump()
+                    if self._quiet is not None:
+                        self._look_whether_quiet()
                 if not more or self._frames is not frames:
                     return
                 if now >= ends:
@@ -348,23 +364,6 @@ class Connection:
             return
         if frames.stream.pending_in:
             self._loop.call_soon(self._read)
-
-    def _handle(self, frames: Sequence[Buffer]) -> None:
-        now = self._loop.time()
-        for frame in frames:
-            if self._debug:
-                log.debug("< %s: %d bytes", self, len(frame))
-            taken = self.pipeline.received(frame, now)
-            if taken is not None and self.delivered is not None:
-                self.delivered(*taken)
-            if self._frames is None:
-                return
-        # Only now: to a broker that accepts connections and answers nothing, the client connects ever more rarely.
-        self._has_answered, self.failures = True, 0
-        if self.pipeline.waiting:
-            self._pump()
-        if self._quiet is not None:
-            self._look_whether_quiet()
 
     def _measured(self, name: str, latency: float, size: int) -> None:
         if self.context.on_reply is not None:

@@ -236,7 +236,8 @@ class Pipeline:
         """Called with the seconds of each pause that a broker asks for: for metrics."""
         self._client_id = client_id
         self._max_in_flight = max_in_flight
-        self._waiting: deque[_Entry] = deque()
+        self.waiting: deque[_Entry] = deque()
+        """Requests that were not sent yet."""
         self._in_flight: deque[_Entry] = deque()
         self._unacknowledged_writes: deque[_Entry] = deque()  # produce requests with acks=0, done when they have left
         self._correlation_id = 0
@@ -246,11 +247,6 @@ class Pipeline:
     def in_flight(self) -> int:
         """How many requests wait for replies."""
         return len(self._in_flight)
-
-    @property
-    def waiting(self) -> int:
-        """How many requests were not sent yet."""
-        return len(self._waiting)
 
     def oldest_sent_at(self) -> float | None:
         """Return when the oldest request in flight was sent; None if no request is in flight. Safe from any thread."""
@@ -289,7 +285,7 @@ class Pipeline:
         entry = _Entry(request, Future(), deadline)
         entry.newest = newest
         entry.decode = decode
-        self._waiting.append(entry)
+        self.waiting.append(entry)
         return entry.future
 
     def pump(self, now: float) -> None:
@@ -298,8 +294,8 @@ class Pipeline:
             return
         versions = self.versions
         assert versions is not None
-        while self._waiting and len(self._in_flight) < self._max_in_flight:
-            entry = self._waiting.popleft()
+        while self.waiting and len(self._in_flight) < self._max_in_flight:
+            entry = self.waiting.popleft()
             if entry.future.is_done:  # its caller has given up
                 continue
             if entry.deadline <= now:  # sent now, it would end the connection, and fail the requests of others
@@ -309,25 +305,21 @@ class Pipeline:
             try:
                 newest = entry.newest
                 version = versions.version_for(request) if newest is None else versions.highest(request, newest)
-                self._send(entry, version, request.expect_response(), now)
+                expect = request.expect_response()
+                self._correlation_id = correlation_id = (self._correlation_id + 1) & _MAX_CORRELATION_ID
+                pieces = request.frame_parts(correlation_id, self._client_id, version)
+                if expect and entry.decode is None:
+                    entry.decode = reply_decoder(type(request).RESPONSE_TYPE, version)
             except (KafkaError, TypeError, ValueError, OverflowError, AttributeError, struct.error) as error:
                 entry.future.try_failure(_not_encodable(entry, error))
-
-    def _send(self, entry: _Entry, version: int, expect: bool, now: float) -> None:
-        self._correlation_id = correlation_id = (self._correlation_id + 1) & _MAX_CORRELATION_ID
-        pieces = entry.request.frame_parts(correlation_id, self._client_id, version)
-        entry.correlation_id = correlation_id
-        entry.version = version
-        entry.sent_at = now
-        if not expect:
-            self._unacknowledged_writes.append(entry)
-            self.outgoing.put(pieces, self._on_written)
-            return
-        if entry.decode is None:
-            response = type(entry.request).RESPONSE_TYPE
-            entry.decode = reply_decoder(response, version)
-        self._in_flight.append(entry)
-        self.outgoing.put(pieces)
+                continue
+            entry.correlation_id, entry.version, entry.sent_at = correlation_id, version, now
+            if expect:
+                self._in_flight.append(entry)
+                self.outgoing.put(pieces)
+            else:
+                self._unacknowledged_writes.append(entry)
+                self.outgoing.put(pieces, self._on_written)
 
     def _on_written(self) -> None:
         self._unacknowledged_writes.popleft().future.try_success(None)
@@ -339,9 +331,14 @@ class Pipeline:
 
         After a KafkaProtocolError the connection is unusable, and `fail_sent` fails the request.
         """
-        entry = self._match(frame)
-        if entry is None:
-            return None
+        in_flight = self._in_flight
+        entry = in_flight[0] if in_flight else None
+        found = int.from_bytes(frame[:4], "big", signed=True)
+        if entry is None or found != entry.correlation_id or len(frame) < 4:
+            if self._is_ignored(frame, found, entry):
+                return None
+            assert entry is not None
+        in_flight.popleft()
         if self.on_reply is not None:
             self.on_reply(entry.name, now - entry.sent_at, len(frame))
         assert entry.decode is not None
@@ -364,30 +361,27 @@ class Pipeline:
             self.on_pause(min(asked, _LONGEST_PAUSE))
         self.throttled_until = max(self.throttled_until, now + min(asked, _LONGEST_PAUSE))
 
-    def _match(self, frame: Buffer) -> _Entry | None:
-        in_flight = self._in_flight
-        if not in_flight:
-            if self._ignored and len(frame) >= 4 and int.from_bytes(frame[:4], "big", signed=True) in self._ignored:
-                return None
-            raise KafkaProtocolError(f"the broker sent {len(frame)} bytes without a request")
-        entry = in_flight[0]
+    def _is_ignored(self, frame: Buffer, found: int, entry: _Entry | None) -> bool:
+        """Whether a frame that does not have the id of the oldest request is to be ignored; else it is its answer."""
         if len(frame) < 4:
-            raise KafkaProtocolError(f"a response of {len(frame)} bytes is too short")
-        found = int.from_bytes(frame[:4], "big", signed=True)
-        if found != entry.correlation_id and not has_wrong_id(getattr(entry.request, "API_KEY", None), found):
-            if found in self._ignored:
-                return None
-            raise CorrelationIdError(
-                f"the broker answered request {found}, expected was {entry.correlation_id} ({entry.name})"
-            )
-        return in_flight.popleft()
+            without = "without a request" if entry is None else "as a response, which is too short"
+            raise KafkaProtocolError(f"the broker sent {len(frame)} bytes {without}")
+        if entry is not None and has_wrong_id(getattr(entry.request, "API_KEY", None), found):
+            return False
+        if found in self._ignored:
+            return True
+        if entry is None:
+            raise KafkaProtocolError(f"the broker sent {len(frame)} bytes without a request")
+        raise CorrelationIdError(
+            f"the broker answered request {found}, expected was {entry.correlation_id} ({entry.name})"
+        )
 
     # Time…
 
     def next_deadline(self) -> float | None:
         """Return when something must be done although nothing comes in; None for never."""
-        deadlines = [entry.deadline for entry in chain(self._in_flight, self._unacknowledged_writes, self._waiting)]
-        if self._waiting and self.open and self.throttled_until:
+        deadlines = [entry.deadline for entry in chain(self._in_flight, self._unacknowledged_writes, self.waiting)]
+        if self.waiting and self.open and self.throttled_until:
             deadlines.append(self.throttled_until)
         deadline = min(deadlines, default=math.inf)
         return None if deadline == math.inf else deadline
@@ -401,10 +395,10 @@ class Pipeline:
         if self.throttled_until and self.throttled_until <= now:
             self.throttled_until = 0.0
         late: list[tuple[_Entry, KafkaError]] = [
-            (entry, _not_sent(entry, why)) for entry in self._waiting if entry.deadline <= now
+            (entry, _not_sent(entry, why)) for entry in self.waiting if entry.deadline <= now
         ]
         if late:
-            self._waiting = deque(entry for entry in self._waiting if entry.deadline > now)
+            self.waiting = deque(entry for entry in self.waiting if entry.deadline > now)
         error: KafkaError | None = None
         for entry in self._unacknowledged_writes:
             if entry.deadline <= now:
@@ -439,7 +433,7 @@ class Pipeline:
 
     def fail(self, error: BaseException) -> None:
         """Fail everything: the connection has ended."""
-        waiting, self._waiting = self._waiting, deque()  # first: a callback may submit another request
+        waiting, self.waiting = self.waiting, deque()  # first: a callback may submit another request
         self.fail_sent(error)
         if waiting:
             # Not sent, so not in effect: a caller may retry safely.

@@ -122,7 +122,7 @@ class ProducerCore:
     @property
     def on_loop(self) -> bool:
         """Whether the loop runs the caller, or the caller is its network thread, which must not wait for itself."""
-        return self.sender.on_loop
+        return self.loop.runs_caller
 
     # On the loop…
 

@@ -91,11 +91,6 @@ class Sender:
             if batch.scheduled and self.linger:
                 self.call_soon(self.hurry, batch)
 
-    @property
-    def on_loop(self) -> bool:
-        """Whether the loop runs the caller, or the caller is its network thread, which must not wait for itself."""
-        return self.loop.in_pass or self.loop.driven_by == get_ident()
-
     async def wait_for(self, batch: ProducerBatch, timeout: float | None) -> None:
         """Send a batch now and wait until it is settled, `timeout` seconds at most: an application-side coroutine."""
         if batch.is_done:
@@ -104,7 +99,7 @@ class Sender:
         if application is None or self.loop.closed:
             self.loop.check_usable()
             return
-        if self.on_loop:
+        if self.loop.runs_caller:
             raise IllegalStateError("get() blocks, so it cannot be called from a callback: the record is not done yet")
         if self.accumulator.inside():
             self.accumulator.check_outside("get()")

@@ -273,13 +273,12 @@ class ShareConsumerCore:
     def _has_fresh_rows(self) -> bool:
         """Return whether there are records to return whose locks have not run out."""
         if self._rows and self._source is not None and self.loop.time() >= self._source.lock_deadline:
-            log.warning(
-                "Group %s: %d records of %s-%d were not returned before their acquisition locks ran out: set "
+            self.member.coordinator.log.warning(
+                "%d records of %s-%d were not returned before their acquisition locks ran out: set "
                 "max_poll_records lower",
-                self.config["group_id"],
                 len(self._rows),
                 *self._source.partition,
-                extra={"kafka_group": self.config["group_id"], "kafka_topic": self._source.partition.topic},
+                extra={"kafka_topic": self._source.partition.topic},
             )
             self._rows.clear()
         return bool(self._rows)
@@ -463,13 +462,12 @@ class ShareConsumerCore:
             partition = entry.partition
             if self.callback is None:
                 if error is not None:
-                    log.warning(
-                        "Group %s: acknowledgements of %d records of %s-%d failed, so they may be delivered again: %s",
-                        self.config["group_id"],
+                    self.member.coordinator.log.warning(
+                        "acknowledgements of %d records of %s-%d failed, so they may be delivered again: %s",
                         entry.count,
                         *partition,
                         error,
-                        extra={"kafka_group": self.config["group_id"], "kafka_topic": partition.topic},
+                        extra={"kafka_topic": partition.topic},
                     )
                 continue
             self.is_in_callback = True

@@ -13,7 +13,6 @@ Acknowledgements for a session that has ended fail with the reason: the broker h
 from __future__ import annotations
 
 import contextlib
-import logging
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -55,8 +54,6 @@ if TYPE_CHECKING:
     from kafka.share.session import Place
 
 __all__ = ["ShareFetcher"]
-
-log = logging.getLogger(__name__)
 
 _RECORD_LIMIT_SINCE: Final = 2
 # A fetch is answered this much before the poll ends that waits for it, in seconds: else its records wait for the next.
@@ -113,6 +110,7 @@ class ShareFetcher:
         self._loop = client.loop
         self._group_id: str = config["group_id"]
         self._member = member
+        self._log = member.coordinator.log
         self._reading = reading
         self._on_event = on_event
         self._backoff = client.backoff
@@ -356,13 +354,7 @@ class ShareFetcher:
         if isinstance(error, FixNeededError) or not (error.retriable or is_stale):
             self.errors.append(error)
         else:
-            log.info(
-                "Group %s: share session with broker %s: %s",
-                self._group_id,
-                node.node_id,
-                error,
-                extra={"kafka_group": self._group_id},
-            )
+            self._log.info("share session with broker %s: %s", node.node_id, error)
             if error.invalid_metadata or is_stale:
                 self._refresh()
         self._on_event()
@@ -441,13 +433,7 @@ class ShareFetcher:
                 error.topic_partition = partition
             self.errors.append(error)
         elif failures == 1:
-            log.warning(
-                "Group %s: %s: %s",
-                self._group_id,
-                printable(name),
-                kind(data.error_message),
-                extra={"kafka_group": self._group_id},
-            )
+            self._log.warning("%s: %s", printable(name), kind(data.error_message))
 
     def _adopt_leader(self, place: Place, leader: Any, endpoints: Iterable[Any]) -> None:
         partition = self._names.get(place)

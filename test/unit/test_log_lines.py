@@ -28,12 +28,13 @@ def lines_of(path: Path) -> list[Line]:
     found = []
     for node in ast.walk(tree):
         function = getattr(node, "func", None)
-        if not (
-            isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "log"
-        ):
+        if not isinstance(function, ast.Attribute) or function.attr not in LEVELS:
             continue
-        if function.attr not in LEVELS:
+        logger = getattr(function.value, "attr", "") or getattr(function.value, "id", "")
+        if logger != "log" and not logger.endswith("_log"):
             continue
+        # The logger of a group, which each of its lines begins with: GroupLog.
+        of_group = isinstance(function.value, ast.Attribute) or logger == "group_log"
         assert isinstance(node, ast.Call)
         first = node.args[0]
         template = first.value if isinstance(first, ast.Constant) else named.get(getattr(first, "id", ""))
@@ -43,6 +44,8 @@ def lines_of(path: Path) -> list[Line]:
         fields = tuple(re.findall(r"kafka_[a-z_]+", ast.unparse(extra))) if extra is not None else ()
         if isinstance(extra, ast.Name):
             fields = ("kafka_client_id", "kafka_group")
+        if of_group:
+            template, fields = f"Group %s: {template}", ("kafka_group", *fields)
         found.append((function.attr.upper(), str(template), fields))
     return found
 

@@ -632,7 +632,7 @@ def wait_for_one_after_another(driver, times):
 
 def test_the_driver_dozes_while_a_thread_waits_for_one_thing_after_another(driver, monkeypatch):
     """It was woken for each: two threads that wanted the GIL, at each record that was sent and waited for."""
-    monkeypatch.setattr("kafka._runtime.loop._DOZE", 0.3)  # on a busy machine too, they come in short succession
+    monkeypatch.setattr("kafka._runtime.gate._DOZE", 0.3)  # on a busy machine too, they come in short succession
     loop, wakes = driver.loop, []
     notify = loop.notify
     loop.notify = lambda: wakes.append(loop.time()) or notify()
@@ -645,7 +645,7 @@ def test_the_driver_dozes_while_a_thread_waits_for_one_thing_after_another(drive
     soon = threading.Event()
     loop.call_soon(soon.set)
     assert soon.wait(10), "a doze ends by itself"
-    monkeypatch.setattr("kafka._runtime.loop._DOZE", 30.0)
+    monkeypatch.setattr("kafka._runtime.gate._DOZE", 30.0)
     wait_for_one_after_another(driver, 20)
     timed = threading.Event()
     assert loop.claim()

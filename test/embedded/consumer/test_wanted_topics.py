@@ -63,6 +63,18 @@ def test_topics_subscribed_to_while_metadata_is_under_way_are_read(broker: Broke
     assert asked_for(broker) == [{"events"}, {"other"}]
 
 
+def test_offsets_of_another_topic_are_looked_up_without_asking_about_the_others(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    broker.create_topic("other")
+    broker.append("other", b"there")
+    consumer = make_consumer("events", fetch_max_wait_ms=50)
+    poll_until(consumer, consumer.assignment)
+    broker.forget_requests()
+    assert consumer.end_offsets([tp(0, "other")]) == {tp(0, "other"): 1}
+    assert asked_for(broker) == [{"other"}]
+
+
 @pytest.mark.parametrize(
     ("ask", "answer"),
     [
