@@ -371,7 +371,9 @@ def _coordinator_request(link: Connection, key_type: int, key: str) -> FindCoord
 
 def _coordinator_error(response: FindCoordinatorResponse, key: str) -> KafkaError:
     entry = next((entry for entry in response.coordinators or ()), response)
-    return for_code(entry.error_code)(entry.error_message or f"no coordinator is known for {key!r}")
+    error = for_code(entry.error_code)
+    why = f"no coordinator is known for {key!r}" if error.retriable else f"{key!r}: {error.description}"
+    return error(entry.error_message or why)
 
 
 def core_of(client: Any) -> Client:

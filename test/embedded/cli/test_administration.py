@@ -285,3 +285,9 @@ def test_c16_indexes_are_dumped(tmp_path: Path) -> None:
     ]
     index.write_bytes(bytes.fromhex("0000000a 00000200 00000005 00000100"))
     assert run("purekafka logs dump", str(index)).code == 1
+
+
+def test_a_group_without_permission_differs_from_one_without_a_coordinator(shell: Shell, broker: Broker) -> None:
+    broker.fail("FindCoordinator", [30], times=1000)
+    outcome = shell("purekafka consume events --group billing")
+    assert (outcome.code, "'billing': This principal has no permission" in outcome.err) == (1, True), outcome.err
