@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, NoReturn, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, NoReturn, TypeVar, overload
 
 from kafka._core.status import ClientStatus
 from kafka.config import refuse_arguments
@@ -320,8 +320,9 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         """
         core = await self._taking("poll()")
         limit = self._limit(max_records)
-        found = await core.poll(limit, self._poll_until(core, timeout_ms, "poll"), move_on=update_offsets)
-        return cast("dict[TopicPartition, list[RecordT]]", found)
+        # Nothing is called after it, not even `cast`: where a function begins Ctrl-C may come, and lose these records.
+        found: Any = await core.poll(limit, self._poll_until(core, timeout_ms, "poll"), move_on=update_offsets)
+        return found  # type: ignore[no-any-return]
 
     async def poll_batches(
         self, timeout_ms: float = 0, max_records: int | None = None
