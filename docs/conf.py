@@ -1,7 +1,9 @@
 """Sphinx settings."""
 
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from kafka.version import __version__
 
@@ -63,3 +65,22 @@ nitpick_ignore_regex = [
         r"(.*\.)?(ConsumerProtocolMember(Assignment|Metadata)|NodeId|datetime|array|BatchHeader|Api|Struct|Results|Commits|ConsumerRecord|Request|Buffer|Headers|Lifecycle|MetadataEntries|RecordBatchBuilder|BatchedRecord|SealedBatch|Deserialize)",
     ),
 ]
+
+
+def show_calls(
+    _app: Any, _what: str, _name: str, _obj: Any, _options: Any, signature: str | None, returns: str | None
+) -> Any:
+    """Show a default that is an object as the call that makes it: otherwise Sphinx cannot parse the signature."""
+    return re.sub(r"<(?:\w+\.)*(\w+) object>", r"\1()", signature or "") or None, returns
+
+
+def leave_out_numbers(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
+    """Leave out what Python says about each field of a named tuple that has no docstring."""
+    if lines and lines[0].startswith("Alias for field number "):
+        lines.clear()
+
+
+def setup(app: Any) -> None:
+    """Have each signature and each docstring looked through."""
+    app.connect("autodoc-process-docstring", leave_out_numbers)
+    app.connect("autodoc-process-signature", show_calls)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -88,8 +89,7 @@ class SequenceDiagram(Picture):
         lines = [line.strip() for line in self.content if line.strip()]
         names = [name.strip() for name in lines[0].split(",")]
         messages = lines[1:]
-        gap = self._gap(names, messages)
-        at = {name: 80 + number * gap for number, name in enumerate(names)}
+        at = self._places(names, messages)
         height = 60 + STEP * len(messages) + 10
         parts = []
         for name, x in at.items():
@@ -105,18 +105,23 @@ class SequenceDiagram(Picture):
             for message in messages
             if message.startswith(f"{names[-1]} -> {names[-1]}:")
         ]
-        width = 80 + gap * (len(names) - 1) + max([80, *beside])
+        width = at[names[-1]] + max([80, *beside])
         return svg(width, height + 12, parts, self.arguments[0])
 
     @staticmethod
-    def _gap(names: Sequence[str], messages: Sequence[str]) -> float:
-        widest = max([150.0, *(width_of(name) + 16 for name in names)])
-        for message in messages:
-            match = re.match(r"(.+?) -> (.+?): (.*)", message)
-            if match:
-                hops = abs(names.index(match[1]) - names.index(match[2])) or 1
-                widest = max(widest, width_of(match[3]) / hops)
-        return widest
+    def _places(names: Sequence[str], messages: Sequence[str]) -> dict[str, float]:
+        """Return where the line of each participant stands: each gap is as wide as its own messages need."""
+        gaps = [max(150, (width_of(left) + width_of(right)) / 2 + 16) for left, right in pairwise(names)]
+        found = [match for match in (re.match(r"(.+?) -> (.+?): (.*)", message) for message in messages) if match]
+        ways = [(*sorted((names.index(match[1]), names.index(match[2]))), match[3]) for match in found]
+        for first, last, words in sorted(ways, key=lambda way: way[1] - way[0]):
+            crossed = range(first, max(last, first + 1))  # words beside a line stand in the gap on its right
+            if crossed.stop > len(gaps):
+                continue
+            missing = len(words) * 13 * 0.56 + 44 - sum(gaps[number] for number in crossed)
+            for number in crossed:
+                gaps[number] += max(0, missing) / len(crossed)
+        return dict(zip(names, accumulate(gaps, initial=80.0), strict=True))
 
     @staticmethod
     def _message(message: str, at: dict[str, float], y: float) -> list[str]:

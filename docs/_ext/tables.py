@@ -1,4 +1,7 @@
-"""Cells of tables: a dash alone is shown, and long names break between their words."""
+"""Cells of tables: a dash alone is shown, long names break between their words, short ones do not break.
+
+The page of the changes names other pages by their files, as a reader of the repository needs them: they become links.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,16 @@ import re
 from typing import Any
 
 from docutils import nodes
+from sphinx.addnodes import pending_xref
 
 #: Where a name may break: behind a mark, and in front of a capital letter that follows a small one.
 _BREAKS = re.compile(r"(?<=[_/:.])(?=\w)|(?<=[a-z])(?=[A-Z])")
+
+#: The longest text of a first cell that stays on one line, in characters.
+_SHORT = 24
+
+#: The file of a page, as the changes name it.
+_PAGE = re.compile(r"docs/([a-z_/]+)\.rst")
 
 
 def show_dashes(_app: Any, doctree: nodes.document) -> None:
@@ -32,8 +42,32 @@ def break_names(_app: Any, doctree: nodes.document) -> None:
                 text.parent.replace(text, pieces)
 
 
+def keep_short_names(_app: Any, doctree: nodes.document) -> None:
+    """Give the short first cells of rows a class, by which a wide window does not break them."""
+    for row in doctree.findall(nodes.row):
+        if len(row) > 1 and len(row[0].astext()) <= _SHORT:
+            row[0]["classes"].append("short-name")
+
+
+def link_pages(app: Any, doctree: nodes.document) -> None:
+    """Replace the files of pages in the changes by links with the titles of the pages."""
+    if app.env.docname != "changes":
+        return
+    for literal in list(doctree.findall(nodes.literal)):
+        page = _PAGE.fullmatch(literal.astext())
+        if page:
+            target = f"/{page[1]}"
+            link = pending_xref(
+                "", nodes.inline("", target), refdomain="std", reftype="doc", reftarget=target, refexplicit=False
+            )
+            link["refdoc"], link["refwarn"] = "changes", True
+            literal.replace_self(link)
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Have each page looked through once it is read."""
     app.connect("doctree-read", show_dashes)
     app.connect("doctree-read", break_names)
+    app.connect("doctree-read", keep_short_names)
+    app.connect("doctree-read", link_pages)
     return {"parallel_read_safe": True}
