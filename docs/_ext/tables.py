@@ -1,6 +1,6 @@
 """Cells of tables: a dash alone is shown, long names break between their words, short ones do not break.
 
-The page of the changes names other pages by their files, as a reader of the repository needs them: they become links.
+The changes and docstrings name pages by their files, as a reader of the repository needs them: they become links.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from docutils import nodes
 from sphinx.addnodes import pending_xref
 
 #: Where a name may break: behind a mark, and in front of a capital letter that follows a small one.
-_BREAKS = re.compile(r"(?<=[_/:.])(?=\w)|(?<=[a-z])(?=[A-Z])")
+_BREAKS = re.compile(r"(?<=[_/:.(=])(?=\w)|(?<=[a-z])(?=[A-Z])")
 
 #: The longest text of a first cell that stays on one line, in characters.
 _SHORT = 24
@@ -42,6 +42,17 @@ def break_names(_app: Any, doctree: nodes.document) -> None:
                 text.parent.replace(text, pieces)
 
 
+def break_code(_app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: nodes.document | None) -> None:
+    """Put <wbr> into code in tables, for narrow windows; in the HTML, so that the search finds whole names."""
+    if "body" in context:
+        context["body"] = re.sub(
+            r"<table.*?</table>",
+            lambda table: re.sub(r'(?<=<span class="pre">)[^<]+', lambda name: _BREAKS.sub("<wbr>", name[0]), table[0]),
+            context["body"],
+            flags=re.DOTALL,
+        )
+
+
 def keep_short_names(_app: Any, doctree: nodes.document) -> None:
     """Give the short first cells of rows a class, by which a wide window does not break them."""
     for row in doctree.findall(nodes.row):
@@ -50,8 +61,9 @@ def keep_short_names(_app: Any, doctree: nodes.document) -> None:
 
 
 def link_pages(app: Any, doctree: nodes.document) -> None:
-    """Replace the files of pages in the changes by links with the titles of the pages."""
-    if app.env.docname != "changes":
+    """Replace the files of pages in the changes, and in docstrings, by links with the titles of the pages."""
+    here = app.env.docname
+    if here != "changes" and not here.startswith("reference/"):
         return
     for literal in list(doctree.findall(nodes.literal)):
         page = _PAGE.fullmatch(literal.astext())
@@ -60,14 +72,15 @@ def link_pages(app: Any, doctree: nodes.document) -> None:
             link = pending_xref(
                 "", nodes.inline("", target), refdomain="std", reftype="doc", reftarget=target, refexplicit=False
             )
-            link["refdoc"], link["refwarn"] = "changes", True
+            link["refdoc"], link["refwarn"] = here, True
             literal.replace_self(link)
 
 
 def setup(app: Any) -> dict[str, Any]:
     """Have each page looked through once it is read."""
     app.connect("doctree-read", show_dashes)
-    app.connect("doctree-read", break_names)
     app.connect("doctree-read", keep_short_names)
+    app.connect("doctree-read", break_names)
+    app.connect("html-page-context", break_code)
     app.connect("doctree-read", link_pages)
     return {"parallel_read_safe": True}
