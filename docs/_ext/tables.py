@@ -12,7 +12,13 @@ from docutils import nodes
 from sphinx.addnodes import pending_xref
 
 #: Where a name may break: behind a mark, and in front of a capital letter that follows a small one.
-_BREAKS = re.compile(r"(?<=[_/:.(=])(?=\w)|(?<=[a-z])(?=[A-Z])")
+_BREAKS = re.compile(r"(?<=[_/:.])(?=\w)|(?<=[a-z])(?=[A-Z])")
+
+#: The same in code, which also breaks behind the beginning of an argument.
+_CODE_BREAKS = re.compile(rf"(?<=[(=])(?=\w)|{_BREAKS.pattern}")
+
+#: The longest code outside of tables that goes to the next line as a whole, and the longest option anywhere.
+_WHOLE, _OPTION = 34, 30
 
 #: The longest text of a first cell that stays on one line, in characters.
 _SHORT = 24
@@ -43,14 +49,22 @@ def break_names(_app: Any, doctree: nodes.document) -> None:
 
 
 def break_code(_app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: nodes.document | None) -> None:
-    """Put <wbr> into code in tables, for narrow windows; in the HTML, so that the search finds whole names."""
+    """Put <wbr> into code in tables and into long code, for narrow windows, and keep options whole.
+
+    This changes the HTML, so that the search finds whole names.
+    """
+
+    def word(found: re.Match[str], whole: int) -> str:
+        if found[1].startswith("-") and len(found[1]) <= _OPTION:
+            return f'<span class="pre whole">{found[1]}</span>'
+        return found[0] if len(found[1]) <= whole else f'<span class="pre">{_CODE_BREAKS.sub("<wbr>", found[1])}</span>'
+
+    parts = re.split(r"(<table.*?</table>)", context.get("body", ""), flags=re.DOTALL)
+    for number, part in enumerate(parts):
+        whole = 0 if number % 2 else _WHOLE
+        parts[number] = re.sub(r'<span class="pre">([^<]+)</span>', lambda found, whole=whole: word(found, whole), part)
     if "body" in context:
-        context["body"] = re.sub(
-            r"<table.*?</table>",
-            lambda table: re.sub(r'(?<=<span class="pre">)[^<]+', lambda name: _BREAKS.sub("<wbr>", name[0]), table[0]),
-            context["body"],
-            flags=re.DOTALL,
-        )
+        context["body"] = "".join(parts)
 
 
 def keep_short_names(_app: Any, doctree: nodes.document) -> None:
