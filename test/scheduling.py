@@ -28,7 +28,7 @@ def import_in_another_order(config: pytest.Config) -> None:
     for file in files:
         try:
             importlib.import_module(".".join(file.resolve().relative_to(config.rootpath).with_suffix("").parts))
-        except (Exception, pytest.skip.Exception):  # noqa: PERF203, S112 - the collection says it again
+        except (Exception, pytest.skip.Exception):  # noqa: PERF203 - the collection says it again
             continue
 
 
