@@ -351,7 +351,7 @@ class Metadata:
         now = self._clock.monotonic()
         with self._lock:
             forget: set[str] = set()
-            if not partial:  # nobody refreshes what nobody wants
+            if not partial:  # topics that are not wanted are refreshed by no request
                 forget, self._learned = self._learned - self._asked_topics, set()
             topology = merged(self.topology, metadata, whole=whole, forget=forget)
             if self._refused:
