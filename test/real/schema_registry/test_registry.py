@@ -343,8 +343,9 @@ def test_confluents_java_client_and_what_flink_does_with_it(
     value = json.dumps({**values[0], "note": {"string": values[0]["note"]}})
     ours = SchemaSerializer(registry, first, subject=subject).encode("any", values[0])
     words = [registry_url, subject, AVRO, wrong, using, value, base64.b64encode(ours).decode()]
-    java = [kafka_jars.java(), *jvm.FLAGS, *jvm.QUICK_START, "-cp", os.pathsep.join(map(str, jars))]
-    command = [*java, str(jvm.CONFIG / "RegistryClient.java"), *words]
+    path = os.pathsep.join(map(str, jars))
+    path = os.pathsep.join((path, str(jvm.compiled(jvm.CONFIG / "RegistryClient.java", path))))
+    command = [kafka_jars.java(), *jvm.FLAGS, *jvm.QUICK_START, "-cp", path, "RegistryClient", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     seen = dict(line.split(" ", 1) for line in done.stdout.splitlines())
