@@ -7,7 +7,7 @@ answers the requests of one connection one after another.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._text import host_port
@@ -66,7 +66,11 @@ class Connections:
         """Return the connection to a broker for a use, connected or not."""
         if self.closed:
             raise ClientClosedError("This client is closed.")
-        broker = self.cluster.broker_metadata(node_id)
+        brokers: Mapping[Any, BrokerMetadata] = self.cluster.topology.brokers
+        try:
+            broker = brokers.get(node_id) or self.cluster.broker_metadata(node_id)
+        except TypeError:  # not hashable
+            broker = self.cluster.broker_metadata(node_id)  # which says so
         link = self._links.get((node_id, use))
         if link is not None:
             if broker is None or (broker.host, broker.port) == (link.host, link.port):

@@ -96,6 +96,11 @@ class Topology:
         """Return what is known about a partition."""
         return self.topics.get(topic, _NONE).get(number)
 
+    def leader_of(self, partition: TopicPartition) -> int | None:
+        """Return the leader's id; -1 if there is none now, None if the partition is not known."""
+        known = self.topics.get(partition.topic, _NONE).get(partition.partition)
+        return None if known is None else known.leader
+
     def with_leader(
         self, topic: str, number: int, leader: int, epoch: int, brokers: Iterable[BrokerMetadata] = ()
     ) -> Topology | None:

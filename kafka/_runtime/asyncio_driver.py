@@ -14,11 +14,11 @@ import contextlib
 import contextvars
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from kafka._runtime.loop import Loop
-from kafka._runtime.network_thread import ThreadDriver
-from kafka._runtime.tasks import Pending, Task
+from kafka._runtime.network_thread import ThreadDriver, complete
+from kafka._runtime.tasks import Pending
 from kafka.errors import KafkaTimeoutError
 from kafka.future import Future
 
@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     from kafka._runtime.tasks import Coro
     from kafka._runtime.timers import Timer
 
-__all__ = ["SLICE", "AsyncioDriver", "ThreadedAsyncioDriver", "as_asyncio", "asyncio_driver", "call_on"]
+__all__ = [
+    "SLICE",
+    "AsyncioDriver",
+    "ThreadedAsyncioDriver",
+    "as_asyncio",
+    "asyncio_driver",
+    "call_on",
+    "call_user",
+    "to_its_end",
+]
 
 T = TypeVar("T")
 
@@ -40,38 +49,71 @@ _CLOSE_GRACE: Final = 1.0
 _CANCEL_GRACE: Final = 0.25
 
 
-class AsyncioDriver:
-    """Turns a loop on a running asyncio loop. Made and used on that loop's thread only."""
+async def call_user(function: Callable[..., object], *args: object) -> Any:
+    """See `Application.call`: an awaitable result is awaited, so that listeners may be coroutine functions.
+
+    The first cancellation of the caller takes effect when the listener has ended, as with a listener that does not
+    suspend: a rebalance must not continue after half a listener. A second one reaches the listener.
+    """
+    result = function(*args)
+    if not hasattr(result, "__await__"):
+        return result
+    task = asyncio.ensure_future(result)
+    await to_its_end(task)
+    return task.result()
+
+
+async def to_its_end(task: asyncio.Future[T], timeout: float | None = None) -> bool:
+    """Wait for a task of user code, `timeout` seconds at most; whether it has ended.
+
+    When the caller is cancelled, the task still gets its time before the cancellation takes effect. A second
+    cancellation reaches the task.
+    """
+    try:
+        await asyncio.wait({task}, timeout=timeout)
+    except asyncio.CancelledError:
+        try:
+            await asyncio.wait({task}, timeout=timeout)
+        except asyncio.CancelledError:
+            task.cancel()
+        if task.done() and not task.cancelled():
+            task.exception()  # looked at: the cancellation goes first
+        raise
+    return task.done()
+
+
+class _TaskDriver:
+    """How tasks of asyncio wait: waiting suspends the task, and cancelling the task ends the wait."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
+        self.call: Callable[..., Coro[Any]] = call_user
+        """See `Application.call`. A client may replace it by what knows how its users' code is to be called."""
         self._aio = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
         # Not the caller's, which a handle of the event loop would keep alive, a cancelled one too.
         self._context = contextvars.Context()
-        self._timer: asyncio.TimerHandle | None = None
-        self._armed_for: float | None = None
-        self._fd = loop.fileno()
-        self._context.run(self._aio.add_reader, self._fd, self._turn)
-        loop.attach(self._notify)
-
-    def start(self) -> None:
-        """Nothing to start: the asyncio loop runs already."""
-        self.loop.check_usable()
 
     async def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
-        """Run a coroutine of the library as part of the calling asyncio task.
+        """See `Application.run`. Cancelling the asyncio task cancels the coroutine, and so does the deadline."""
+        task = self.loop.spawn(coro)
+        try:
+            if not await self.wait(task, deadline):
+                task.cancel()
+                await self.wait(task, self.loop.time() + _CANCEL_GRACE)
+                if not task.succeeded():
+                    raise KafkaTimeoutError(f"{what} took too long")
+        except BaseException:  # cancelled, mostly
+            task.cancel()
+            raise
+        return task.result()
 
-        Cancelling the asyncio task cancels the coroutine, and so does the deadline, with KafkaTimeoutError.
-        """
-        return await _run(self, self.loop.spawn(coro), deadline, what)
-
-    async def wait(self, future: Future[T] | Pending, deadline: float | None = None) -> bool:
-        """Wait for a future in the calling asyncio task, until the deadline at most; whether it is done.
-
-        Leaves no callback behind.
-        """
+    async def wait(
+        self, future: Future[T] | Pending, deadline: float | None = None, begin: Callable[[], object] | None = None
+    ) -> bool:
+        """See `Application.wait`. Leaves no callback behind."""
         # Hot when many tasks wait.
+        if begin is not None:
+            self.loop.call_soon(begin)
         if future.is_done:
             return True
         wait = _Wait.of(future, self._aio) if isinstance(future, Future) else cast("_Wait", future)
@@ -85,11 +127,35 @@ class AsyncioDriver:
                 future.discard(wait)
         return future.is_done
 
+    async def turn(self) -> None:
+        """See `Application.turn`; other tasks of asyncio run meanwhile."""
+        self.pass_now()
+        await asyncio.sleep(0)
+
+    def pass_now(self) -> None:
+        raise NotImplementedError
+
+    def _call_at(self, when: float, callback: Callable[[], object]) -> Timer | asyncio.TimerHandle:
+        raise NotImplementedError
+
+
+class AsyncioDriver(_TaskDriver):
+    """Turns a loop on a running asyncio loop. Made and used on that loop's thread only."""
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self._thread = threading.get_ident()
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed_for: float | None = None
+        self._fd = loop.fileno()
+        self._context.run(self._aio.add_reader, self._fd, self._turn)
+        loop.attach(self._notify)
+
     def pending(self) -> Pending:
-        """Return a future that one task waits for: where thousands wait, it is cheaper than others."""
+        """See `Application.pending`."""
         return _Wait(self._aio)
 
-    def turn(self) -> None:
+    def pass_now(self) -> None:
         """Make one pass now, rather than when asyncio next looks at the selector."""
         self._turn()
 
@@ -257,75 +323,36 @@ def as_asyncio(future: Future[T]) -> asyncio.Future[T]:
     return told
 
 
-async def _run(driver: AsyncioDriver | ThreadedAsyncioDriver, task: Task[T], deadline: float | None, what: str) -> T:
-    """Wait for a task of ours in a task of asyncio; cancelling the latter, or its deadline, cancels the former."""
-    try:
-        if not await driver.wait(task, deadline):
-            task.cancel()
-            await driver.wait(task, driver.loop.time() + _CANCEL_GRACE)
-            if not task.succeeded():
-                raise KafkaTimeoutError(f"{what} took too long")
-    except BaseException:  # cancelled, mostly
-        task.cancel()
-        raise
-    return task.result()
-
-
-class ThreadedAsyncioDriver:
+class ThreadedAsyncioDriver(_TaskDriver):
     """The network thread under asyncio, for event loops that cannot watch a selector (Windows' proactor)."""
 
     def __init__(self, loop: Loop) -> None:
-        self.loop = loop
-        self._aio = asyncio.get_running_loop()
-        self._context = contextvars.Context()
+        super().__init__(loop)
         self._driver = ThreadDriver(loop)
-
-    def start(self) -> None:
-        """Start the thread."""
         self._driver.start()
 
-    async def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
-        """See `AsyncioDriver.run`."""
-        self._driver.start()
-        return await _run(self, self.loop.spawn(coro), deadline, what)
-
-    async def wait(self, future: Future[T] | Pending, deadline: float | None = None) -> bool:
-        """See `AsyncioDriver.wait`."""
-        if future.is_done:
-            return True
-        assert isinstance(future, Future)
-        self._driver.start()
-        wait = _Wait.of(future, self._aio)
-        timer = None
-        if deadline is not None:
-            timer = self._aio.call_later(max(0.0, deadline - self.loop.time()), wait.end, context=self._context)
-        try:
-            await wait.done
-        finally:
-            if timer is not None:
-                timer.cancel()
-            if not future.is_done:
-                future.discard(wait)
-        return future.is_done
+    def _call_at(self, when: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        return self._aio.call_later(max(0.0, when - self.loop.time()), callback, context=self._context)
 
     def pending(self) -> Pending:
-        """See `AsyncioDriver.pending`."""
+        """See `Application.pending`."""
         return Future[None]()
 
-    def turn(self) -> None:
+    def pass_now(self) -> None:
         """The network thread makes the passes: nothing to do."""
 
     async def close(self, timeout: float = _CLOSE_GRACE) -> None:
         """End the thread and everything that runs on the loop, within `timeout` seconds; idempotent."""
-        await self._aio.run_in_executor(None, self._driver.close, timeout)
+        await self._aio.run_in_executor(None, lambda: complete(self._driver.close(timeout)))
 
     def abort(self) -> None:
         """End everything that runs on the loop, waiting for the end of one pass at most; idempotent."""
-        self._driver.close(0.0)
+        complete(self._driver.close(0.0))
 
 
 def asyncio_driver(loop: Loop) -> AsyncioDriver | ThreadedAsyncioDriver:
     """Return what turns `loop` under the running asyncio loop, as good as the platform allows."""
+    loop.check_usable()
     try:
         return AsyncioDriver(loop)
     except (NotImplementedError, OSError, ValueError, AttributeError):

@@ -33,10 +33,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from kafka._runtime.callback_errors import PASSES
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._runtime.forks import LOOPS, let_go
-from kafka._runtime.gate import Gate
+from kafka._runtime.gate import Gate, Waker
 from kafka._runtime.tasks import Shield, Task, TimeoutScope, wait_any
 from kafka._runtime.timers import Timer, TimerHeap
-from kafka._runtime.waker import Waker
 from kafka.errors import ClientClosedError, ForkedClientError, IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.future import Future
 
@@ -356,7 +355,8 @@ class Loop:
                     if ends is not None and now() >= ends:
                         self._events = events[done:]
                         break
-            if not self._events:  # else a timer would end a request whose reply has arrived and was not read yet
+            # Not with events left: a timer would end a request whose reply has arrived and was not read yet.
+            if not self._events and self._timers.earliest <= now():
                 for timer in self._timers.take_due(now()):
                     ready.append((timer.fire, ()))
             ends = None if budget is None else now() + budget

@@ -1,8 +1,9 @@
 """The network thread: it turns the loop of a synchronous client, and waiting threads turn it themselves.
 
-`ThreadDriver.run` is how a synchronous face waits. Where the selector allows it, the waiting thread claims the loop and
-turns it itself, so a call whose answer has arrived needs no other thread. The network thread sleeps behind the loop's
-gate meanwhile, and takes over on release without being woken.
+A `ThreadDriver` is the `kafka._runtime.application.Application` of a synchronous face: its methods block and never
+suspend, so `complete` runs a coroutine that waits with them in the calling thread. Where the selector allows it, the
+waiting thread claims the loop and turns it itself, so a call whose answer has arrived needs no other thread. The
+network thread sleeps behind the loop's gate meanwhile, and takes over on release without being woken.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import math
 import threading
 import weakref
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from functools import partial, update_wrapper
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from kafka._runtime.loop import Loop
 from kafka._runtime.signals import SignalsDeferred
@@ -24,12 +25,13 @@ from kafka.errors import ClientClosedError, IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
 
 if TYPE_CHECKING:
-    from kafka._runtime.tasks import Coro
+    from kafka._runtime.tasks import Coro, Pending
 
-__all__ = ["CallerDriver", "ThreadDriver", "run_here"]
+__all__ = ["CallerDriver", "ThreadDriver", "blocking", "complete", "run_here"]
 
 log = logging.getLogger("kafka.client")
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 # How long a call whose time is up waits for its own coroutine to clean up, in seconds.
@@ -40,19 +42,113 @@ _GLANCE: Final = 0.5
 _CLOSE_GRACE: Final = 1.0
 
 
-class ThreadDriver:
+def complete(coro: Coro[T]) -> T:
+    """Run an application-side coroutine whose application is a driver of this module, and return its result.
+
+    >>> async def answer():
+    ...     return 42
+    >>> complete(answer())
+    42
+    """
+    try:
+        coro.send(None)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    coro.close()
+    raise IllegalStateError(f"{coro!r} suspended, which only code that an asyncio task awaits may do")
+
+
+def blocking(call: Callable[Concatenate[Any, P], Coro[T]]) -> Callable[Concatenate[Any, P], T]:
+    """Return the method of a synchronous client that waits for a call in the caller's thread.
+
+    It has the parameters and types of the call, whose `self` is the client's ``_calls``; ``_complete`` runs it.
+    """
+
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = self._complete(call(self._calls, *args, **kwargs))
+        return result
+
+    update_wrapper(method, call)
+    return method
+
+
+class CallerDriver:
+    """Turns a loop in the threads that call, as their `kafka._runtime.application.Application`: without a thread.
+
+    >>> loop = Loop()
+    >>> complete(CallerDriver(loop).wait(Future(), loop.time()))
+    False
+    >>> loop.close()
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+
+    async def wait(
+        self, future: Future[T] | Pending, deadline: float | None = None, begin: Callable[[], object] | None = None
+    ) -> bool:
+        """See `Application.wait`."""
+        if begin is not None:
+            self.loop.call_soon(begin)
+        while not future.is_done:
+            with (deferred := SignalsDeferred(self.loop)) as pending:
+                longest = _GLANCE if deferred.handlers else math.inf
+                while not future.is_done and not pending:
+                    remaining = longest if deadline is None else deadline - self.loop.time()
+                    if remaining <= 0:
+                        return False
+                    self.loop.turn(min(remaining, longest))
+        return True
+
+    def pending(self) -> Pending:
+        """See `Application.pending`."""
+        return Future[None]()
+
+    async def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
+        """See `Application.run`."""
+        return run_here(self.loop, self.loop.spawn(coro, what), deadline)
+
+    async def call(self, function: Callable[..., object], *args: object) -> Any:
+        """See `Application.call`."""
+        return function(*args)
+
+    async def turn(self) -> None:
+        """See `Application.turn`."""
+        self.loop.turn(0)
+
+    async def close(self, timeout: float = _CLOSE_GRACE) -> None:
+        """See `Application.close`."""
+        self.loop.close(timeout)
+
+
+def run_here(loop: Loop, task: Task[T], deadline: float | None = None) -> T:
+    """Turn a loop that has no driver in this thread until a task of it has ended, and return its result.
+
+    KafkaTimeoutError at the deadline; then, as after Ctrl-C, the task is cancelled.
+    """
+    try:
+        if not complete(CallerDriver(loop).wait(task, deadline)):
+            raise KafkaTimeoutError(f"{task.name} took too long")
+    finally:
+        if not task.is_done:
+            task.cancel()
+    return task.result()
+
+
+class ThreadDriver(CallerDriver):
     """A daemon thread that turns a loop, and the way in for the threads of the application.
 
     >>> driver = ThreadDriver(Loop())
     >>> async def answer():
     ...     return 42
-    >>> driver.run(answer())
+    >>> complete(driver.run(answer()))
     42
-    >>> driver.close()
+    >>> complete(driver.close())
     """
 
     def __init__(self, loop: Loop, name: str = "kafka-network") -> None:
-        self.loop = loop
+        super().__init__(loop)
         self._life = _Life(loop)
         self._start_lock = threading.Lock()
         # The thread holds the loop and its life, never the driver: a driver without other references
@@ -81,11 +177,8 @@ class ThreadDriver:
         """Whether the caller is what the loop runs, in the network thread or in one that has claimed it."""
         return self.on_network_thread or self.loop._claimed_by == threading.get_ident()  # noqa: SLF001
 
-    def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
-        """Run a coroutine of the library to its end and return its result, by the deadline.
-
-        When the time is up, or Ctrl-C is pressed, the coroutine is cancelled.
-        """
+    async def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
+        """See `Application.run`. When the time is up, or Ctrl-C is pressed, the coroutine is cancelled."""
         if self._turns_the_loop:
             coro.close()
             raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback")
@@ -120,12 +213,16 @@ class ThreadDriver:
         if not task.succeeded():
             raise KafkaTimeoutError(f"{what} took too long")
 
-    def wait(self, future: Future[T], deadline: float | None = None, begin: Callable[[], object] | None = None) -> bool:
-        """Wait for a future in the calling thread; whether it is done by the deadline. `begin()` runs on the loop."""
-        if begin is not None or not future.is_done:
-            if self._thread.ident is None:
-                self.start()
-            self._attend(future, begin and partial(self._queue, begin, future), deadline)
+    async def wait(
+        self, future: Future[T] | Pending, deadline: float | None = None, begin: Callable[[], object] | None = None
+    ) -> bool:
+        """See `Application.wait`."""
+        if begin is None and future.is_done:
+            return True
+        if self._thread.ident is None:
+            self.start()
+        waited = cast("Future[T]", future)
+        self._attend(waited, begin and partial(self._queue, begin, waited), deadline)
         return future.is_done
 
     def _queue(self, begin: Callable[[], object], future: Future[T]) -> Future[T]:
@@ -160,15 +257,15 @@ class ThreadDriver:
         if not claimed:
             self._wait_for_others(future, deadline)
 
-    def try_turn(self) -> bool:
-        """Make one pass in the calling thread, without sleeping, if no other thread does."""
+    async def turn(self) -> None:
+        """See `Application.turn`. Where another thread makes the passes there is nothing to do."""
         with SignalsDeferred(self.loop) as pending:
-            if not self.loop.claim():
-                return False
-            try:
-                return not pending and self.loop.turn(0)
-            finally:
-                self.loop.release()
+            if self.loop.claim():
+                try:
+                    if not pending:
+                        self.loop.turn(0)
+                finally:
+                    self.loop.release()
 
     def run_now(self, function: Callable[..., T], *args: object) -> T:
         """Return `function(*args)`; what it queues is done by the calling thread if the loop rests: see `Loop`."""
@@ -200,8 +297,8 @@ class ThreadDriver:
             self._life.gates.discard(gate)
             future.discard(opened)
 
-    def close(self, timeout: float = _CLOSE_GRACE) -> None:
-        """End the thread and everything that runs on the loop, within about `timeout` seconds.
+    async def close(self, timeout: float = _CLOSE_GRACE) -> None:
+        """See `Application.close`.
 
         Idempotent. From a callback of the loop, whichever thread runs it, it returns at once; the network
         thread ends after the pass. (A finalizer may run as one: the last who held a client can be a batch.)
@@ -257,59 +354,12 @@ def _network_thread(loop: Loop, life: _Life) -> None:
         life.end()
 
 
-class CallerDriver:
-    """Turns a loop in the threads that call: for a client that has no thread."""
-
-    def __init__(self, loop: Loop) -> None:
-        self.loop = loop
-
-    def wait(self, future: Future[T], deadline: float | None = None, begin: Callable[[], object] | None = None) -> bool:
-        """See `ThreadDriver.wait`."""
-        if begin is not None:
-            self.loop.call_soon(begin)
-        while not future.is_done:
-            with (deferred := SignalsDeferred(self.loop)) as pending:
-                longest = _GLANCE if deferred.handlers else math.inf
-                while not future.is_done and not pending:
-                    remaining = longest if deadline is None else deadline - self.loop.time()
-                    if remaining <= 0:
-                        return False
-                    self.loop.turn(min(remaining, longest))
-        return True
-
-    def run(self, coro: Coro[T], deadline: float | None = None, what: str = "the call") -> T:
-        """See `ThreadDriver.run`."""
-        return run_here(self.loop, self.loop.spawn(coro, what), deadline)
-
-    def try_turn(self) -> bool:
-        """Make one pass without sleeping."""
-        return self.loop.turn(0)
-
-    def close(self, timeout: float = _CLOSE_GRACE) -> None:
-        """End the loop within `timeout` seconds."""
-        self.loop.close(timeout)
-
-
-def run_here(loop: Loop, task: Task[T], deadline: float | None = None) -> T:
-    """Turn a loop that has no driver in this thread until a task of it has ended, and return its result.
-
-    KafkaTimeoutError at the deadline; then, as after Ctrl-C, the task is cancelled.
-    """
-    try:
-        if not CallerDriver(loop).wait(task, deadline):
-            raise KafkaTimeoutError(f"{task.name} took too long")
-    finally:
-        if not task.is_done:
-            task.cancel()
-    return task.result()
-
-
 _DRIVERS: Final[weakref.WeakSet[ThreadDriver]] = weakref.WeakSet()
 
 
 def _close_all_at_exit() -> None:
     for driver in tuple(_DRIVERS):
-        driver.close(0.0)
+        complete(driver.close(0.0))
 
 
 # Runs while daemon threads still do, so what is left open is ended in order and resolved.

@@ -68,7 +68,7 @@ class SignalsDeferred:
                 self.handlers.clear()
                 _WITHOUT_SIGNALS.add(threading.get_ident())
                 return self._pending
-            self._restore()
+            self.__exit__()
             raise
         return self._pending
 
@@ -77,14 +77,10 @@ class SignalsDeferred:
         self._loop.wakeup()
 
     def __exit__(self, *_: object) -> None:
-        if self.handlers:
-            handlers = dict(self.handlers)
-            self._restore()
-            if self._pending:
-                self._run(handlers, 0)
-
-    def _restore(self) -> None:
-        """Give the application its handlers back: all of them, though each may run, and raise, right after."""
+        if not self.handlers:
+            return
+        handlers = dict(self.handlers)
+        # The application gets all of them back, though each may run, and raise, right after.
         raised: BaseException | None = None
         while self.handlers:
             number, handler = self.handlers[0]
@@ -96,6 +92,8 @@ class SignalsDeferred:
                     error.__context__, raised = raised, error
         if raised is not None:
             raise raised
+        if self._pending:
+            self._run(handlers, 0)
 
     def _run(self, handlers: dict[int, Callable[[int, FrameType | None], object]], at: int) -> None:
         """Run the handlers of the signals that came, each of them whatever the others raise."""

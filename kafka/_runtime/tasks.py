@@ -39,6 +39,7 @@ __all__ = [
     "TaskCancelled",
     "TaskGroup",
     "TimeoutScope",
+    "Wakeup",
     "checkpoint",
     "deferred",
     "wait_any",
@@ -135,7 +136,7 @@ class Task(Future[T], Generic[T]):
 
     # Running…
 
-    def _step(self) -> None:
+    def _step(self) -> None:  # noqa: C901, PLR0912 - hot
         """Run the coroutine up to its next wait."""
         coro = self._coro
         if coro is None:
@@ -163,21 +164,17 @@ class Task(Future[T], Generic[T]):
             self.failure(Cancelled(f"{self.name} was interrupted by {type(error).__name__}"))
             raise
         else:
-            self._park(yielded)
+            if yielded is None:
+                loop.call_soon(self._step)
+            elif isinstance(yielded, Future):
+                self._waiting = yielded
+                yielded.add_both(self._wake)
+                if self._cancel_due and not self._shields:
+                    loop.call_soon(self._resume)
+            else:
+                self._reject(yielded)
         finally:
             loop.current_task = outer
-
-    def _park(self, yielded: object) -> None:
-        if yielded is None:
-            self._loop.call_soon(self._step)
-            return
-        if not isinstance(yielded, Future):
-            self._reject(yielded)
-            return
-        self._waiting = yielded
-        yielded.add_both(self._wake)
-        if self._cancel_due and not self._shields:
-            self._loop.call_soon(self._resume)
 
     def _reject(self, yielded: object) -> None:
         coro = self._coro
@@ -420,6 +417,36 @@ class Event:
         finally:
             if not waiter.is_done:  # cancelled: leave nothing behind in a long-lived event
                 self._waiters.remove(waiter)
+
+
+class Wakeup:
+    """How a call waits for the loop to bring something, and is woken for other reasons.
+
+    A call that waits first takes the armed future and then looks whether there is something; the loop first brings
+    something and then calls `notify`. So nothing is missed, and while no call waits notifying costs little.
+
+    >>> wakeup = Wakeup()
+    >>> future = wakeup.armed()
+    >>> wakeup.notify()
+    >>> future.is_done
+    True
+    """
+
+    __slots__ = ("_future",)
+
+    def __init__(self) -> None:
+        self._future: Future[None] = Future()
+
+    def armed(self) -> Future[None]:
+        """Return the future that the next `notify` completes. Calls that wait at the same time share it."""
+        future = self._future
+        if future.is_done:
+            future = self._future = Future()
+        return future
+
+    def notify(self) -> None:
+        """Wake the calls that wait. Safe from every thread."""
+        self._future.try_success(None)
 
 
 class checkpoint:  # noqa: N801 - reads as a verb: `await checkpoint()`

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from itertools import count
+from math import inf
 from random import Random
 from typing import Final
 
@@ -66,6 +67,8 @@ class TimerHeap:
     """
 
     def __init__(self) -> None:
+        self.earliest = inf
+        """No timer is due before this; one that was cancelled counts until it is found."""
         self._entries: list[tuple[float, int, Timer]] = []
         self._order = count()  # timers of one instant run in the order in which they were made
         self._stale = 0
@@ -83,6 +86,7 @@ class TimerHeap:
         """Arrange for `callback(*args)` at `when`."""
         timer = Timer(when, callback, args, self)
         heappush(self._entries, (when, next(self._order), timer))
+        self.earliest = min(self.earliest, when)
         return timer
 
     def next_deadline(self) -> float | None:
@@ -109,6 +113,7 @@ class TimerHeap:
             else:
                 timer._heap = _NOWHERE  # noqa: SLF001 - no longer an entry of this heap
                 due.append(timer)
+        self.earliest = entries[0][0] if entries else inf
         return due
 
     def clear(self) -> None:
@@ -116,7 +121,7 @@ class TimerHeap:
         for _, _, timer in self._entries:
             timer.callback, timer.args = None, ()
         self._entries.clear()
-        self._stale = 0
+        self._stale, self.earliest = 0, inf
 
     def _forget(self) -> None:
         self._stale += 1

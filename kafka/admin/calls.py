@@ -3,7 +3,7 @@
 A class of calls (`Topics`, `Groups`) has a coroutine for each call, with the parameters that users know. `call` makes
 it an application-side coroutine: it runs on the client's loop while the caller's thread or task waits. Generators among
 the arguments are code of the caller, and are read there. `kafka.aio.AIOKafkaAdminClient` inherits the calls;
-`KafkaAdminClient` has for each of them a method that `kafka._runtime.application.blocking` makes, with the same
+`KafkaAdminClient` has for each of them a method that `kafka._runtime.network_thread.blocking` makes, with the same
 parameters and types.
 """
 

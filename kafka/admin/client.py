@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from kafka._core.status import ClientStatus
-from kafka._runtime.application import ApplicationThread, blocking, complete
-from kafka._runtime.network_thread import ThreadDriver
+from kafka._runtime.network_thread import ThreadDriver, blocking, complete
 from kafka.admin.acls import Acls
 from kafka.admin.client_metrics import ClientMetrics
 from kafka.admin.cluster import Cluster
@@ -146,13 +145,13 @@ class KafkaAdminClient(AdminStatus):
         self._core = core = AdminCore(config, environment)
         self._client = core.client
         self._driver = ThreadDriver(core.loop, f"kafka-admin-{config['client_id']}")
-        self._calls = AdminCalls(core, ApplicationThread(self._driver))
+        self._calls = AdminCalls(core, self._driver)
         try:
             if config["metrics_enabled"]:
                 from kafka._core.metrics import make_metrics
 
                 self._metrics = make_metrics(config, core.client)
-            self._driver.run(core.begin(), None, "connecting to the cluster")
+            complete(self._driver.run(core.begin(), None, "connecting to the cluster"))
         except BaseException:
             self.close()
             raise
@@ -292,12 +291,12 @@ class KafkaAdminClient(AdminStatus):
         async def submit() -> Future[ResponseT]:
             return self._client.submit(node_id, request)
 
-        return self._driver.run(submit())
+        return complete(self._driver.run(submit()))
 
     def _wait_for_futures(self, futures: Iterable[Future[T]]) -> None:
         deadline = self._core.deadline(None)
         for future in futures:
-            if not self._driver.wait(future, deadline):
+            if not complete(self._driver.wait(future, deadline)):
                 raise KafkaTimeoutError("no response came in time")
             future.result()
 
@@ -315,7 +314,7 @@ class KafkaAdminClient(AdminStatus):
                 raise UnsupportedVersionError(f"the broker has no version of {kind.__name__} that this client has")
             return newest
 
-        return self._driver.run(version())
+        return complete(self._driver.run(version()))
 
     # Looking at the client, and ending…
 
@@ -328,8 +327,8 @@ class KafkaAdminClient(AdminStatus):
         if client.telemetry is not None and client.telemetry.subscription is not None and not client.closed:
             deadline = client.loop.time() + 1.0
             with suppress(KafkaError, IllegalStateError):
-                self._driver.run(client.end(deadline), deadline, "close()")
-        self._driver.close()
+                complete(self._driver.run(client.end(deadline), deadline, "close()"))
+        complete(self._driver.close())
         if self._metrics is not None:
             self._metrics.close()
 

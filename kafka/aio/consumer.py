@@ -21,7 +21,7 @@ import kafka.protocol.fetch
 import kafka.protocol.offset  # noqa: F401
 from kafka._core.client import Client, make_client
 from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
-from kafka.aio.consumer_core import AIOConsumerCore, ListenerTask
+from kafka.aio.consumer_core import AIOConsumerCore, ListenerCalls
 from kafka.aio.consumer_offsets import ConsumerOffsets
 from kafka.aio.lifecycle import Phase
 from kafka.aio.structs import ConsumerRecord
@@ -188,10 +188,11 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         return self._client.loop
 
     async def _begin(self) -> None:
-        application = ListenerTask(self._driver, _inside_listener, self._token)
-        application.context, application.timeout = self._listener_context, self._rebalance_timeout
-        self._application = application
-        core = self._core = AIOConsumerCore(self.config, self._client, application, self._subscription)
+        self._listening = ListenerCalls(_inside_listener, self._token)
+        self._listening.context, self._listening.timeout = self._listener_context, self._rebalance_timeout
+        self._application.call = self._listening.call
+        core = self._core = AIOConsumerCore(self.config, self._client, self._application, self._subscription)
+        core.poll_limit = self._most_records or _MOST_RECORDS
         if core.group is not None:
             core.group.membership.rebalance_timeout = self._rebalance_timeout
         self._client.cluster.set_topics(self._subscription.wanted_topics)
@@ -353,7 +354,7 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         milliseconds. {} if nothing came in time, or the consumer is stopped. Cancelled, it has taken none.
         """
         self._check_get("getmany()")
-        limit = self._limit(max_records)
+        limit = self._core.poll_limit if max_records is None else checked_limit(max_records)
         only = frozenset(checked_partitions(partitions)) if partitions else None
         deadline = self._poll_until(self._core, timeout_ms, "getmany")
         await self._yield()
@@ -361,11 +362,6 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
             return cast("Records[K, V]", await self._core.poll(limit, deadline, only=only))
         except ConsumerStoppedError:
             return {}
-
-    def _limit(self, max_records: int | None) -> int:
-        if max_records is not None:
-            return checked_limit(max_records)
-        return self._most_records or _MOST_RECORDS
 
     async def _taking(self, what: str) -> AIOConsumerCore:
         self._check_get(what)
@@ -416,10 +412,10 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         late = _clock() - self._yield_at
         if late < 0:
             return
-        if late > _BLOCKED and self._driver is not None:
+        if late > _BLOCKED:
             # The application may have blocked the event loop, and may do so again: a heartbeat goes out now.
             for _ in range(_PASSES_TO_SEND):
-                self._driver.turn()
+                self._application.pass_now()
         await asyncio.sleep(0)
         self._yield_at = _clock() + _SLICE
 
@@ -456,10 +452,6 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
             self._listening.context = self._listener_context
             self._core.look_at_subscription()
             self._core.waiting.notify()
-
-    @property
-    def _listening(self) -> ListenerTask:
-        return cast("ListenerTask", self._application)
 
     def _depart(self) -> None:
         if self._phase is Phase.NEW:

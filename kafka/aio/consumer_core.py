@@ -18,7 +18,7 @@ from operator import length_hint
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from kafka._runtime.application import ApplicationTask
+from kafka._runtime.asyncio_driver import to_its_end
 from kafka.aio.structs import ConsumerRecord
 from kafka.consumer.core import ConsumerCore, Only
 from kafka.consumer.fetch_collector import PIECE_BYTES
@@ -33,6 +33,7 @@ from kafka.errors import (
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
+    from kafka._runtime.application import Application
     from kafka.config import Config
     from kafka.consumer.partition_state import Chunk
     from kafka.consumer.subscription_state import SubscriptionState
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from kafka.record.consumer_record import ConsumerRecord as PlainRecord
     from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
-__all__ = ["AIOConsumerCore", "ListenerTask"]
+__all__ = ["AIOConsumerCore", "ListenerCalls"]
 
 log = logging.getLogger(__name__)
 
@@ -54,11 +55,10 @@ _OF_THE_SUBSCRIPTION: Final = (InvalidRegularExpressionError, InvalidTopicError,
 _MOST_ERRORS: Final = 16
 
 
-class ListenerTask(ApplicationTask):
-    """A task of asyncio that waits, and that calls listeners in the context of `subscribe()`, within a time limit."""
+class ListenerCalls:
+    """Calls listeners in the context of `subscribe()`, within a time limit."""
 
-    def __init__(self, driver: Any, inside: contextvars.ContextVar[object], owner: object) -> None:
-        super().__init__(driver)
+    def __init__(self, inside: contextvars.ContextVar[object], owner: object) -> None:
         self._inside = inside
         self._owner = owner
         self.context: contextvars.Context | None = None
@@ -74,7 +74,7 @@ class ListenerTask(ApplicationTask):
         if not hasattr(result, "__await__"):
             return result
         task = context.run(asyncio.ensure_future, result)
-        if not await self.to_its_end(task, self.timeout):
+        if not await to_its_end(task, self.timeout):
             task.cancel()
             raise KafkaTimeoutError(
                 f"{getattr(function, '__qualname__', function)!s} took longer than rebalance_timeout_ms "
@@ -90,7 +90,7 @@ class AIOConsumerCore(ConsumerCore):
     face = "AIOKafkaConsumer"
 
     def __init__(
-        self, config: Config, client: Client, application: ApplicationTask, subscription: SubscriptionState
+        self, config: Config, client: Client, application: Application, subscription: SubscriptionState
     ) -> None:
         super().__init__(config, client, application, subscription)
         self.serving = False

@@ -29,7 +29,6 @@ import kafka.protocol.admin
 import kafka.protocol.codec.compiler
 import kafka.protocol.commit
 import kafka.protocol.metadata  # noqa: F401
-from kafka._runtime.application import ApplicationTask
 from kafka._runtime.asyncio_driver import AsyncioDriver, ThreadedAsyncioDriver, asyncio_driver
 from kafka.aio.environment import AioEnvironment
 from kafka.errors import ClientClosedError, IllegalStateError, KafkaError
@@ -79,7 +78,7 @@ class Lifecycle:
         self._aio_runs: Callable[[], bool]
         self._loop: Loop | None = None
         self._driver: AsyncioDriver | ThreadedAsyncioDriver | None = None
-        self._application: ApplicationTask
+        self._application: AsyncioDriver | ThreadedAsyncioDriver
         self._ended: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._freed = False
@@ -140,9 +139,7 @@ class Lifecycle:
             self._source_traceback = traceback.extract_stack(sys._getframe(1))  # noqa: SLF001 - as asyncio does it
         try:
             self._loop = self._open()
-            self._driver = asyncio_driver(self._loop)
-            self._driver.start()
-            self._application = ApplicationTask(self._driver)
+            self._driver = self._application = asyncio_driver(self._loop)
             await self._begin()
         except BaseException as error:
             if self._phase is Phase.STARTING:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 from kafka import _hooks
 from kafka._core.client import Facts
 from kafka._core.offset_lookup import OffsetLookup
-from kafka._runtime.application import Wakeup
 from kafka._runtime.signals import SignalsDeferred
+from kafka._runtime.tasks import Wakeup
 from kafka.consumer.fetch_collector import FetchCollector
 from kafka.consumer.fetch_connection import FetchSettings
 from kafka.consumer.fetch_response import ReaderSettings, keep_freed_memory
@@ -86,6 +86,8 @@ class ConsumerCore:
         self.application = application
         self.loop = client.loop
         self.waiting = Wakeup()
+        self.poll_limit: int = config["max_poll_records"]
+        """How many records one poll() returns at most."""
         self.subscription = subscription
         read_committed = config["isolation_level"] == "read_committed"
         self.lookup = OffsetLookup(self.client, committed_only=read_committed)

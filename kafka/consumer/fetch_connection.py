@@ -43,14 +43,22 @@ if TYPE_CHECKING:
     from kafka.protocol.fetch import FetchRequest, FetchResponse
     from kafka.protocol.offset import OffsetForLeaderEpochResponse
 
-__all__ = ["FetchSettings", "FetchConnection", "EpochCheck", "InFlight", "check_new_leader", "unchecked"]
+__all__ = [
+    "TOPIC_IDS_SINCE",
+    "EpochCheck",
+    "FetchConnection",
+    "FetchSettings",
+    "InFlight",
+    "check_new_leader",
+    "unchecked",
+]
 
 log = logging.getLogger(__name__)
 
 SIDE: Final = "fetch-side"
 _SLICE: Final = 0.001  # how long a response may hold the loop, in seconds
 _POLL_RECORDS: Final = 500  # where max_poll_records has no limit
-_TOPIC_IDS_SINCE: Final = 13
+TOPIC_IDS_SINCE: Final = 13
 _MAX_BYTES_SINCE: Final = 3
 _SESSIONS_SINCE: Final = 7
 _LAST_EPOCH_SINCE: Final = 12
@@ -141,16 +149,14 @@ class FetchConnection:
         self._reserved = 0
         self._turns: list[TopicPartition] = []  # the one asked for longest ago is the first; for old brokers
         self._wanted: Mapping[TopicPartition, Wanted] | None = None
+        self.idle = True
+        """Whether no request is under way."""
         self._targets: dict[TopicPartition, FetchTarget] = {}
         self._max_bytes = 0
         self._slice_ends = 0.0
         self._request_type = FetchRequest
+        self._request_types: dict[tuple[int, bool], type[FetchRequest]] = {}
         self._task: Task[object] | None = None
-
-    @property
-    def idle(self) -> bool:
-        """Whether no request is under way."""
-        return self._wanted is None
 
     def connect(self) -> None:
         """Begin to connect, while the positions are looked up."""
@@ -168,6 +174,7 @@ class FetchConnection:
         A response is given to `take`, which returns whether data came. Then, as the next request may be sent, `done` is
         called.
         """
+        self.idle = False
         self._wanted, self._targets, self._max_bytes = wanted, targets, max_bytes
         self._reserved = min(max_bytes, len(wanted) * self._settings.max_partition_bytes)
         self._in_flight.size += self._reserved
@@ -219,7 +226,7 @@ class FetchConnection:
         """Record that no request is under way."""
         asked, self._targets = self._targets, {}
         if self._wanted is not None:
-            self._wanted = None
+            self._wanted, self.idle = None, True
             self._in_flight.size -= self._reserved
             self._in_flight.brokers -= self.main
         for entry in asked.values():
@@ -246,9 +253,9 @@ class FetchConnection:
         version = best = link.versions.version_for(kind)
         if version < _SESSIONS_SINCE:
             self.session.enabled = False
-        if version >= _TOPIC_IDS_SINCE and any(entry.topic_id is NO_TOPIC_ID for entry in wanted.values()):
-            version = _TOPIC_IDS_SINCE - 1
-        if version < _TOPIC_IDS_SINCE:
+        if version >= TOPIC_IDS_SINCE and [1 for entry in wanted.values() if entry.topic_id is NO_TOPIC_ID]:
+            version = TOPIC_IDS_SINCE - 1
+        if version < TOPIC_IDS_SINCE:
             wanted = {partition: entry._replace(topic_id=NO_TOPIC_ID) for partition, entry in wanted.items()}
         if version < _LAST_EPOCH_SINCE:
             wanted = await self._checked(link, wanted, timeout)
@@ -304,10 +311,13 @@ class FetchConnection:
     ) -> FetchRequest:
         settings = self._settings
         # The encoder looks at each struct that is not of its version: with many partitions that is a third of the work.
-        kind = self._request_type
-        names = kind if best and version < _TOPIC_IDS_SINCE else kind[version]
+        names = self._request_types.get((version, best))
+        if names is None:
+            kind = self._request_type
+            names = kind if best and version < TOPIC_IDS_SINCE else kind[version]
+            self._request_types[version, best] = names
         partition_type, topic_type, forgotten_type = names.FetchPartition, names.FetchTopic, names.ForgottenTopic
-        has_epochs = version >= _LAST_EPOCH_SINCE
+        has_epochs, has_ids = version >= _LAST_EPOCH_SINCE, version >= TOPIC_IDS_SINCE
         topics: dict[tuple[str, UUID], list[FetchRequest.FetchPartition]] = {}
         for partition, entry in outgoing.wanted.items():
             topics.setdefault((partition.topic, entry.topic_id), []).append(
@@ -330,9 +340,15 @@ class FetchConnection:
             session_id=outgoing.session_id,
             session_epoch=outgoing.epoch,
             rack_id=settings.rack,
-            topics=[topic_type(topic=name, topic_id=tid, partitions=parts) for (name, tid), parts in topics.items()],
+            topics=[
+                topic_type(topic_id=tid, partitions=parts) if has_ids else topic_type(topic=name, partitions=parts)
+                for (name, tid), parts in topics.items()
+            ],
             forgotten_topics_data=[
-                forgotten_type(topic=name, topic_id=tid, partitions=parts) for (name, tid), parts in forgotten.items()
+                forgotten_type(topic_id=tid, partitions=parts)
+                if has_ids
+                else forgotten_type(topic=name, partitions=parts)
+                for (name, tid), parts in forgotten.items()
             ],
         )
 

@@ -96,9 +96,9 @@ class ReaderSettings(NamedTuple):
     check_crcs: bool
     read_committed: bool
     max_batch_bytes: int
-    key_deserializer: Callable[[str], Deserialize | None]
-    """Returns the key deserializer for a topic, or None."""
-    value_deserializer: Callable[[str], Deserialize | None]
+    key_deserializer: Callable[[str], Deserialize] | None
+    """Returns the key deserializer for a topic; None without one."""
+    value_deserializer: Callable[[str], Deserialize] | None
     with_headers: bool = False
     """Whether the deserializers take the headers of a record first."""
     skip_double_compressed: bool = False
@@ -126,10 +126,10 @@ class ReaderSettings(NamedTuple):
         )
 
 
-def _per_topic(bound: Bound | None, *, with_headers: bool) -> Callable[[str], Deserialize | None]:
+def _per_topic(bound: Bound | None, *, with_headers: bool) -> Callable[[str], Deserialize] | None:
     """Return a function that returns a topic's deserializer in the form that a reader calls."""
     if bound is None:
-        return lambda _topic: None
+        return None
     call = bound.call
     if not bound.plain:
         return lambda topic: partial(call, topic)
@@ -190,8 +190,8 @@ async def open_reply(
         read_committed=settings.read_committed,
         aborted=[(entry.producer_id, entry.first_offset) for entry in data.aborted_transactions or ()],
         max_batch_bytes=settings.max_batch_bytes,
-        key_deserializer=settings.key_deserializer(partition.topic),
-        value_deserializer=settings.value_deserializer(partition.topic),
+        key_deserializer=settings.key_deserializer and settings.key_deserializer(partition.topic),
+        value_deserializer=settings.value_deserializer and settings.value_deserializer(partition.topic),
         deserialize_with_headers=settings.with_headers,
         skip_double_compressed=settings.skip_double_compressed,
         record_type=settings.record_type,

@@ -65,7 +65,7 @@ class FetchSession:
         """Return the next request's part, for all partitions that are wanted."""
         if not self.enabled:
             return Outgoing(0, _SESSIONLESS, wanted, ())
-        by_id = all(entry.topic_id is not NO_TOPIC_ID for entry in wanted.values())
+        by_id = not [1 for entry in wanted.values() if entry.topic_id is NO_TOPIC_ID]
         if by_id != self._by_id and wanted:
             # A session goes by names or by ids, not by both (KIP-516).
             self._by_id = by_id

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka._text import printable
-from kafka.consumer.fetch_connection import EpochCheck, FetchConnection, FetchSettings, InFlight
+from kafka.consumer.fetch_connection import TOPIC_IDS_SINCE, EpochCheck, FetchConnection, FetchSettings, InFlight
 from kafka.consumer.fetch_response import (
     Action,
     FetchTarget,
@@ -274,7 +274,7 @@ class Fetcher:
         if state.retry_at > now:
             return False
         limit = self._settings.max_partition_bytes
-        if cursor.waiting >= limit:
+        if cursor.received - cursor.taken >= limit:
             # Set the flag first and look again: `freed` is called after the taking.
             state.full = True
             if cursor.waiting >= limit:
@@ -303,7 +303,7 @@ class Fetcher:
             and (last.topic_id is cursor.topic_id or last.topic_id is NO_TOPIC_ID)
         ):
             return last
-        topic_id = self._cluster.topic_id(partition.topic)
+        topic_id, known = topology.topic_ids.get(partition.topic), topology.partition(*partition)
         if topic_id is not None and topic_id != cursor.topic_id:
             if cursor.topic_id is not None:
                 state.wanted = None
@@ -314,7 +314,7 @@ class Fetcher:
         state.wanted_in = topology
         state.wanted = last = Wanted(
             place.offset,
-            self._cluster.leader_epoch_for_partition(partition),
+            -1 if known is None else known.leader_epoch,
             cursor.fetch_epoch,
             self._settings.max_partition_bytes,
             topic_id or NO_TOPIC_ID,
@@ -401,7 +401,7 @@ class Fetcher:
             for target in targets.values():  # also if the response leaves it out
                 target.cursor.side_empty = True  # until data comes
         for topic in response.responses:
-            name = topic.topic or topology.names_by_id.get(topic.topic_id)
+            name = topic.topic if version < TOPIC_IDS_SINCE else topology.names_by_id.get(topic.topic_id)
             for data in topic.partitions:
                 entry = targets.get(TopicPartition(name, data.partition_index)) if name else None
                 if entry is None or entry.stale:
@@ -427,7 +427,7 @@ class Fetcher:
         state = target.state
         if data.error_code:
             return self._partition_failed(target, data, response)
-        if data.diverging_epoch.end_offset >= 0:
+        if data._tagged and data.diverging_epoch.end_offset >= 0:  # noqa: SLF001 - made at each look at it otherwise
             return self._deliver(target, CompletedFetch(None, 0, truncated(target, data.diverging_epoch), damaged=True))
         state.failures, state.problem = 0, None
         state.high_watermark, state.fetched_at = data.high_watermark, self._client.loop.time()

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar, overload
 
 from kafka._historic import historic_names
-from kafka._runtime.application import ApplicationThread, blocking, complete
+from kafka._runtime.network_thread import blocking, complete
 from kafka.config import defaults, given_options, name_client, resolve
 from kafka.consumer.arguments import (
     checked_partitions,
@@ -139,7 +139,7 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
 
         client = make_client(self.config)
         driver = ThreadDriver(client.loop, name=f"kafka-consumer-{self.config['client_id']}")
-        return ConsumerCore(self.config, client, ApplicationThread(driver), self._subscription)
+        return ConsumerCore(self.config, client, driver, self._subscription)
 
     # Subscription and assignment…
 

@@ -15,8 +15,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka._core.client import core_of
-from kafka._runtime.application import Application, ApplicationThread, complete
-from kafka._runtime.network_thread import CallerDriver
+from kafka._runtime.application import Application
+from kafka._runtime.network_thread import CallerDriver, complete
 from kafka._runtime.tasks import Event
 from kafka.config import Config, part_of_defaults, resolve_part
 from kafka.coordinator.classic_member import OLD_SESSION, ClassicMember
@@ -113,7 +113,7 @@ class BaseCoordinator:
     def __init__(self, client: Client | KafkaClient, metrics: Metrics | None = None, **configs: Any) -> None:
         self.config = config = resolve_part(type(self).__name__, "consumer", configs, self.DEFAULT_CONFIG)
         self.client = core = core_of(client)
-        self.application = ApplicationThread(CallerDriver(core.loop))
+        self.application = CallerDriver(core.loop)
         membership = Membership(core, config, self.application)
         sensors = GroupCoordinatorMetrics(membership.heartbeat, metrics, config["metric_group_prefix"])
         membership.member = classic = ClassicMember(membership, _Hooks(self), sensors, config)
@@ -355,7 +355,7 @@ class ConsumerCoordinator(BaseCoordinator):
             config = resolve_part(type(self).__name__, "consumer", configs, self.DEFAULT_CONFIG)
         core = core_of(client)
         if application is None:
-            application = ApplicationThread(CallerDriver(core.loop))
+            application = CallerDriver(core.loop)
         self._over(ConsumerGroup(core, subscription, metrics, config=config, application=application), config)
         self._group.classic.rounds = _ConsumerHooks(self)
 

@@ -314,7 +314,7 @@ class Connection:
         if self._frames is not None and events != self._events:
             self._events = events
             if events:
-                self._loop.watch(self._frames.stream, events, self._on_ready)
+                self._loop.watch(self._frames.stream, events, self._read if events == READ else self._on_ready)
             else:
                 self._loop.unwatch(self._frames.stream)
 
@@ -324,7 +324,7 @@ class Connection:
         if events & READ:
             self._read()
 
-    def _read(self) -> None:  # noqa: C901, PLR0912 - hot
+    def _read(self, _events: int = READ) -> None:  # noqa: C901, PLR0912 - hot
         """Receive the available bytes, in few large reads, and hand over the frames."""
         frames = self._frames
         if frames is None or not self._events:

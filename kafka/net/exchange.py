@@ -21,7 +21,7 @@ from kafka.errors import (
 )
 from kafka.net.pipeline import SendQueue
 from kafka.net.sockets import readiness
-from kafka.protocol.api import Request, Response, has_wrong_id, reply_decoder
+from kafka.protocol.api import Request, Response, decoder_of, has_wrong_id
 
 if TYPE_CHECKING:
     from kafka.net.frame_stream import Endpoint, FrameStream
@@ -85,7 +85,7 @@ class Exchange:
             if found == probed:
                 raise AnsweredProbeError(f"the broker does not answer {name}")
         self._measure(name, began, frame)
-        return (reply_decoder(type(request).RESPONSE_TYPE, version) if decode is None else decode)(frame)
+        return (decoder_of(type(request), version) if decode is None else decode)(frame)
 
     async def ask_raw(self, data: bytes) -> bytes:
         """Send a bare SASL token and wait for the bare response."""

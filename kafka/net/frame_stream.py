@@ -7,7 +7,8 @@ one after the other; each waits for the socket in its own way. It never blocks a
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Protocol
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.net.pipeline import FrameReader, SendQueue
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from kafka.protocol.fields import Buffer
 
 __all__ = ["Endpoint", "FrameStream", "with_broker"]
+
+# The kernel takes 1024 pieces at once (IOV_MAX); more than a few dozen save nothing.
+_PIECES: Final = 64
 
 
 class Endpoint(Protocol):
@@ -73,7 +77,7 @@ class FrameStream:
             if stream.pending_out:
                 stream.flush()
             while outgoing.waiting and not stream.pending_out:
-                count = stream.sendmsg(outgoing.pieces())
+                count = stream.sendmsg(list(islice(outgoing.waiting, _PIECES)))
                 outgoing.sent(count)
                 sent += count
         except BlockingIOError:
@@ -91,7 +95,7 @@ class FrameStream:
         BlockingIOError if nothing has arrived.
         """
         stream, reader, context = self.stream, self._reader, self._endpoint.context
-        target = reader.target()
+        target = None if reader.body is None else reader.target()
         view = context.scratch if target is None else target
         try:
             count = stream.recv_into(view)

@@ -14,7 +14,7 @@ import struct
 from collections import deque
 from collections.abc import Callable, Collection
 from copy import copy
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Final, TypeVar, cast
 
 from kafka.errors import (
@@ -28,14 +28,12 @@ from kafka.errors import (
     SslAuthenticationError,
 )
 from kafka.future import Future
-from kafka.protocol.api import Request, Response, has_wrong_id, reply_decoder
+from kafka.protocol.api import Request, Response, decoder_of, has_wrong_id
 from kafka.protocol.fields import Buffer
 from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["FrameReader", "Pipeline", "SendQueue"]
 
-# The kernel takes 1024 pieces at once (IOV_MAX); more than a few dozen save nothing.
-_PIECES: Final = 64
 # From this size on the memory of a frame is mapped: `bytearray(50 << 20)` writes zeros for 20 ms in one pass. Smaller
 # frames, as fetches are by default, use memory again that the C library has kept.
 _MAPPED: Final = 4 << 20
@@ -54,39 +52,40 @@ class FrameReader:
     bytearray(b'cdefg')
     """
 
-    __slots__ = ("_body", "_filled", "_head", "_limit")
+    __slots__ = ("_filled", "_head", "_limit", "body")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._head = b""  # of a size that came in parts
-        self._body: memoryview | None = None
+        self.body: memoryview | None = None
+        """The memory of the present frame; None while it is not known how large that is."""
         self._filled = 0
 
     @property
     def is_mid_frame(self) -> bool:
         """Whether a frame has begun and is not complete."""
-        return self._body is not None or bool(self._head)
+        return self.body is not None or bool(self._head)
 
     def target(self) -> memoryview | None:
         """Return where the next part of the present frame belongs, if it is known how large the frame is."""
-        return None if self._body is None else self._body[self._filled : self._filled + _READ_AT_ONCE]
+        return None if self.body is None else self.body[self._filled : self._filled + _READ_AT_ONCE]
 
     def filled(self, count: int) -> Buffer | None:
         """Record `count` bytes received into the target; return the frame if that completes it."""
-        assert self._body is not None
+        assert self.body is not None
         self._filled += count
-        if self._filled < len(self._body):
+        if self._filled < len(self.body):
             return None
-        body, self._body = self._body, None
+        body, self.body = self.body, None
         return cast("Buffer", body.obj)
 
     def receive(self, data: memoryview) -> list[Buffer]:
         """Take bytes that were received elsewhere (they are copied) and return the frames they complete."""
         frames: list[Buffer] = []
         position, end = 0, len(data)
-        if self._body is not None:
-            position = min(end, len(self._body) - self._filled)
-            self._body[self._filled : self._filled + position] = data[:position]
+        if self.body is not None:
+            position = min(end, len(self.body) - self._filled)
+            self.body[self._filled : self._filled + position] = data[:position]
             frame = self.filled(position)
             if frame is None:
                 return frames
@@ -106,9 +105,9 @@ class FrameReader:
                 position += size
             else:
                 # The peer chooses the size; the limit bounds it.
-                self._body = _memory(size)
+                self.body = _memory(size)
                 self._filled = end - position
-                self._body[: self._filled] = data[position:]
+                self.body[: self._filled] = data[position:]
                 break
         return frames
 
@@ -146,10 +145,10 @@ class SendQueue:
 
     >>> queue = SendQueue()
     >>> queue.put([b"abc", b"defg"])
-    >>> queue.pieces()
+    >>> list(queue.waiting)
     [b'abc', b'defg']
     >>> queue.sent(5)
-    >>> bytes(queue.pieces()[0])
+    >>> bytes(queue.waiting[0])
     b'fg'
     """
 
@@ -173,10 +172,6 @@ class SendQueue:
                 self._put += len(piece)
         if on_sent is not None:
             self._marks.append((self._put, on_sent))
-
-    def pieces(self) -> list[bytes | memoryview]:
-        """Return what to send next."""
-        return list(islice(self.waiting, _PIECES))
 
     def sent(self, count: int) -> None:
         """Record that the socket took `count` bytes."""
@@ -319,7 +314,7 @@ class Pipeline:
                 self._correlation_id = correlation_id = (self._correlation_id + 1) & _MAX_CORRELATION_ID
                 pieces = request.frame_parts(correlation_id, self._client_id, version)
                 if expect and entry.decode is None:
-                    entry.decode = reply_decoder(type(request).RESPONSE_TYPE, version)
+                    entry.decode = decoder_of(type(request), version)  # type: ignore[arg-type]  # a class has a hash
             except (KafkaError, TypeError, ValueError, OverflowError, AttributeError, struct.error) as error:
                 entry.future.try_failure(_not_encodable(entry, error))
                 continue

@@ -1,6 +1,6 @@
 """The calls of a producer, written once for both faces: application-side coroutines.
 
-`KafkaProducer` runs them in the calling thread (`kafka._runtime.application.complete`), a producer of asyncio awaits
+`KafkaProducer` runs them in the calling thread (`kafka._runtime.network_thread.complete`), a producer of asyncio awaits
 them in the calling task. Each waits with `ProducerCalls.application`, and none of them runs on the network thread. A
 record that needs no wait is added by plain code: `send` returns the record's future, or the coroutine that waits for
 metadata or for memory and returns that future.
@@ -224,7 +224,7 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
             return self._failed(topic, error)
         key_size = -1 if key_bytes is None else len(key_bytes)
         value_size = -1 if value_bytes is None else len(value_bytes)
-        size = header_size(pairs)
+        size = header_size(pairs) if pairs else -1
         if place is None:
             facts = timestamp, key_size, value_size, size
             return self._add_later(state, where, record, facts, deadline)

@@ -17,8 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka._historic import historic_names
-from kafka._runtime.application import ApplicationThread, blocking, complete
-from kafka._runtime.network_thread import ThreadDriver
+from kafka._runtime.network_thread import ThreadDriver, blocking, complete
 from kafka.config import Config, defaults, given_options, refuse_arguments
 from kafka.errors import AbortableTransactionError
 from kafka.producer.arguments import (
@@ -104,7 +103,7 @@ class KafkaProducer(ImmediateCalls):
         self._calls = calls.ProducerCalls(self.config, environment, sent_records=SentRecords)
         self._core = core = self._calls.core
         self._driver = ThreadDriver(core.loop, f"kafka-producer-{self.config['client_id']}")
-        self._calls.attach(self, ApplicationThread(self._driver))
+        self._calls.attach(self, self._driver)
         if self._calls.sends_at_once:
             self._calls.run_now = self._driver.run_now
         # What send() reads.
@@ -327,7 +326,7 @@ class KafkaProducer(ImmediateCalls):
             complete(calls.close(timeout))
         finally:
             if not self._core.loop.forked:
-                self._driver.close()
+                complete(self._driver.close())
                 calls.release()
 
     def __enter__(self) -> Self:

@@ -193,11 +193,12 @@ class Partition:
         sender, queue = self.sender, self.queue
         if self.draining or not queue or len(self.in_flight) >= self._window():
             return None
-        if sender.leader_of(self.tp) != sink.node_id:
+        if sender.cluster.topology.leader_of(self.tp) != sink.node_id:
             self.schedule()
             return None
         batch = queue[0]
-        if sender.producer.enabled and not self._ensure_epoch(batch):
+        is_numbered = self.producer_id >= 0 and not self.sequence_gap and sender.transactions is None
+        if sender.producer.enabled and not is_numbered and not self._ensure_epoch(batch):
             return None
         if batch.sealed is None:
             try:
@@ -412,7 +413,8 @@ class Partition:
         if isinstance(answer, BaseException):
             self._left_gap(batch)
         else:
-            self.acknowledged = (self.acknowledged + batch.count) % SEQUENCES
+            assert batch.sealed is not None, "it was sent"
+            self.acknowledged = (self.acknowledged + batch.sealed.count) % SEQUENCES
             self.sender.acknowledged_at = self.sender.loop.time()
         self._settle(batch, answer)
 

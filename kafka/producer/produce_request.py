@@ -8,7 +8,7 @@ one topic are written is read here; `ProduceResponse` reads any other.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -61,7 +61,7 @@ class BatchesRequest:
     def __init__(
         self,
         placed: Sequence[Placed],
-        topic_id: Callable[[str], UUID | None],
+        topic_ids: Mapping[str, UUID],
         acks: int,
         timeout_ms: int,
         transactional_id: str | None = None,
@@ -79,7 +79,7 @@ class BatchesRequest:
             _uvarint(len(by_topic) + 1),
         ]
         for name, batches in by_topic.items():
-            known = topic_id(name)
+            known = topic_ids.get(name)
             number = 0 if known is None else known.int
             if number and names is not None:
                 names[number] = name

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from kafka._runtime.application import complete
 from kafka._runtime.callback_errors import raise_after_pass
+from kafka._runtime.network_thread import complete
 from kafka.errors import (
     DuplicateSequenceNumberError,
     InvalidProducerEpochError,
@@ -184,7 +184,7 @@ class ProducerBatch(Future[None]):
         if isinstance(outcome, Divided):
             self._await_parts(outcome.parts)
         else:
-            self.success(None)
+            self.try_success(None)
 
     def _await_parts(self, parts: tuple[ProducerBatch, ...]) -> None:
         left = [len(parts)]

@@ -128,7 +128,7 @@ class RecordAccumulator:
                         return batch, index
         return None
 
-    def add(
+    def add(  # noqa: C901 - hot
         self, topic: Topic, partition: Partition | None, record: Record, reservation: Reservation | None = None
     ) -> tuple[ProducerBatch, int] | None:
         """Add a record, without a partition to the sticky one; return its place, None where there is no memory.
@@ -151,12 +151,20 @@ class RecordAccumulator:
             place = None if batch is None else _append(batch, record)
             if place is None:
                 size = self._room_for(topic, partition, record)
-                if partition is None:
-                    place = self._append_to_next(topic, batch, record)
+                where = partition
+                if where is None:
+                    if batch is not None:  # it is full
+                        # Before it is closed: Ctrl-C in between costs one look, and in the other order linger_ms.
+                        self._work_soon()
+                        self._left.append(batch.partition)
+                        self.close(batch)
+                    where = self._sticky_partition(topic)
+                    if where.open is not None:
+                        place = self._append_to_keyed(topic, where, where.open, record)
                 if place is None:
                     if reservation is None and not self.memory.has(size):
                         return None
-                    place = self._open(topic, partition, size, record, reservation)
+                    place = self._open(topic, where, size, record, reservation, sticky=partition is None)
             if reservation is not None:
                 self._wake_soon(self.memory.cancel(reservation))
             return place
@@ -305,20 +313,13 @@ class RecordAccumulator:
         """The size of batches, before compression."""
         return self._batch_size
 
-    def _append_to_next(
-        self, topic: Topic, full: ProducerBatch | None, record: Record
+    def _append_to_keyed(
+        self, topic: Topic, partition: Partition, batch: ProducerBatch, record: Record
     ) -> tuple[ProducerBatch, int] | None:
-        """Close the full batch for records without a partition; add one to the next one if that is open."""
-        if full is not None:
-            # Before it is closed: Ctrl-C in between costs one look, and in the other order linger_ms.
-            self._work_soon()
-            self._left.append(full.partition)
-            self.close(full)
-        partition = self._sticky_partition(topic)
-        batch = partition.open
-        if batch is None or (place := _append(batch, record)) is None:
+        """Add a record without a key to a batch that records with keys have opened, and the following ones too."""
+        place = _append(batch, record)
+        if place is None:
             return None
-        # Records with keys have opened it.
         self.sticky[topic.name] = batch
         if partition.open is not batch:  # not open any more
             self._shut(partition)
@@ -341,15 +342,14 @@ class RecordAccumulator:
     def _open(
         self,
         topic: Topic,
-        partition: Partition | None,
+        partition: Partition,
         size: int,
         record: Record,
         reservation: Reservation | None,
+        *,
+        sticky: bool,
     ) -> tuple[ProducerBatch, int]:
         """Open a batch that begins with this record; the memory is there."""
-        sticky = partition is None
-        if partition is None:
-            partition = self._sticky_partition(topic)
         builder = self._builder(self._batch_size)
         index = builder.append(*record)
         batch = self._new_batch(partition, builder, size, reservation)

@@ -47,7 +47,7 @@ class Sender:
         self.loop = client.loop
         self.now = client.loop.time
         self.call_soon = client.loop.call_soon
-        self.leader_of = client.cluster.leader_for_partition
+        self.cluster = client.cluster
         self.acks: int = config["acks"]
         self.retries: float = config["retries"]
         self.linger = config.seconds("linger_ms")
@@ -182,12 +182,12 @@ class Sender:
     def metadata_changed(self) -> None:
         """Send the batches of partitions whose leader has moved to the new leader."""
         for partition in (*self._leaderless, *self.resting):
-            if partition.sink is None or self.leader_of(partition.tp) != partition.sink.node_id:
+            if partition.sink is None or self.cluster.topology.leader_of(partition.tp) != partition.sink.node_id:
                 partition.not_before = 0.0
             partition.schedule()
         for node_id, sink in tuple(self._sinks.items()):
             for partition in tuple(sink.waiting):
-                if self.leader_of(partition.tp) != node_id:
+                if self.cluster.topology.leader_of(partition.tp) != node_id:
                     sink.waiting.remove(partition)
                     partition.scheduled = False
                     partition.schedule()
@@ -201,7 +201,7 @@ class Sender:
 
     def sink_of(self, partition: Partition) -> Sink | None:
         """Return the sink of the partition's leader; without one the partition waits for metadata."""
-        leader = self.leader_of(partition.tp)
+        leader = self.cluster.topology.leader_of(partition.tp)
         if leader is None or leader < 0:
             self._leaderless.add(partition)
             # Requested again after each update that brings none; the cluster pauses between requests.

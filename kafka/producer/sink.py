@@ -82,7 +82,7 @@ class Sink:
             self.stalled_since = None
             return
         link = None
-        if self.in_flight < sender.max_in_flight and sender.producer.ready():
+        if self.in_flight < sender.max_in_flight and (sender.producer.producer_id >= 0 or sender.producer.ready()):
             link = self._ready_link()
         if link is not None:
             self._pump_due = True  # partitions that are added meanwhile are seen here
@@ -107,13 +107,12 @@ class Sink:
                 partition.retry_later()
             return None
         if link.ready:
-            throttled = link.throttled()
-            if throttled:
-                if not self._throttled:
-                    self._throttled = True
-                    self._loop.call_later(throttled, self._throttle_ended)
-                return None
-            return link
+            if not link.pipeline.throttled_until or not (throttled := link.throttled()):
+                return link
+            if not self._throttled:
+                self._throttled = True
+                self._loop.call_later(throttled, self._throttle_ended)
+            return None
         if link.fatal is not None and not link.is_opening and link.backing_off():
             # The broker refuses our credentials, or we refuse the broker's. Records after the pause try again:
             # permissions and passwords may be granted later.
@@ -174,36 +173,31 @@ class Sink:
         return batches
 
     def _send(self, link: Connection, batches: list[ProducerBatch]) -> None:
-        sender = self._sender
-        names: _Names = {}
+        sender, transactions, transactional_id = self._sender, self._sender.transactions, None
+        names: _Names = {}  # the topics by their ids, which the reply may have instead
+        assert link.versions is not None, "the link is ready"
         try:
-            request = self._request(link, batches, names)
+            version = link.versions.version_for(ProduceRequest)
         except UnsupportedVersionError as error:
             self._failed(batches, error)
             return
-        self.in_flight += 1
-        if sender.metrics is not None:
-            sender.metrics.sent(batches, self._loop.time())
-        decode = read_reply(request.API_VERSION) if request.API_VERSION >= OLDEST else None
-        future = link.submit(request, sender.request_timeout, decode=decode)
-        future.add_both(partial(self._answered, batches, names))
-
-    def _request(self, link: Connection, batches: list[ProducerBatch], names: _Names) -> Any:
-        """Return the request; `names` gets its topics by their ids, which the reply may have instead."""
-        sender, transactions, transactional_id = self._sender, self._sender.transactions, None
-        assert link.versions is not None, "the link is ready"
-        version = link.versions.version_for(ProduceRequest)
         if transactions is not None:
             version = min(version, transactions.newest_produce())
             transactional_id = transactions.producer.transactional_id
+        decode = None
+        request: Any
         if version < OLDEST:
-            return self._request_of_structs(version, batches, transactional_id)
-        placed: list[Any] = []
-        for batch in batches:
-            partition = batch.partition
-            placed.append((partition.topic.name, partition.index, batch.sealed))
-        topic_id, timeout_ms = self._client.cluster.topic_id, int(sender.request_timeout * 1000)
-        return request_type(version)(placed, topic_id, sender.acks, timeout_ms, transactional_id, names)
+            request = self._request_of_structs(version, batches, transactional_id)
+        else:
+            placed = [(batch.partition.topic.name, batch.partition.index, batch.sealed) for batch in batches]
+            topic_ids, timeout_ms = self._client.cluster.topology.topic_ids, int(sender.request_timeout * 1000)
+            decode = read_reply(version)
+            request = request_type(version)(placed, topic_ids, sender.acks, timeout_ms, transactional_id, names)  # type: ignore[arg-type]
+        self.in_flight += 1
+        if sender.metrics is not None:
+            sender.metrics.sent(batches, self._loop.time())
+        future = link.submit(request, sender.request_timeout, decode=decode)
+        future.add_both(partial(self._answered, batches, names))
 
     def _request_of_structs(
         self, version: int, batches: list[ProducerBatch], transactional_id: str | None

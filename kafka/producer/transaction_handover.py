@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from kafka._runtime.application import complete
-from kafka._runtime.network_thread import run_here
+from kafka._runtime.network_thread import complete, run_here
 from kafka.client_async import KafkaClient
 from kafka.config import resolve
 from kafka.errors import KafkaError, KafkaTimeoutError
@@ -80,7 +79,8 @@ class HandoverProducer(KafkaProducer):
         Raises `AbortableTransactionError` if a record or an offset could not be written.
         """
         work = self._calls.transactions.leave_open()
-        who, is_v2 = self._driver.run(work, self._core.now() + self._calls.max_block, "leave_open()")
+        deadline = self._core.now() + self._calls.max_block
+        who, is_v2 = complete(self._driver.run(work, deadline, "leave_open()"))
         self._is_left_open = True
         return OpenTransaction(*who, is_v2)
 

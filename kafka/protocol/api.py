@@ -128,13 +128,17 @@ class Request(Struct, Generic[ResponseT_co]):
         if version is None:
             version = _need_version(cls)
         header = _HEADER.pack(cls.API_KEY, version, correlation_id)
-        header_version = cls.header_version(version)
+        header_version, encode = _framing(cls, version)
         if header_version:
             name = b"" if client_id is None else client_id.encode()
             header += _LENGTH(-1 if client_id is None else len(name)) + name
         if header_version > 1:
             header += b"\0"
-        parts = [b"", *self.encode_parts(version)]
+        parts = [b""]
+        if encode is None:
+            parts += self.encode_parts(version)
+        else:
+            encode(self, parts)
         parts[0] = _SIZE(len(header) + sum(map(len, parts))) + header
         return parts
 
@@ -250,14 +254,27 @@ def reply_decoder(response: type[Response], version: int) -> Callable[[Buffer], 
     decode = response._unbound._codec(version).decode
 
     def decode_reply(frame: Buffer) -> Any:
-        return decode(frame, start=_skip_header_tags(frame, response) if has_tags else _CORRELATION.size)
+        start = _CORRELATION.size
+        if has_tags:  # mostly none
+            start = start + 1 if len(frame) > start and frame[start] == 0 else _skip_header_tags(frame, response)
+        return decode(frame, start=start)
 
     return decode_reply
 
 
+@lru_cache(maxsize=512)
+def decoder_of(request: type[Request[Any]], version: int) -> Callable[[Buffer], Any]:
+    """Return the function that reads a framed response (without its size) to a request in one version."""
+    return reply_decoder(request.RESPONSE_TYPE, version)
+
+
+@lru_cache(maxsize=512)
+def _framing(cls: type[Request[Any]], version: int) -> tuple[int, Callable[[Struct, list[bytes]], object] | None]:
+    """Return the version of the header before a request, and its compiled encoder if it has one."""
+    return cls.header_version(version), None if cls._schema is not None else cls._unbound._codec(version).encode
+
+
 def _skip_header_tags(data: Buffer, cls: StructMeta) -> int:
-    if len(data) > _CORRELATION.size and data[_CORRELATION.size] == 0:
-        return _CORRELATION.size + 1
     from kafka.protocol.codec.interpreter import decode_prefix
     from kafka.protocol.headers import ResponseHeader
 

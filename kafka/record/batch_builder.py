@@ -18,7 +18,7 @@ from typing import Final
 
 from kafka.codec import CODEC_NONE, Compress, check_level, codec_id, compressor
 from kafka.errors import IllegalArgumentError, IllegalStateError
-from kafka.record.crc32c import crc32c
+from kafka.record.crc32c import fastest
 from kafka.record.header import (
     CONTROL,
     LOG_APPEND_TIME,
@@ -136,7 +136,8 @@ class SealedBatch:
             base_sequence,
             count,
         )
-        crc = crc32c(body, crc32c(V2_CHECKED.pack(*checked)))
+        checksum = fastest()
+        crc = checksum(body, checksum(V2_CHECKED.pack(*checked), 0))
         # Base offset 0 and leader epoch -1 are for the broker to fill in; the checksum leaves them out.
         self.header = V2_HEADER.pack(0, self.size - LOG_OVERHEAD, -1, 2, crc, *checked)
 

@@ -84,8 +84,8 @@ class AcquiredRecords:
             self._left[0].first if self._left else 0,
             check_crcs=settings.check_crcs,
             max_batch_bytes=settings.max_batch_bytes,
-            key_deserializer=settings.key_deserializer(partition.topic),
-            value_deserializer=settings.value_deserializer(partition.topic),
+            key_deserializer=settings.key_deserializer and settings.key_deserializer(partition.topic),
+            value_deserializer=settings.value_deserializer and settings.value_deserializer(partition.topic),
             deserialize_with_headers=settings.with_headers,
             record_type=ShareRecord,
         )

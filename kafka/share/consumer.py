@@ -10,7 +10,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, cast, overload
 
-from kafka._runtime.application import ApplicationThread, blocking, complete
+from kafka._runtime.network_thread import blocking, complete
 from kafka.config import defaults, given_options, name_client, resolve
 from kafka.consumer.arguments import checked_timeout, checked_topics, hint_for_attribute, options_before_topics
 from kafka.consumer.tracing import processed_records
@@ -126,7 +126,7 @@ class KafkaShareConsumer(ImmediateShareCalls[ShareRecord[K, V]], Generic[K, V]):
 
         client = make_client(self.config)
         driver = ThreadDriver(client.loop, name=f"kafka-share-{self.config['client_id']}")
-        return ShareConsumerCore(self.config, client, ApplicationThread(driver))
+        return ShareConsumerCore(self.config, client, driver)
 
     # Reading and acknowledging…
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka import _hooks
 from kafka._core.client import Facts
-from kafka._runtime.application import Wakeup
+from kafka._runtime.tasks import Wakeup
 from kafka.consumer.fetch_response import ReaderSettings
 from kafka.consumer.topics import check_topics
 from kafka.coordinator.share_group_member import ShareGroupMember

@@ -13,7 +13,7 @@ import pytest
 
 from kafka._core.client import Client
 from kafka._runtime.asyncio_driver import asyncio_driver
-from kafka._runtime.network_thread import ThreadDriver
+from kafka._runtime.network_thread import ThreadDriver, complete
 from kafka.config import resolve
 from kafka.errors import ForkedClientError, KafkaConnectionError, KafkaError, RequestTimedOutError
 from kafka.protocol.metadata import MetadataRequest
@@ -33,12 +33,14 @@ class Driven:
         config.setdefault("request_timeout_ms", 5000)
         self.core = Client(resolve("client", {"bootstrap_servers": cluster.bootstrap_servers, **config}))
         self.driver = ThreadDriver(self.core.loop)
-        self.driver.run(self.core.bootstrap())
+        complete(self.driver.run(self.core.bootstrap()))
 
     def ask(self, node_id: int | None = None, seconds: float = 30) -> Any:
         """Ask what every broker can answer as soon as it is there: a coordinator may still be loading its groups."""
         deadline = self.core.loop.time() + seconds
-        return self.driver.run(self.core.request(MetadataRequest(topics=[]), node_id=node_id, deadline=deadline))
+        return complete(
+            self.driver.run(self.core.request(MetadataRequest(topics=[]), node_id=node_id, deadline=deadline))
+        )
 
     def ask_until_answered(self, node_id: int | None = None, seconds: float = 60) -> None:
         end = time.monotonic() + seconds
@@ -52,7 +54,7 @@ class Driven:
 
     def close(self) -> None:
         self.core.loop.call_soon(self.core.shut_down)
-        self.driver.close()
+        complete(self.driver.close())
 
 
 @pytest.fixture

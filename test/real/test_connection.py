@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafka._core.client import Client
-from kafka._runtime.network_thread import ThreadDriver
+from kafka._runtime.network_thread import ThreadDriver, complete
 from kafka.client_async import KafkaClient
 from kafka.config import resolve
 from kafka.conn import BrokerConnection
@@ -120,11 +120,11 @@ def test_a_thread_drives_the_core_and_leaves_nothing(kafka: KafkaCluster) -> Non
     before = len(os.listdir("/proc/self/fd"))
     core = Client(resolve("client", {"bootstrap_servers": kafka.bootstrap_servers}))
     driver = ThreadDriver(core.loop)
-    driver.run(core.bootstrap(), core.loop.time() + 60)
+    complete(driver.run(core.bootstrap(), core.loop.time() + 60))
     for _ in range(100):
-        assert driver.run(core.request(ListGroupsRequest()), core.loop.time() + 60).error_code == 0
+        assert complete(driver.run(core.request(ListGroupsRequest()), core.loop.time() + 60)).error_code == 0
     core.loop.call_soon(core.shut_down)
-    driver.close()
+    complete(driver.close())
     assert len(os.listdir("/proc/self/fd")) == before
 
 

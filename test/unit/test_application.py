@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka._runtime.application import Application, ApplicationTask, ApplicationThread, complete
+from kafka._runtime.application import Application
 from kafka._runtime.asyncio_driver import AsyncioDriver
 from kafka._runtime.loop import Loop
-from kafka._runtime.network_thread import ThreadDriver
+from kafka._runtime.network_thread import ThreadDriver, complete
 from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
 
@@ -44,18 +44,18 @@ EXPECTED = [True, 7, False, True, "done", "user code says hello"]
 def driver() -> Iterator[ThreadDriver]:
     made = ThreadDriver(Loop())
     yield made
-    made.close()
+    complete(made.close())
 
 
 def test_a_coroutine_runs_in_the_thread_that_calls_a_synchronous_face(driver: ThreadDriver) -> None:
-    assert complete(a_public_call(ApplicationThread(driver), driver.loop)) == EXPECTED
+    assert complete(a_public_call(driver, driver.loop)) == EXPECTED
 
 
 def test_the_same_coroutine_is_awaited_in_a_task_of_asyncio() -> None:
     async def main() -> list[object]:
         driver = AsyncioDriver(Loop())
         try:
-            return await a_public_call(ApplicationTask(driver), driver.loop)
+            return await a_public_call(driver, driver.loop)
         finally:
             await driver.close()
 
@@ -70,7 +70,7 @@ def test_listeners_of_asyncio_may_be_coroutine_functions() -> None:
     async def main() -> object:
         driver = AsyncioDriver(Loop())
         try:
-            return await ApplicationTask(driver).call(listener, "hello")
+            return await driver.call(listener, "hello")
         finally:
             await driver.close()
 
@@ -82,7 +82,7 @@ def test_a_cancelled_wait_leaves_no_callback_and_no_timer_behind() -> None:
 
     async def main() -> None:
         driver = AsyncioDriver(Loop())
-        application = ApplicationTask(driver)
+        application = driver
         try:
             for _ in range(100):
                 with pytest.raises(asyncio.TimeoutError):

@@ -1077,14 +1077,14 @@ def test_ctrl_c_ends_a_poll_and_the_client_works_on():
 
 
 def test_the_core_can_be_driven_by_a_thread():
-    from kafka._runtime.network_thread import ThreadDriver
+    from kafka._runtime.network_thread import ThreadDriver, complete
 
     core = Client(resolve("client", {"bootstrap_servers": "127.0.0.1:1", "bootstrap_timeout_ms": 300}))
     driver = ThreadDriver(core.loop)
     with pytest.raises(NoBrokersAvailable, match=r"127\.0\.0\.1:1"):
-        driver.run(core.bootstrap())
+        complete(driver.run(core.bootstrap()))
     core.loop.call_soon(core.shut_down)
-    driver.close()
+    complete(driver.close())
 
 
 # What cannot be asked for

@@ -24,12 +24,12 @@ import pytest
 
 from kafka._runtime import signals
 from kafka._runtime.asyncio_driver import AsyncioDriver, asyncio_driver
+from kafka._runtime.gate import Waker
 from kafka._runtime.loop import READ, Loop
-from kafka._runtime.network_thread import ThreadDriver, run_here
+from kafka._runtime.network_thread import ThreadDriver, complete, run_here
 from kafka._runtime.signals import SignalsDeferred
 from kafka._runtime.tasks import Event, Scope, TaskCancelled, TaskGroup, checkpoint, wait_any
 from kafka._runtime.timers import TimerHeap
-from kafka._runtime.waker import Waker
 from kafka.errors import Cancelled, ClientClosedError, ForkedClientError, IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
 from kafka.testing import FakeClock, MemoryNetwork, NothingWillHappenError
@@ -53,7 +53,7 @@ def loop(network):
 def driver():
     driver = ThreadDriver(Loop())
     yield driver
-    driver.close()
+    complete(driver.close())
 
 
 def run(loop, coro):
@@ -549,9 +549,9 @@ def test_run_returns_results_and_errors(driver):
     async def bad():
         raise ValueError("no")
 
-    assert driver.run(good()) == 1
+    assert complete(driver.run(good())) == 1
     with pytest.raises(ValueError, match="no"):
-        driver.run(bad())
+        complete(driver.run(bad()))
 
 
 def test_run_cancels_at_the_deadline(driver):
@@ -566,7 +566,7 @@ def test_run_cancels_at_the_deadline(driver):
 
     while not begun:  # on a busy machine the deadline may pass before the coroutine begins
         with pytest.raises(KafkaTimeoutError, match="fetching took too long"):
-            driver.run(waits(), driver.loop.time() + 0.02, "fetching")
+            complete(driver.run(waits(), driver.loop.time() + 0.02, "fetching"))
     assert ended == [True]
 
 
@@ -579,7 +579,7 @@ def test_many_threads_run_at_once(driver):
         return number
 
     def use(base):
-        results.extend(driver.run(work(number), driver.loop.time() + 30) for number in range(base, base + 10))
+        results.extend(complete(driver.run(work(number), driver.loop.time() + 30)) for number in range(base, base + 10))
 
     threads = [threading.Thread(target=use, args=(base,)) for base in range(0, 80, 10)]
     for thread in threads:
@@ -609,7 +609,7 @@ def test_a_timer_set_by_a_waiting_thread_is_met_after_it_left(driver):
         driver.loop.call_later(0.01, done.set)
 
     driver.start()
-    driver.run(sets())
+    complete(driver.run(sets()))
     assert done.wait(60)
 
 
@@ -617,7 +617,7 @@ def test_an_idle_network_thread_does_not_turn(driver):
     async def nothing():
         await checkpoint()
 
-    driver.run(nothing())
+    complete(driver.run(nothing()))
     turns = driver.loop.turns
     threading.Event().wait(0.1)
     assert driver.loop.turns - turns <= 1
@@ -627,7 +627,7 @@ def wait_for_one_after_another(driver, times):
     for _ in range(times):
         future = Future()
         driver.loop.call_soon(future.success, None)
-        assert driver.wait(future, driver.loop.time() + 10)
+        assert complete(driver.wait(future, driver.loop.time() + 10))
 
 
 def test_the_driver_dozes_while_a_thread_waits_for_one_thing_after_another(driver, monkeypatch):
@@ -681,7 +681,7 @@ def test_the_driver_sleeps_on_while_another_thread_has_claimed_the_loop(driver):
     with near, far:
         driver.start()
         driver.loop.call_soon(driver.loop.watch, near, READ, lambda _: got.append(near.recv(1)))
-        driver.wait(driver.loop.spawn(driver.loop.sleep(0)), driver.loop.time() + 10)
+        complete(driver.wait(driver.loop.spawn(driver.loop.sleep(0)), driver.loop.time() + 10))
         wait_for_sleep(driver.loop)
         turns = driver.loop.turns
         for number in range(1, 21):
@@ -692,7 +692,7 @@ def test_the_driver_sleeps_on_while_another_thread_has_claimed_the_loop(driver):
             driver.loop.release()
         # One for each claim, and perhaps one for a wake-up of before. With two sleepers they were 40 and more.
         assert 20 <= driver.loop.turns - turns <= 21
-        driver.run(_unwatch(driver.loop, near))
+        complete(driver.run(_unwatch(driver.loop, near)))
 
 
 def test_the_beginning_of_a_wait_wakes_no_other_thread(driver):
@@ -705,18 +705,18 @@ def test_the_beginning_of_a_wait_wakes_no_other_thread(driver):
     for _ in range(20):
         future = Future()
         future.add_both(lambda _: threads.append(threading.get_ident()))
-        assert driver.wait(future, loop.time() + 10, partial(future.success, 1))
+        assert complete(driver.wait(future, loop.time() + 10, partial(future.success, 1)))
     assert threads == [threading.get_ident()] * 20
     assert signals == []
     assert loop.turns - turns <= 21
     # What is done already needs no wait, and what is to begin does begin.
     begun = threading.Event()
-    assert driver.wait(Future().success(1), None, begun.set)
+    assert complete(driver.wait(Future().success(1), None, begun.set))
     assert begun.wait(10)
     # Another thread has the loop, and runs it.
     assert loop.claim()
     future = Future()
-    other = threading.Thread(target=driver.wait, args=(future, loop.time() + 10, partial(future.success, 1)))
+    other = threading.Thread(target=lambda: complete(driver.wait(future, loop.time() + 10, partial(future.success, 1))))
     other.start()
     while not future.is_done:
         loop.turn(0.01)
@@ -749,7 +749,7 @@ def test_a_call_that_queues_work_does_it_in_its_own_thread_while_the_loop_rests(
     with pytest.raises(ZeroDivisionError):
         driver.run_now(lambda: 1 / 0)
     # In a pass it is a call like any other, as it is for a thread that has claimed the loop.
-    driver.run(_returns(driver.run_now, queue, note))
+    complete(driver.run(_returns(driver.run_now, queue, note)))
     assert loop.claim()
     assert driver.run_now(queue, note) == "result"
     loop.release()
@@ -780,7 +780,7 @@ def test_work_without_a_waiter_is_done_between_the_claims_of_a_thread_that_waits
             far.send(b"x")
             assert all(event.wait(10) for event in (queued, timed, arrived))
             arrived.clear()
-        driver.run(_unwatch(driver.loop, near))
+        complete(driver.run(_unwatch(driver.loop, near)))
 
 
 async def _unwatch(loop, file):
@@ -796,9 +796,9 @@ def test_a_selector_that_cannot_be_shared_is_turned_by_the_thread_alone():
             await driver.loop.sleep(0.001)
             return threading.current_thread().name
 
-        assert driver.run(work(), driver.loop.time() + 10) == "kafka-network"
+        assert complete(driver.run(work(), driver.loop.time() + 10)) == "kafka-network"
     finally:
-        driver.close()
+        complete(driver.close())
 
 
 def test_blocking_on_the_network_thread_is_refused(driver):
@@ -806,10 +806,10 @@ def test_blocking_on_the_network_thread_is_refused(driver):
         return 1
 
     async def outer():
-        return driver.run(inner())
+        return complete(driver.run(inner()))
 
     with pytest.raises(IllegalStateError, match="the call blocks, so it cannot be called from a callback"):
-        driver.run(outer())
+        complete(driver.run(outer()))
 
 
 def test_a_callback_that_waits_costs_others_no_deadline_and_no_ctrl_c(driver):
@@ -823,11 +823,11 @@ def test_a_callback_that_waits_costs_others_no_deadline_and_no_ctrl_c(driver):
 
     before = time.monotonic()
     with pytest.raises(KafkaTimeoutError):
-        driver.run(never(), driver.loop.time() + 0.1)
+        complete(driver.run(never(), driver.loop.time() + 0.1))
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012
         timer.start()
-        driver.wait(Future(), driver.loop.time() + 20)
+        complete(driver.wait(Future(), driver.loop.time() + 20))
     assert time.monotonic() - before < 15
     timer.join()
     released.set()
@@ -840,12 +840,12 @@ def test_close_from_a_callback_ends_the_thread():
         await checkpoint()
 
     driver.start()
-    driver.loop.call_soon(driver.close)
+    driver.loop.call_soon(lambda: complete(driver.close()))
     driver._thread.join(60)
     assert not driver._thread.is_alive()
     coro = closes()
     with pytest.raises(ClientClosedError):
-        driver.run(coro)
+        complete(driver.run(coro))
 
 
 def test_close_from_a_callback_in_a_waiting_thread_does_not_wait_for_the_network_thread():
@@ -854,13 +854,13 @@ def test_close_from_a_callback_in_a_waiting_thread_does_not_wait_for_the_network
     before = time.monotonic()
 
     def callback():
-        driver.close(timeout=20)
+        complete(driver.close(timeout=20))
         future.success(None)
 
     driver.loop.call_later(0.01, callback)
-    assert driver.wait(future, driver.loop.time() + 40)
+    assert complete(driver.wait(future, driver.loop.time() + 40))
     assert time.monotonic() - before < 15  # a join would have taken its whole time, for this thread has the loop
-    driver.close()
+    complete(driver.close())
     assert not driver._thread.is_alive()
 
 
@@ -874,14 +874,14 @@ def test_close_resolves_a_call_that_another_thread_waits_in(driver):
 
     def use():
         try:
-            driver.run(waits())
+            complete(driver.run(waits()))
         except Exception as error:
             errors.append(error)
 
     thread = threading.Thread(target=use)
     thread.start()
     assert started.wait(10)
-    driver.close()
+    complete(driver.close())
     thread.join(60)
     assert not thread.is_alive()
     assert isinstance(errors[0], (Cancelled, ClientClosedError)), errors
@@ -905,8 +905,8 @@ def test_no_descriptor_is_left():
         async def nothing():
             pass
 
-        driver.run(nothing())
-        driver.close()
+        complete(driver.run(nothing()))
+        complete(driver.close())
 
     use()
     before = len(os.listdir("/proc/self/fd"))
@@ -932,13 +932,13 @@ def test_ctrl_c_ends_a_blocking_call_at_once(inline):
     try:
         with pytest.raises(KeyboardInterrupt):  # noqa: PT012
             timer.start()
-            driver.run(waits())
+            complete(driver.run(waits()))
         assert time.monotonic() - began < 60  # a busy machine takes its time; unheard, it would wait for ever
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert ended.wait(60)
     finally:
         timer.join()
-        driver.close()
+        complete(driver.close())
 
 
 @pytest.mark.parametrize("how", ["wait", "here"])
@@ -965,13 +965,13 @@ def test_a_signal_right_before_the_system_call_that_sleeps_is_heard_soon(how):
         while not loop._sleepers:  # it begins with a pass
             time.sleep(0.001)
         with pytest.raises(KeyboardInterrupt):
-            driver.wait(Future(), loop.time() + 100)
+            complete(driver.wait(Future(), loop.time() + 100))
     else:
         with pytest.raises(KeyboardInterrupt):
             run_here(loop, loop.spawn(loop.sleep(100)))
     assert time.monotonic() - began < 50
     assert loop._selector.missed == 0
-    driver.close()
+    complete(driver.close())
 
 
 def test_the_network_thread_steps_aside_while_another_thread_is_about_to_shut_the_gate(driver, monkeypatch):
@@ -993,12 +993,12 @@ def test_the_network_thread_steps_aside_while_another_thread_is_about_to_shut_th
         shut(is_open)
 
     with ours, theirs:
-        driver.run(watched(loop, ours))
+        complete(driver.run(watched(loop, ours)))
         monkeypatch.setattr(gate, "set_open", hesitates)
         assert loop.claim()
         loop.release()
         monkeypatch.undo()
-        driver.run(unwatched(loop, ours))
+        complete(driver.run(unwatched(loop, ours)))
     assert 0 < turns[0] < 1000  # the least that a turn takes then is 0.2 ms; without that it is some 3 us
 
 
@@ -1022,17 +1022,17 @@ def test_a_signal_that_is_only_taken_note_of_ends_no_call(inline, how):
     timer.start()
     try:
         if how == "run":
-            driver.run(loop.sleep(0.3), loop.time() + 10)
+            complete(driver.run(loop.sleep(0.3), loop.time() + 10))
         elif how == "wait":
             driver.start()
-            assert driver.wait(loop.spawn(loop.sleep(0.3)), loop.time() + 10)
+            assert complete(driver.wait(loop.spawn(loop.sleep(0.3)), loop.time() + 10))
         else:
             run_here(loop, loop.spawn(loop.sleep(0.3)), loop.time() + 10)
         assert noted == [signal.SIGTERM]
     finally:
         timer.join()
         signal.signal(signal.SIGTERM, before)
-        driver.close()
+        complete(driver.close())
 
 
 class SignalsAt:
@@ -1102,15 +1102,15 @@ MISTAKEN_THREADING = """
 
 
     def blocking_call():
-        from kafka._runtime.network_thread import ThreadDriver
+        from kafka._runtime.network_thread import ThreadDriver, complete
         from kafka._runtime.loop import Loop
 
         async def work():
             return 1, signal.getsignal(signal.SIGINT) is not signal.default_int_handler
 
         driver = ThreadDriver(Loop())
-        print(*driver.run(work(), driver.loop.time() + 20), flush=True)
-        driver.close()
+        print(*complete(driver.run(work(), driver.loop.time() + 20)), flush=True)
+        complete(driver.close())
 
 
     def first():
@@ -1226,19 +1226,22 @@ def test_an_interrupt_at_any_bytecode_while_a_loop_is_made_leaves_no_descriptor(
                 assert open_files() == before, at
     finally:
         gc.unfreeze()
-    made[0].close()
+    complete(made[0].close())
     assert at > 100
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc here")
+@pytest.mark.filterwarnings(
+    "ignore:coroutine .ThreadDriver.close. was never awaited"
+)  # interrupted before its first step
 def test_an_interrupt_at_any_bytecode_of_closing_leaves_nothing_when_it_is_closed_again():
     before = open_files()
     error = KeyboardInterrupt()
     for at in itertools.count():
         driver = ThreadDriver(Loop())
         driver.start()
-        error = interrupted_at(at, driver.close)
-        driver.close()
+        error = interrupted_at(at, lambda driver=driver: complete(driver.close()))
+        complete(driver.close())
         driver._thread.join(10)
         assert open_files() == before, traceback.format_tb(error.__traceback__)[-2:]
         if error is None:
@@ -1281,7 +1284,7 @@ def test_a_thread_that_breaks_down_fails_what_it_was_doing(driver, caplog):
     assert closed == [True]
     assert "please report it" in caplog.text
     with pytest.raises(ClientClosedError, match="broke down"):
-        driver.run(waits())
+        complete(driver.run(waits()))
 
 
 @pytest.mark.internal_errors
@@ -1296,7 +1299,7 @@ def test_callbacks_that_end_the_program_do_not_end_the_network_thread(driver, ca
     async def fine():
         return 1
 
-    assert driver.run(fine()) == 1
+    assert complete(driver.run(fine())) == 1
     deadline = time.monotonic() + 60
     while "SystemExit(3)" not in caplog.text:  # it is told after the pass
         assert time.monotonic() < deadline
@@ -1322,13 +1325,13 @@ def test_callbacks_that_end_the_program_end_it_at_once_outside_of_passes(loop):
 
 def test_a_driver_that_was_closed_before_its_first_use_refuses_calls():
     driver = ThreadDriver(Loop())
-    driver.close()
+    complete(driver.close())
 
     async def never():
         raise AssertionError
 
     with pytest.raises(ClientClosedError):
-        driver.run(never())
+        complete(driver.run(never()))
 
 
 def test_waiting_for_a_future_ends_when_the_driver_is_closed(driver):
@@ -1336,7 +1339,7 @@ def test_waiting_for_a_future_ends_when_the_driver_is_closed(driver):
 
     def use(future):
         waiting.set()
-        driver.wait(future)
+        complete(driver.wait(future))
         ended.set()
 
     driver.start()
@@ -1344,7 +1347,7 @@ def test_waiting_for_a_future_ends_when_the_driver_is_closed(driver):
     for thread in threads:
         thread.start()
     assert waiting.wait(10)
-    driver.close()
+    complete(driver.close())
     for thread in threads:
         thread.join(60)
     assert ended.is_set()
@@ -1353,10 +1356,10 @@ def test_waiting_for_a_future_ends_when_the_driver_is_closed(driver):
 
 def test_waiting_for_a_future_ends_with_it_or_at_the_deadline(driver):
     future = Future()
-    assert not driver.wait(future, driver.loop.time() + 0.01)
+    assert not complete(driver.wait(future, driver.loop.time() + 0.01))
     driver.loop.call_soon(future.success, 1)
-    assert driver.wait(future, driver.loop.time() + 10)
-    assert driver.wait(future)
+    assert complete(driver.wait(future, driver.loop.time() + 10))
+    assert complete(driver.wait(future))
 
 
 def test_try_turn_makes_one_pass_in_the_calling_thread(driver):
@@ -1367,13 +1370,13 @@ def test_try_turn_makes_one_pass_in_the_calling_thread(driver):
     driver.loop.release()
     deadline = time.monotonic() + 60
     while not names and time.monotonic() < deadline:
-        driver.try_turn()
+        complete(driver.turn())
     assert names
 
 
 def test_interpreter_exit_ends_what_was_left_open():
     program = """
-from kafka._runtime.network_thread import ThreadDriver
+from kafka._runtime.network_thread import ThreadDriver, complete
 from kafka._runtime.loop import Loop
 from kafka.future import Future
 driver = ThreadDriver(Loop())
@@ -1393,10 +1396,10 @@ def _use_in_child(driver, pipe):
 
     coro = nothing()
     try:
-        driver.run(coro)
+        complete(driver.run(coro))
     except Exception as error:
         pipe.send(type(error).__name__)
-    driver.close()
+    complete(driver.close())
     pipe.close()
 
 
@@ -1406,7 +1409,7 @@ def test_the_child_of_a_fork_gets_an_error_and_the_parent_is_unharmed(driver):
         await driver.loop.sleep(0.001)
         return 42
 
-    assert driver.run(answer()) == 42
+    assert complete(driver.run(answer())) == 42
     here, there = multiprocessing.get_context("fork").Pipe()
     child = multiprocessing.get_context("fork").Process(target=_use_in_child, args=(driver, there))
     child.start()
@@ -1414,7 +1417,7 @@ def test_the_child_of_a_fork_gets_an_error_and_the_parent_is_unharmed(driver):
     assert here.recv() == ForkedClientError.__name__
     child.join(30)
     assert child.exitcode == 0
-    assert driver.run(answer(), driver.loop.time() + 10) == 42
+    assert complete(driver.run(answer(), driver.loop.time() + 10)) == 42
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -1454,19 +1457,19 @@ def test_no_wake_up_is_lost_between_threads(driver):  # noqa: C901 - three small
 
     def run_tasks():
         while time.monotonic() < end and not problems:
-            if driver.run(work(), driver.loop.time() + 20) != 1:
+            if complete(driver.run(work(), driver.loop.time() + 20)) != 1:
                 problems.append("wrong")
 
     def wait_for_futures():
         while time.monotonic() < end and not problems:
             future = Future()
             driver.loop.call_soon(future.success, 1)
-            if not driver.wait(future, driver.loop.time() + 20):
+            if not complete(driver.wait(future, driver.loop.time() + 20)):
                 problems.append("lost")
 
     def turn():
         while time.monotonic() < end:
-            driver.try_turn()
+            complete(driver.turn())
 
     threads = [threading.Thread(target=use) for use in (run_tasks, run_tasks, wait_for_futures, wait_for_futures, turn)]
     sys.setswitchinterval(1e-6)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from kafka._core.client import Client
-    from kafka._runtime.application import ApplicationTask
+    from kafka._runtime.asyncio_driver import AsyncioDriver, ThreadedAsyncioDriver
     from kafka._runtime.loop import Loop
     from kafka.config import Config
     from kafka.options import AIOAdminOptions
@@ -50,7 +50,7 @@ class AIOKafkaAdminClient(AdminStatus, Lifecycle, AdminCalls):
     """
 
     _kind = "admin"
-    _application: ApplicationTask
+    _application: AsyncioDriver | ThreadedAsyncioDriver
 
     def __init__(
         self,

@@ -187,7 +187,7 @@ def _structs(cls: StructMeta, items: object) -> list[object]:
     # Of what class an item is asks the encoder.
     return [
         item if isinstance(item, Struct) else interpreter.as_struct(cls, item, describe(cls))
-        for item in types.as_sequence(items)
+        for item in (items if type(items) is list else types.as_sequence(items))
     ]
 
 

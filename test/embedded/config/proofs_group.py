@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from kafka._runtime.application import complete
+from kafka._runtime.network_thread import complete
 from kafka.broker import Broker
 from kafka.coordinator.heartbeat import Heartbeat
 from kafka.structs import TopicPartition

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafka import BrokerConnection, KafkaAdminClient, KafkaClient, KafkaConsumer, KafkaProducer, KafkaShareConsumer
-from kafka._runtime.application import complete
+from kafka._runtime.network_thread import complete
 from kafka.broker import Broker
 from kafka.broker.faults import SeenRequest
 from kafka.consumer.subscription_state import SubscriptionState

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
 from itertools import islice
@@ -10,6 +11,7 @@ from itertools import islice
 import pytest
 
 from kafka import KafkaProducer
+from kafka._core.topology import Topology
 from kafka.broker import Broker
 from kafka.consumer import ConsumerRebalanceListener, KafkaConsumer
 from kafka.errors import (
@@ -20,7 +22,7 @@ from kafka.errors import (
     KafkaTimeoutError,
     NoBrokersAvailable,
 )
-from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp, PartitionMetadata, TopicPartition
 
 from .conftest import MakeConsumer
 from .reading import TIMEOUT, fill, read, tp, wait_until_fetched
@@ -152,18 +154,16 @@ def test_a_seek_while_a_fetch_is_put_together_is_not_answered_by_that(
     consumer = make_consumer()
     consumer.assign([tp()])
     consumer.seek(tp(), 10)
-    assert consumer._core is not None
-    cluster, looked_up = consumer._core.client.cluster, threading.Event()
-    real = cluster.leader_epoch_for_partition
+    looked_up, real = threading.Event(), Topology.partition
 
-    def meanwhile(partition: TopicPartition) -> int:
-        if not looked_up.is_set():
+    def meanwhile(topology: Topology, topic: str, number: int) -> PartitionMetadata | None:
+        if sys._getframe(1).f_code.co_name == "_wanted" and not looked_up.is_set():
             looked_up.set()
             consumer.seek(tp(), 0)  # the application's thread may do so at any time
-        return real(partition)
+        return real(topology, topic, number)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cluster, "leader_epoch_for_partition", meanwhile)
+        patch.setattr(Topology, "partition", meanwhile)
         assert looked_up.wait(TIMEOUT)
     assert [record.offset for record in read(consumer, 20)] == list(range(20))
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kafka._core.client import Client
-from kafka._runtime.application import ApplicationThread, complete
-from kafka._runtime.network_thread import ThreadDriver
+from kafka._runtime.network_thread import ThreadDriver, complete
 from kafka.broker.groups.service import GroupService
 from kafka.config import resolve
 from kafka.consumer.subscription_state import SubscriptionState
@@ -45,13 +44,13 @@ class Member:
         self.client = Client(self.config)
         self.driver = ThreadDriver(self.client.loop)
         self.driver.start()
-        self.driver.run(self.client.bootstrap())
+        complete(self.driver.run(self.client.bootstrap()))
         self.subscription = SubscriptionState()
         self.coordinator = ConsumerCoordinator(
             self.client,
             self.subscription,
             config=self.config,
-            application=ApplicationThread(self.driver),
+            application=self.driver,
         )
         self.closed = False
         if pattern is not None:
@@ -88,7 +87,7 @@ class Member:
         self.subscription.seek(partition, offset)
 
     def run(self, coro: Any) -> Any:
-        return self.driver.run(coro, time.monotonic() + PATIENCE)
+        return complete(self.driver.run(coro, time.monotonic() + PATIENCE))
 
     def committed(self, *partitions: TopicPartition) -> list[int | None]:
         found = self.coordinator.fetch_committed_offsets(partitions)
@@ -108,8 +107,8 @@ class Member:
             async def end() -> None:
                 self.client.shut_down()
 
-            self.driver.run(end())
-            self.driver.close()
+            complete(self.driver.run(end()))
+            complete(self.driver.close())
 
     def close(self, **how: Any) -> None:
         if not self.closed:

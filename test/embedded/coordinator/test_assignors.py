@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kafka._runtime.application import complete
+from kafka._runtime.network_thread import complete
 from kafka.coordinator.assignors import CooperativeStickyAssignor, RoundRobinPartitionAssignor
 from kafka.errors import KafkaError
 from test.embedded.sessions import SESSION, let_sessions_pass

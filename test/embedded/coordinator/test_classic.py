@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka._runtime.application import complete
+from kafka._runtime.network_thread import complete
 from kafka.broker import Broker
 from kafka.errors import (
     CommitFailedError,

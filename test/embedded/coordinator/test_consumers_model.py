@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kafka._runtime.application import complete
+from kafka._runtime.network_thread import complete
 from kafka.broker import Broker
 from kafka.consumer import KafkaConsumer
 from kafka.coordinator.membership import Membership

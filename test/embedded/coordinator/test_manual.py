@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka import KafkaClient
-from kafka._runtime.application import complete
+from kafka._runtime.network_thread import complete
 from kafka.broker import NO_REPLY
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.base import BaseCoordinator, GroupCoordinatorMetrics, HeartbeatTask

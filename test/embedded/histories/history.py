@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, ClassVar
 
-from kafka._runtime.application import complete
+from kafka._runtime.network_thread import complete
 
 FACES = ("threads", "asyncio")
 

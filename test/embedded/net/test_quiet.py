@@ -8,7 +8,7 @@ import pytest
 
 from kafka import KafkaConsumer
 from kafka._core.client import Client
-from kafka._runtime.network_thread import ThreadDriver
+from kafka._runtime.network_thread import ThreadDriver, complete
 from kafka.broker import Broker
 from kafka.config import resolve
 from kafka.protocol.metadata import MetadataRequest
@@ -55,13 +55,13 @@ def test_an_unused_client_sleeps(broker: Broker) -> None:
     client = Client(resolve("consumer", {"bootstrap_servers": broker.bootstrap_servers}))
     driver = ThreadDriver(client.loop)
     try:
-        driver.run(client.bootstrap())
-        driver.run(client.request(MetadataRequest(topics=[])))
+        complete(driver.run(client.bootstrap()))
+        complete(driver.run(client.request(MetadataRequest(topics=[]))))
         turns = client.loop.turns
         time.sleep(SPAN)  # nothing is waited for: it is the absence of events that is looked at
         assert client.loop.turns - turns <= 2
     finally:
-        driver.close()
+        complete(driver.close())
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_a_client_whose_brokers_are_gone_makes_few_attempts(broker: Broker) -> N
     )
     driver = ThreadDriver(client.loop)
     try:
-        driver.run(client.bootstrap())
+        complete(driver.run(client.bootstrap()))
         broker.close()
         time.sleep(0.2)
         turns = client.loop.turns
@@ -82,4 +82,4 @@ def test_a_client_whose_brokers_are_gone_makes_few_attempts(broker: Broker) -> N
         time.sleep(SPAN)
         assert client.loop.turns - turns <= 40
     finally:
-        driver.close()
+        complete(driver.close())

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from kafka import KafkaProducer, TopicPartition
+from kafka._runtime.network_thread import complete
 from kafka.broker import Broker
 from kafka.broker.faults import NO_REPLY
 from kafka.errors import (
@@ -515,7 +516,7 @@ def test_a_topic_that_was_idle_continues_with_its_sequence_numbers(make, broker,
     first = producer.send(topic, b"first").get(WAIT)
     state = producer._accumulator.topics[topic]
     state.used_at -= 10
-    producer._driver.run(producer._core.client.refresh(producer._core.now() + WAIT), None, "refresh")
+    complete(producer._driver.run(producer._core.client.refresh(producer._core.now() + WAIT), None, "refresh"))
     assert topic not in producer._accumulator.topics
     second = producer.send(topic, b"second").get(WAIT)
     assert (first.offset, second.offset) == (0, 1)

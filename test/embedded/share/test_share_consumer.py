@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kafka import AcknowledgeType, KafkaProducer, TopicPartition
+from kafka._runtime.network_thread import complete
 from kafka.broker import Broker
 from kafka.errors import (
     ClientClosedError,
@@ -532,7 +533,7 @@ def crash(member: Any) -> None:
     core = member._core
     core.closed = True
     core.loop.call_soon(core.client.shut_down)
-    core.application._driver.close(1.0)
+    complete(core.application.close(1.0))
 
 
 def test_the_records_of_a_member_that_died_are_free_at_once(broker: Broker, member: MakeMember) -> None:

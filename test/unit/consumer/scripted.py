@@ -7,8 +7,10 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from kafka._runtime.application import complete
+from kafka._runtime.asyncio_driver import call_user
 from kafka._runtime.loop import Loop
+from kafka._runtime.network_thread import CallerDriver, complete
+from kafka._runtime.tasks import Pending
 from kafka.consumer import KafkaConsumer
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from kafka.errors import KafkaTimeoutError, UnknownTopicOrPartitionError
@@ -27,14 +29,14 @@ MakeConsumer = Callable[..., KafkaConsumer]
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-class HereDriver:
+class HereDriver(CallerDriver):
     """Turns a loop in the calling thread alone: a network in memory knows one thread."""
 
     def __init__(self, loop: Loop, name: str = "") -> None:
-        self.loop = loop
+        super().__init__(loop)
         self.name = name
 
-    def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+    async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
         task = self.loop.spawn(coro)
         try:
             return self.loop.run_until(task, deadline)
@@ -47,8 +49,8 @@ class HereDriver:
             while self.loop.has_ready:
                 self.loop.turn(0)
 
-    def wait(
-        self, future: Future[Any], deadline: float | None = None, begin: Callable[[], object] | None = None
+    async def wait(
+        self, future: Future[Any] | Pending, deadline: float | None = None, begin: Callable[[], object] | None = None
     ) -> bool:
         if begin is not None:
             self.loop.call_soon(begin)
@@ -58,12 +60,6 @@ class HereDriver:
                 break
             self.loop.turn(remaining)
         return future.is_done
-
-    def try_turn(self) -> bool:
-        return self.loop.turn(0)
-
-    def close(self, timeout: float = 0.0) -> None:
-        self.loop.close(timeout)
 
 
 class Cluster:
@@ -335,7 +331,11 @@ class InTaskDriver:
         finally:
             task.cancel()
 
-    async def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+    async def wait(
+        self, future: Future[Any] | Pending, deadline: float | None = None, begin: Callable[[], object] | None = None
+    ) -> bool:
+        if begin is not None:
+            self.loop.call_soon(begin)
         while not future.is_done:
             remaining = None if deadline is None else deadline - self.loop.time()
             if remaining is not None and remaining <= 0:
@@ -344,8 +344,15 @@ class InTaskDriver:
             await asyncio.sleep(0)
         return future.is_done
 
-    def turn(self) -> None:
+    def pending(self) -> Pending:
+        return Future[None]()
+
+    async def call(self, function: Callable[..., object], *args: object) -> Any:
+        return await call_user(function, *args)
+
+    async def turn(self) -> None:
         self.loop.turn(0)
+        await asyncio.sleep(0)
 
     async def close(self, timeout: float = 0.0) -> None:
         while self.loop.has_ready:

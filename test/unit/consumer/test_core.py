@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from kafka._core.client import make_client
-from kafka._runtime.application import Application, ApplicationTask, ApplicationThread, complete
+from kafka._runtime.application import Application
 from kafka._runtime.loop import Loop
+from kafka._runtime.network_thread import complete
 from kafka.config import resolve
 from kafka.consumer.core import ConsumerCore
 from kafka.consumer.subscription_state import SubscriptionState
@@ -43,13 +44,13 @@ async def lived(core: ConsumerCore, story: Story) -> Any:
 
 
 def in_a_thread(cluster: Cluster, story: Story, **configs: Any) -> Any:
-    core = make_core(cluster, lambda loop: ApplicationThread(HereDriver(loop)), **configs)  # type: ignore[arg-type]
+    core = make_core(cluster, HereDriver, **configs)  # type: ignore[arg-type]
     return complete(lived(core, story))
 
 
 def in_a_task(cluster: Cluster, story: Story, **configs: Any) -> Any:
     async def main() -> Any:
-        core = make_core(cluster, lambda loop: ApplicationTask(InTaskDriver(loop)), **configs)  # type: ignore[arg-type]
+        core = make_core(cluster, InTaskDriver, **configs)  # type: ignore[arg-type]
         outcome = await lived(core, story)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome

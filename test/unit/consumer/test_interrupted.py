@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafka._runtime.application import complete
+from kafka._runtime.network_thread import complete
 from kafka.consumer import KafkaConsumer
 from test.unit.consumer.scripted import T0, Cluster, MakeConsumer, read, rest
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka._runtime.application import complete
+from kafka._runtime.network_thread import complete
 from kafka.errors import IllegalStateError
 from kafka.structs import OffsetAndMetadata
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka._core.attempts import pause_after
-from kafka._runtime.application import complete
+from kafka._runtime.network_thread import complete
 from kafka._runtime.timers import Backoff
 from kafka.coordinator.group_coordinator import COMMITS, JOINS
 from kafka.errors import GroupAuthorizationFailedError, KafkaConnectionError, RequestTimedOutError

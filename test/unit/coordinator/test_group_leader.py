@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka._runtime.application import ApplicationThread, complete
 from kafka._runtime.loop import Loop
-from kafka._runtime.network_thread import CallerDriver
+from kafka._runtime.network_thread import CallerDriver, complete
 from kafka.coordinator import group_leader
 from kafka.coordinator.assignors import RangePartitionAssignor
 from kafka.coordinator.group_leader import AssignorCalls
@@ -96,7 +95,7 @@ def test_a_builtin_assignor_runs_on_the_loop_and_another_one_in_the_application(
     assert not task.is_done
     call = rendezvous.take()
     assert call is not None
-    complete(call.run(ApplicationThread(CallerDriver(loop)), loop))
+    complete(call.run(CallerDriver(loop), loop))
     assert loop.run_until(task) == "there"
 
 
@@ -110,7 +109,7 @@ def test_an_error_of_the_application_s_assignor_is_the_member_s_not_the_listener
     loop.turn(0)
     call = rendezvous.take()
     assert call is not None
-    complete(call.run(ApplicationThread(CallerDriver(loop)), loop))
+    complete(call.run(CallerDriver(loop), loop))
     with pytest.raises(KafkaError, match="the assignor 'mine' failed"):
         loop.run_until(task)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafka._runtime.application import complete
+from kafka._runtime.network_thread import complete
 from kafka.consumer import KafkaConsumer
 from kafka.coordinator.states import MemberState
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka._runtime.application import ApplicationThread, complete
 from kafka._runtime.loop import Loop
-from kafka._runtime.network_thread import CallerDriver
+from kafka._runtime.network_thread import CallerDriver, complete
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.rebalance import Assignments, CallKind, Ownership, RebalanceCall, Rendezvous, tell
 from kafka.structs import TopicPartition
@@ -42,7 +41,7 @@ class Application:
 
     def poll(self):
         while (call := self.rendezvous.take()) is not None:
-            complete(call.run(ApplicationThread(CallerDriver(self.loop)), self.loop))
+            complete(call.run(CallerDriver(self.loop), self.loop))
 
     def turn(self):
         for _ in range(5):
@@ -114,7 +113,7 @@ def test_the_loop_waits_until_the_application_has_done_it(loop):
     assert not task.is_done
     taken = meeting.take()
     assert taken is call
-    complete(taken.run(ApplicationThread(CallerDriver(loop)), loop))
+    complete(taken.run(CallerDriver(loop), loop))
     loop.run_until(task)
     assert seen == ["bell", "listener", "after"]
     assert meeting.take() is None
@@ -130,7 +129,7 @@ def test_an_exception_of_a_listener_comes_out_and_the_loop_continues(loop):
     task = loop.spawn(meeting.ask(RebalanceCall(CallKind.LOST, [P], fail, lambda: after.append(1))))
     loop.turn(0)
     with pytest.raises(ValueError, match="mine"):
-        complete(meeting.take().run(ApplicationThread(CallerDriver(loop)), loop))
+        complete(meeting.take().run(CallerDriver(loop), loop))
     loop.run_until(task)
     assert after == [1]
 

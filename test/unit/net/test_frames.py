@@ -94,7 +94,7 @@ def test_queued_bytes_are_sent_in_order_and_reported_when_they_have_left(message
         queue.put(list(message), lambda number=number: left.append((number, len(out))))
     sizes = iter(sizes)
     while queue:
-        available = b"".join(bytes(piece) for piece in queue.pieces())
+        available = b"".join(bytes(piece) for piece in queue.waiting)
         size = min(len(available), next(sizes, 5))
         out += available[:size]
         queue.sent(size)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from kafka._runtime.application import ApplicationTask
 from kafka._runtime.loop import Loop
 from kafka.errors import ClientClosedError, KafkaTimeoutError
 from kafka.future import Future
@@ -44,7 +43,11 @@ class AsyncioMemoryDriver:
             raise KafkaTimeoutError(f"{what} took too long")
         return task.result()
 
-    async def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+    async def wait(
+        self, future: Future[Any], deadline: float | None = None, begin: Callable[[], object] | None = None
+    ) -> bool:
+        if begin is not None:
+            self.loop.call_soon(begin)
         done = asyncio.get_running_loop().create_future()
         future.add_both(lambda _: done.done() or done.set_result(None))
         timer = None if deadline is None else self.loop.call_at(deadline, lambda: done.done() or done.set_result(None))
@@ -70,8 +73,7 @@ async def asyncio_calls(cluster: Cluster, **options: Any) -> AsyncIterator[Produ
     config = checked_config(options)
     calls = ProducerCalls(config, cluster.network.environment(), sent_records=AsyncSentRecords)
     driver: Any = AsyncioMemoryDriver(calls.core.loop)
-    application = ApplicationTask(driver)
-    calls.attach(calls, application, asyncio.get_running_loop())
+    calls.attach(calls, driver, asyncio.get_running_loop())
     try:
         await calls.connect()
         yield calls

@@ -7,7 +7,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 from uuid import NAMESPACE_DNS, UUID, uuid5
 
-from kafka._runtime.network_thread import ThreadDriver
+from kafka._runtime.network_thread import ThreadDriver, complete
+from kafka._runtime.tasks import Pending
 from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
 from kafka.producer import KafkaProducer
@@ -125,18 +126,18 @@ class InlineDriver(ThreadDriver):
     def start(self) -> None:
         self.loop.check_usable()
 
-    def run(self, coro: Coroutine[Any, Any, Any], deadline: float | None = None, what: str = "the call") -> Any:
+    async def run(self, coro: Coroutine[Any, Any, Any], deadline: float | None = None, what: str = "the call") -> Any:
         if self.loop.in_pass:
             coro.close()
             raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback")
         task = self.loop.spawn(coro)
-        if not self.wait(task, deadline):
+        if not await self.wait(task, deadline):
             task.cancel()
             raise KafkaTimeoutError(f"{what} took too long")
         return task.result()
 
-    def wait(
-        self, future: Future[Any], deadline: float | None = None, begin: Callable[[], object] | None = None
+    async def wait(
+        self, future: Future[Any] | Pending, deadline: float | None = None, begin: Callable[[], object] | None = None
     ) -> bool:
         if begin is not None:
             self.loop.call_soon(begin)
@@ -160,7 +161,7 @@ class Producer(KafkaProducer):
     def rest(self, seconds: float = 0.0) -> None:
         """Let time pass."""
         loop = self._core.loop
-        self._driver.wait(loop.spawn(loop.sleep(seconds)), loop.time() + seconds + 1)
+        complete(self._driver.wait(loop.spawn(loop.sleep(seconds)), loop.time() + seconds + 1))
 
     def until(self, condition: Any, seconds: float = 1000.0) -> None:
         """Let time pass until something has happened."""

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from kafka._core.client import PRODUCE
+from kafka._runtime.network_thread import complete
 from kafka.errors import UnsupportedVersionError
 from kafka.protocol.metadata import MetadataResponse
 from kafka.protocol.produce import ProduceResponse
@@ -18,7 +19,7 @@ from test.unit.producer.memory_cluster import Cluster
 
 
 def refresh(producer: Any) -> None:
-    producer._driver.run(producer.core.client.refresh(producer.core.now() + 10))
+    complete(producer._driver.run(producer.core.client.refresh(producer.core.now() + 10)))
 
 
 def test_a_throttle_is_waited_for_with_one_timer(make_producer, monkeypatch):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka._runtime.network_thread import complete
 from test.unit.producer.memory_cluster import Cluster
 
 
@@ -25,7 +26,7 @@ def prepared(make_producer, partitions: int, **options: Any) -> tuple[Any, Any]:
     """Return a producer's core and its topic, with nothing in the queues."""
     producer = make_producer(Cluster({"events": partitions}, nodes=2), **options)
     core = producer.core
-    return core, producer._driver.run(core.find_topic("events", core.now() + 10))
+    return core, complete(producer._driver.run(core.find_topic("events", core.now() + 10)))
 
 
 def choices(core: Any, topic: Any, count: int) -> Counter[int]:
@@ -74,7 +75,7 @@ def test_a_partition_that_has_lost_its_leader_is_chosen_no_more(make_producer):
     producer = core.sender.keeper()
     for index in without:
         producer.cluster.leaders["events", index] = -1
-    producer._driver.run(core.client.refresh(core.now() + 10))
+    complete(producer._driver.run(core.client.refresh(core.now() + 10)))
     assert not without & set(choices(core, topic, 3000))
 
 
@@ -83,7 +84,7 @@ def test_partitions_that_are_added_are_chosen_at_once(make_producer):
     choices(core, topic, 1)
     producer = core.sender.keeper()
     producer.cluster.topics["events"] = 2000
-    producer._driver.run(core.client.refresh(core.now() + 10))
+    complete(producer._driver.run(core.client.refresh(core.now() + 10)))
     assert any(index >= 1000 for index in choices(core, topic, 60))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka._runtime.application import complete
+from kafka._runtime.network_thread import complete
 from kafka.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError
 from kafka.producer.asyncio_future import AsyncRecordFuture
 from kafka.producer.calls import ProducerCalls

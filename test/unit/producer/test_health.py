@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from kafka import KafkaClient
+from kafka._runtime.network_thread import complete
 from kafka.testing import SILENCE
 from test.unit.producer.memory_cluster import Cluster
 
@@ -79,7 +80,7 @@ def test_it_is_not_ok_while_a_partition_has_no_leader(make_producer):
     producer = make_producer(cluster)
     producer.partitions_for("events")
     cluster.leaders["events", 1] = -1
-    producer._driver.run(producer.core.client.refresh(producer.core.now() + 10))
+    complete(producer._driver.run(producer.core.client.refresh(producer.core.now() + 10)))
     producer.send("events", b"x", partition=1)
     producer.rest(2)
     health = checked(producer.health())

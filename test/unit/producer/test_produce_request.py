@@ -46,7 +46,7 @@ def frame_of_structs(placed, version, *, acks, transactional_id):
 def test_the_bytes_equal_the_encoded_structs(version, sizes, transactional_id):
     names = [*IDS, "täglich"]
     placed = [(names[at % 3], at // 3, sealed(size)) for at, size in enumerate(sizes)]
-    request = request_type(version)(placed, IDS.get, -1, 30_000, transactional_id)
+    request = request_type(version)(placed, IDS, -1, 30_000, transactional_id)
     parts = request.frame_parts(9, "me", version)
     assert b"".join(parts) == frame_of_structs(placed, version, acks=-1, transactional_id=transactional_id)
     assert request.expect_response()
@@ -54,7 +54,7 @@ def test_the_bytes_equal_the_encoded_structs(version, sizes, transactional_id):
 
 def test_a_client_without_a_name_and_requests_without_replies():
     placed = [("a", 0, sealed(10))]
-    request = request_type(13)(placed, IDS.get, 0, 30_000, None)
+    request = request_type(13)(placed, IDS, 0, 30_000, None)
     expected = ProduceRequest[13](
         acks=0, timeout_ms=30_000, topic_data=[{"topic_id": IDS["a"], "partition_data": [(0, placed[0][2].data)]}]
     )
@@ -64,14 +64,14 @@ def test_a_client_without_a_name_and_requests_without_replies():
 
 def test_the_records_of_a_large_batch_are_not_copied():
     large = sealed(100_000)
-    parts = request_type(13)([("a", 0, large)], IDS.get, -1, 30_000, None).frame_parts(9, "me", 13)
+    parts = request_type(13)([("a", 0, large)], IDS, -1, 30_000, None).frame_parts(9, "me", 13)
     assert sum(part is large.body for part in parts) == 1
 
 
 def test_a_request_keeps_the_records_of_a_batch_that_is_settled_before_it_leaves():
     batch = sealed(1000)
     before = batch.data
-    request = request_type(13)([("a", 0, batch)], IDS.get, -1, 30_000, None)
+    request = request_type(13)([("a", 0, batch)], IDS, -1, 30_000, None)
     batch.forget()
     assert before in b"".join(request.frame_parts(9, "me", 13))
 
@@ -79,7 +79,7 @@ def test_a_request_keeps_the_records_of_a_batch_that_is_settled_before_it_leaves
 def test_errors_and_metrics_call_it_by_the_name_of_the_request():
     pipeline = Pipeline("me", 5)
     pipeline.open, pipeline.versions = True, ApiVersions({0: (3, 12)})
-    pipeline.submit(request_type(12)([("a", 0, sealed(10))], IDS.get, -1, 30_000, None), 10.0)
+    pipeline.submit(request_type(12)([("a", 0, sealed(10))], IDS, -1, 30_000, None), 10.0)
     pipeline.pump(0.0)
     assert pipeline.oldest_unanswered() == "ProduceRequest version 12"
 
@@ -88,7 +88,7 @@ def test_no_more_requests_are_in_flight_than_allowed_and_the_others_wait_their_t
     pipeline = Pipeline("me", 2)
     pipeline.open, pipeline.versions = True, ApiVersions({0: (3, 12)})
     for _ in range(4):
-        pipeline.submit(request_type(12)([("a", 0, sealed(10))], IDS.get, -1, 30_000, None), 10.0)
+        pipeline.submit(request_type(12)([("a", 0, sealed(10))], IDS, -1, 30_000, None), 10.0)
     for in_flight, waiting in ((2, 2), (2, 1), (2, 0), (1, 0)):
         pipeline.pump(0.0)
         assert (pipeline.in_flight, len(pipeline.waiting)) == (in_flight, waiting)

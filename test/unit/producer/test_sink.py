@@ -73,7 +73,7 @@ def test_for_any_sizes_of_writes_the_bytes_equal_the_batches(sizes):
     queue.put(request.frame_parts(5, "me"))
     sent = bytearray()
     for size in chain(sizes, repeat(sizes[-1] if sizes != [1] else 997)):
-        pieces = queue.pieces()
+        pieces = list(queue.waiting)
         if not pieces:
             break
         taken = b"".join(pieces)[:size]
