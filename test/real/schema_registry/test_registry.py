@@ -358,8 +358,9 @@ def test_confluents_java_client_and_serializers_and_ours_read_each_other(
     tagged = {**old, "note": {"string": old["note"]}}
     texts = [original, newer.text, wrong, carts.text, *map(json.dumps, (tagged, new, {"order": tagged}))]
     words = [registry_url, kafka.bootstrap_servers, subject, f"{ours},{our_carts}", f"{theirs},{their_carts}", *texts]
-    java = [kafka_jars.java(), *jvm.FLAGS, *jvm.QUICK_START, "-cp", os.pathsep.join(map(str, jars))]
-    command = [*java, str(jvm.CONFIG / "ConfluentSerializers.java"), *words]
+    path = os.pathsep.join(map(str, jars))
+    path = os.pathsep.join((path, str(jvm.compiled(jvm.CONFIG / "ConfluentSerializers.java", path))))
+    command = [kafka_jars.java(), *jvm.FLAGS, *jvm.QUICK_START, "-cp", path, "ConfluentSerializers", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     seen = dict(line.split(" ", 1) for line in done.stdout.splitlines())
