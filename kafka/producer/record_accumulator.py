@@ -159,8 +159,8 @@ class RecordAccumulator:
                         self._left.append(batch.partition)
                         self.close(batch)
                     where = self._sticky_partition(topic)
-                    if where.open is not None:
-                        place = self._append_to_keyed(topic, where, where.open, record)
+                    if (following := where.open) is not None:  # looked at once: a call from inside may close it
+                        place = self._append_to_keyed(topic, where, following, record)
                 if place is None:
                     if reservation is None and not self.memory.has(size):
                         return None
