@@ -49,9 +49,7 @@ def jks(source: Path) -> Path:
 
 
 @pytest.fixture
-def files(
-    secured: KafkaCluster, authority: Authority, token_server: TokenServer, tmp_path: Path
-) -> dict[str, Path]:
+def files(secured: KafkaCluster, authority: Authority, token_server: TokenServer, tmp_path: Path) -> dict[str, Path]:
     keys, trusted = java_stores(authority, authority.issue("reader", common_name="reader"))
     secured.add_scram_user("ben", "hunter\\2", "SCRAM-SHA-512")
 
