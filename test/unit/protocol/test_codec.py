@@ -45,7 +45,7 @@ def test_every_message_in_every_version_comes_back_as_it_went(seed: int) -> None
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(st.sampled_from(ALL), st.integers(0, 2**32))
 def test_compiled_codec_and_interpreter_agree(cls: StructMeta, seed: int) -> None:
     message = random_message(cls, random.Random(seed))
@@ -57,7 +57,7 @@ def test_compiled_codec_and_interpreter_agree(cls: StructMeta, seed: int) -> Non
     assert cls.decode(b"xyz" + data, start=3) == message
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 @given(st.sampled_from(ALL), st.integers(0, 2**32))
 def test_json_and_pickle_keep_everything_known(cls: StructMeta, seed: int) -> None:
     import copy
@@ -127,7 +127,7 @@ def _mutant(data: bytes, rng: random.Random) -> bytes:
     return bytes(mutant)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 @given(st.sampled_from(RESPONSES), st.binary(max_size=200))
 def test_noise_ends_in_an_error_or_a_valid_message(cls: StructMeta, noise: bytes) -> None:
     decode_or_complain(cls, noise)

@@ -111,7 +111,7 @@ def test_batches_of_any_kind_are_read_alike_in_steps_of_any_size(
 
 
 @pytest.mark.slow
-@given(st.integers(1, 20), st.integers(0, 2**30), st.integers(0, 255), st.integers(1, 50), st.booleans(), examples=300)
+@given(st.integers(1, 20), st.integers(0, 2**30), st.integers(0, 255), st.integers(1, 50), st.booleans(), examples=120)
 def test_damage_is_reported_where_it_is(per: int, where: int, byte: int, step: int, check: bool) -> None:
     data = bytearray(small_batches(60 // per, per, 20))
     data[where % len(data)] = byte

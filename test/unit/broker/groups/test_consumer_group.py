@@ -481,4 +481,4 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
-TestAnyOrder.settings = hypothesis_settings(max_examples=80, stateful_step_count=30, deadline=None)
+TestAnyOrder.settings = hypothesis_settings(max_examples=40, stateful_step_count=30, deadline=None)
