@@ -290,7 +290,6 @@ class _Counted:
         return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gzip", "zstd"])
 def test_streams_of_many_members_take_work_in_proportion(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     if name == "zstd":

@@ -176,7 +176,6 @@ def nearly_right(draw: st.DrawFn) -> tuple[bytes, int]:
     return bytes(body), count
 
 
-@pytest.mark.slow
 @given(nearly_right(), examples=150)
 @example((b"".join(b"\x12\0\0%b\x06key\0\0" % bytes((25 if at == 12 else 2 * at,)) for at in range(13)), 13))
 def test_runs_agree_with_the_reference(both: tuple[bytes, int]) -> None:
@@ -259,7 +258,6 @@ def test_claimed_count_allocates_nothing(count: int) -> None:
     assert peak_of(act) < 1 << 20
 
 
-@pytest.mark.slow
 def test_reading_a_large_fetch_keeps_one_batch_and_what_was_taken() -> None:
     """A fetch of 15 MB in compressed batches of 1 MB: beyond the fetch, one unpacked batch and 500 records."""
     builder = BatchBuilder(1 << 20, "lz4")

@@ -122,7 +122,6 @@ def test_records_of_all_kinds_are_read(kind: tuple[str, str, str, str], count: i
     assert decoded(data, *where, step=1 + seed % 70) == found
 
 
-@pytest.mark.slow
 @given(KINDS, st.sampled_from([1, 13, 40, 140]), st.integers(0, 99), st.data(), examples=120)
 def test_damage_to_the_reference_decoder_is_damage_here(
     kind: tuple[str, str, str, str], count: int, seed: int, data: st.DataObject
