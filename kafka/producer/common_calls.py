@@ -173,8 +173,9 @@ class CommonCalls:
         if core.on_loop:
             if (known := core.known_topic(topic)) is not None:
                 return known
+            call = f"send() to topic {topic!r}" if to_send else f"partitions_for({topic!r})"
             raise IllegalStateError(
-                f"send() to topic {topic!r} would wait for its metadata, so a callback cannot call it: call "
+                f"{call} would wait for the topic's metadata, so a callback cannot call it: call "
                 f"partitions_for({topic!r}) once before"
             )
         what = f"finding topic {topic!r}"
