@@ -70,8 +70,10 @@ nitpick_ignore_regex = [
 def show_calls(
     _app: Any, _what: str, _name: str, _obj: Any, _options: Any, signature: str | None, returns: str | None
 ) -> Any:
-    """Show a default that is an object as the call that makes it: otherwise Sphinx cannot parse the signature."""
-    return re.sub(r"<(?:\w+\.)*(\w+) object>", r"\1()", signature or "") or None, returns
+    """Show a default by what makes it, a class by its name, a function by dots: Sphinx could not parse them."""
+    shown = re.sub(r"<(?:\w+\.)*(\w+) object>", r"\1()", signature or "")
+    shown = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", shown)
+    return re.sub(r"<function [\w.]*<lambda>>", "...", shown) or None, returns
 
 
 def leave_out_numbers(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar
 
 from kafka._text import printable
 
@@ -1707,3 +1707,10 @@ RETRY_REFRESH_ERROR_TYPES: tuple[type[KafkaError], ...] = (
     KafkaConnectionError,
 )
 RETRY_ERROR_TYPES: tuple[type[KafkaError], ...] = RETRY_BACKOFF_ERROR_TYPES + RETRY_REFRESH_ERROR_TYPES
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        if name == "KafkaException":  # an AttributeError's text does not come out of `from ... import`
+            raise ImportError(f"cannot import name {name!r} from {__name__!r}: use KafkaError", name=__name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

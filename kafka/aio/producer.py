@@ -200,13 +200,15 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
         on_delivery: None = None,
+        callback: None = None,
+        timestamp: None = None,
     ) -> AIORecordFuture:
         """Put a record into a batch, and return the future of its place in the log.
 
         Waits for `max_block_ms` at most (a minute by default), while metadata of a new topic is on its way or the
         buffer is full, and raises `KafkaTimeoutError` after that. When it raises, CancelledError too, the record is not
-        accepted and will not be written. Once it has returned, cancelling the future withdraws nothing. `on_delivery`
-        is an argument of confluent-kafka: a TypeError says what to use here.
+        accepted and will not be written. Once it has returned, cancelling the future withdraws nothing. `on_delivery`,
+        `callback` and `timestamp` are arguments of confluent-kafka: a TypeError says what to use here.
         """
         if self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
             self._refuse()
@@ -214,7 +216,14 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
         if not 0 <= now - self._slice_began < _SLICE_MS and not self._may_continue(now):
             now = await self._yield()
         try:
-            if headers is None and partition is None and timestamp_ms is None and on_delivery is None:
+            if (
+                headers is None
+                and partition is None
+                and timestamp_ms is None
+                and on_delivery is None
+                and callback is None
+                and timestamp is None
+            ):
                 place = self._add(topic, value, key, now)
                 if place is not None:
                     future = _new(AIORecordFuture)
@@ -224,8 +233,8 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
                     future._value_size = len(value)
                     future._header_size = -1
                     return future
-            if on_delivery is not None:
-                refuse_arguments("send", {"on_delivery": on_delivery})
+            if on_delivery is not None or callback is not None or timestamp is not None:
+                refuse_arguments("send", {"on_delivery": on_delivery, "callback": callback, "timestamp": timestamp})
             sent = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
             return cast("AIORecordFuture", sent if isinstance(sent, AIORecordFuture) else await sent)
         except (IllegalStateError, TypeError) as error:

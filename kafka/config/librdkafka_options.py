@@ -1,6 +1,6 @@
-"""The options of librdkafka and confluent-kafka, with what to use here: for the error that refuses one, and the docs.
+"""Options and arguments of other clients, with what to use here: for the errors that refuse them, and the docs.
 
-Options that have the same name in both, such as linger.ms and ssl.ca.location, are not in here: they are accepted. The
+Options that have the same name here, such as linger.ms and ssl.ca.location, are not in here: they are accepted. The
 module is imported by the first error that may need it.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["advice_for", "advice_for_argument", "render_librdkafka_rst"]
+__all__ = ["advice_for", "advice_for_argument", "advice_for_guess", "render_librdkafka_rst"]
 
 _LOGGING: Final = "set the level of logging.getLogger('kafka')"
 _TOKENS: Final = "sasl_oauth_token_provider is an object with a method token()"
@@ -90,12 +90,37 @@ def advice_for(name: str) -> str:
     return _ADVICE.get(name) or _ADVICE.get(name.replace("_", "."), "")
 
 
+_TOPICS: Final = "a consumer takes topics in front of its options, KafkaConsumer('events', ...); send() takes one"
+
+# Names that programs guess.
+_GUESSES: Final = {
+    "brokers": "use bootstrap_servers",
+    "loop": "leave it out; the clients for asyncio are in kafka.aio",
+    "servers": "use bootstrap_servers",
+    "ssl": "use security_protocol='SSL'",
+    "timeout": "use request_timeout_ms for answers, delivery_timeout_ms for records, in milliseconds",
+    "topic": _TOPICS,
+    "topics": _TOPICS,
+    "use_ssl": "use security_protocol='SSL'",
+}
+
+
+def advice_for_guess(name: str) -> str:
+    """Return what to do instead of passing an option that no client has, empty if this module does not know it.
+
+    >>> advice_for_guess("servers"), advice_for_guess("anything")
+    ('use bootstrap_servers', '')
+    """
+    return _GUESSES.get(name, "")
+
+
 # Arguments of calls.
+_CALLBACKS: Final = "use send(...).add_callback(f).add_errback(g); the option on_delivery is for whole batches"
 _ARGUMENTS: Final = {
-    (
-        "send",
-        "on_delivery",
-    ): "use send(...).add_callback(f).add_errback(g); the option on_delivery is for whole batches",
+    ("send", "on_delivery"): _CALLBACKS,
+    ("send", "callback"): _CALLBACKS,
+    ("send", "timestamp"): "use timestamp_ms=, in milliseconds",
+    ("poll", "timeout"): "use timeout_ms=, in milliseconds",
     ("subscribe", "on_assign"): "use listener=, a ConsumerRebalanceListener with on_partitions_assigned(partitions)",
     ("subscribe", "on_revoke"): "use listener=, a ConsumerRebalanceListener with on_partitions_revoked(partitions)",
     ("subscribe", "on_lost"): "use listener=, a ConsumerRebalanceListener with on_partitions_lost(partitions)",

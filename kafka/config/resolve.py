@@ -283,12 +283,16 @@ def _find(kind: str, spelling: str) -> Option:
     option = BY_SPELLING.get(spelling)
     if option is not None and kind in option.kinds:
         return option
-    if advice := _advice_for(str(spelling)):
+    from kafka.config.librdkafka_options import advice_for, advice_for_guess
+
+    if advice := advice_for(str(spelling)):
         sentence = f"{CLASSES[kind]} has no option {spelling!r}, which librdkafka has; here it is: {advice}"
     elif option is not None:
         sentence = f"{CLASSES[kind]} has no option {spelling!r}: it is an option of {_takers(option)}"
         if kind == "share" and option.name in _OF_SHARE_GROUPS:
             sentence += f"; a share group has the configuration {_OF_SHARE_GROUPS[option.name]} instead"
+    elif guess := advice_for_guess(str(spelling)):
+        sentence = f"{CLASSES[kind]} has no option {spelling!r}: {guess}"
     else:
         import difflib
 
@@ -303,22 +307,16 @@ def _find(kind: str, spelling: str) -> Option:
     raise KafkaConfigurationError(sentence, option=str(spelling))
 
 
-def _advice_for(name: str) -> str:
-    from kafka.config.librdkafka_options import advice_for
-
-    return advice_for(name)
-
-
 def refuse_arguments(call: str, given: Mapping[str, object]) -> NoReturn:
-    """Raise the TypeError of an argument that a call does not have; for one of confluent-kafka with what to use here.
+    """Raise the TypeError of an argument that a call does not have, with what to use here if other clients have it.
 
     >>> refuse_arguments("poll", {"timeout": 1.0})
     Traceback (most recent call last):
-    TypeError: poll() got an unexpected keyword argument 'timeout'
+    TypeError: poll() got an unexpected keyword argument 'timeout': use timeout_ms=, in milliseconds
     """
     from kafka.config.librdkafka_options import advice_for_argument
 
-    name = next(iter(given))
+    name = max(given, key=lambda name: given[name] is not None)  # the first that is not None, or the first of all
     advice = advice_for_argument(call, name)
     raise TypeError(f"{call}() got an unexpected keyword argument {name!r}{f': {advice}' if advice else ''}")
 

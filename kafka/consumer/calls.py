@@ -311,13 +311,20 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
     """The calls that wait. `KafkaConsumer` passes itself to them: they use what `ImmediateCalls` has, no more."""
 
     async def poll(
-        self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
+        self,
+        /,
+        timeout_ms: float = 0,
+        max_records: int | None = None,
+        update_offsets: bool = True,
+        **unknown: NoReturn,
     ) -> dict[TopicPartition, list[RecordT]]:
         """Return records by partition, `max_records` (max_poll_records) in all at most.
 
         Waits for `timeout_ms` if there are none. With ``update_offsets=False`` the positions stay, and the same
         records come again.
         """
+        if unknown:
+            refuse_arguments("poll", unknown)
         core = await self._taking("poll()")
         limit = self._limit(max_records)
         # Nothing is called after it, not even `cast`: where a function begins Ctrl-C may come, and lose these records.

@@ -156,14 +156,19 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
     # Reading…
 
     def poll(
-        self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
+        self,
+        /,
+        timeout_ms: float = 0,
+        max_records: int | None = None,
+        update_offsets: bool = True,
+        **unknown: NoReturn,
     ) -> dict[TopicPartition, list[ConsumerRecord[K, V]]]:
         """Return records by partition, `max_records` (max_poll_records) in all at most.
 
         Waits for `timeout_ms` if there are none. With ``update_offsets=False`` the positions stay, and the same
         records come again.
         """
-        return self._poll_once(timeout_ms, max_records, update_offsets=update_offsets)
+        return self._poll_once(timeout_ms, max_records, update_offsets=update_offsets, **unknown)
 
     _poll_once = blocking(ConsumerCalls.poll)
     """What `poll` does; the method that some tracers replace."""

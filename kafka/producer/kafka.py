@@ -138,13 +138,15 @@ class KafkaProducer(ImmediateCalls):
         partition: int | None = None,
         timestamp_ms: int | None = None,
         on_delivery: None = None,
+        callback: None = None,
+        timestamp: None = None,
     ) -> FutureRecordMetadata:
         """Add a record to a batch that will be sent; return the future of its metadata.
 
         Blocks for `max_block_ms` at most (a minute by default), while metadata of a new topic is on its way or the
         buffer is full, and raises `KafkaTimeoutError` (the buffer: `BufferExhaustedError`) after that. An error that
-        the cluster answers about the topic, and a record that is too large, come out of the future. `on_delivery` is an
-        argument of confluent-kafka: a TypeError says what to use here.
+        the cluster answers about the topic, and a record that is too large, come out of the future. `on_delivery`,
+        `callback` and `timestamp` are arguments of confluent-kafka: a TypeError says what to use here.
 
         >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as p:
@@ -161,6 +163,8 @@ class KafkaProducer(ImmediateCalls):
                 and partition is None
                 and timestamp_ms is None
                 and on_delivery is None
+                and callback is None
+                and timestamp is None
                 and not self._inside()
             ):
                 now = int(self._time() * 1000)
@@ -193,8 +197,8 @@ class KafkaProducer(ImmediateCalls):
                                 future._value_size = len(value)
                                 future._header_size = -1
                                 return future
-            if on_delivery is not None:
-                refuse_arguments("send", {"on_delivery": on_delivery})
+            if on_delivery is not None or callback is not None or timestamp is not None:
+                refuse_arguments("send", {"on_delivery": on_delivery, "callback": callback, "timestamp": timestamp})
             sent = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
             return sent if isinstance(sent, FutureRecordMetadata) else complete(sent)
         except TypeError:

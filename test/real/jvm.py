@@ -1,4 +1,4 @@
-"""How the tests run Java: common flags, programs that run to their end, and a class archive for quick starts."""
+"""How the tests run Java: common flags, our own sources compiled once, and a class archive for quick starts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import functools
 import hashlib
 import os
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,9 +29,48 @@ QUICK_START = ("-XX:TieredStopAtLevel=1",)  # compile simply: a start of 2.6 s i
 
 
 def command(version: str, *args: str) -> list[str]:
-    """A command line with the jars of a release."""
-    libraries = f"-Djava.io.tmpdir={temporary()}"
-    return [kafka_jars.java(), *FLAGS, libraries, "-cp", kafka_jars.classpath(version), *args]
+    """A command line with the jars of a release, and its archive if there is one.
+
+    Among the arguments a source of ours stands for its compiled main class: ``str(CONFIG / "Tools.java")``.
+    """
+    flags = [f"-Djava.io.tmpdir={temporary()}"]
+    path, words = kafka_jars.classpath(version), list(args)
+    archive = _archive(_stem(version), path)
+    if _can_archive() and archive.exists() and archive.stat().st_size:
+        flags.append(f"-XX:SharedArchiveFile={archive}")
+    for at, word in enumerate(args):
+        if word.endswith(".java"):
+            path, words[at] = os.pathsep.join((path, str(compiled(Path(word), path)))), Path(word).stem
+    return [kafka_jars.java(), *FLAGS, *flags, "-cp", path, *words]
+
+
+def compiled(source: Path, classpath: str) -> Path:
+    """The jar of a source of ours in the cache: to compile it at each start takes over a second of a processor."""
+    what = hashlib.sha256(f"{_java_and(classpath)} ".encode() + source.read_bytes()).hexdigest()[:8]
+    jar = kafka_jars.cache_dir() / f"java-{source.stem}-{what}.jar"
+    if not jar.exists():
+        jar.parent.mkdir(parents=True, exist_ok=True)
+        with kafka_jars.locked(jar.with_suffix(".lock")):
+            if not jar.exists():
+                _compile(source, classpath, jar)
+    return jar
+
+
+def _compile(source: Path, classpath: str, jar: Path) -> None:
+    compiler = Path(kafka_jars.java()).resolve().with_name("javac")
+    if not compiler.exists():
+        raise kafka_jars.KafkaUnavailable(
+            "real Kafka tests need javac: install a JDK 17 (Debian: openjdk-17-jdk-headless)"
+        )
+    scratch, partial = Scratch(), jar.with_suffix(".partial")
+    argv = [str(compiler), "-nowarn", "-d", str(scratch.path), "-cp", classpath, str(source)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(partial, "w") as out:
+        for one in scratch.path.rglob("*.class"):
+            out.write(one, one.relative_to(scratch.path))
+    partial.rename(jar)
+    scratch.close()
 
 
 @functools.cache
@@ -49,22 +89,20 @@ def run(
     return subprocess.run(argv, input=text, capture_output=True, text=True, timeout=timeout, check=False)
 
 
-def class_archive(version: str, train: Callable[[str], None]) -> str | None:
-    """The flag that maps a broker's parsed classes, which takes a second off each start; ``train`` runs a broker."""
-    return archive_flag(kafka_jars.cache_dir() / f"classes-{version}", kafka_jars.classpath(version), train)
+def class_archive(version: str, train: Callable[[str], None]) -> None:
+    """Make the archive of a release's parsed classes, which takes a second off each start; ``train`` runs a broker."""
+    archive_flag(_stem(version), kafka_jars.classpath(version), train)
 
 
 def archive_flag(stem: Path, classpath: str, train: Callable[[str], None]) -> str | None:
     """The flag that maps an archive of parsed classes (JEP 350), or None where this JVM cannot do it.
 
     The archive is made once for each JVM and class path, by ``train``, which runs the program with the flag that it is
-    given and stops it in order.
+    given and stops it in order. A class path that only begins like that one may use it too.
     """
-    if os.environ.get("PUREKAFKA_TEST_NO_ARCHIVE"):
+    if not _can_archive():
         return None
-    java = Path(kafka_jars.java()).resolve()
-    what = f"{java} {java.stat().st_mtime_ns} {classpath}"
-    archive = stem.with_name(f"{stem.name}-{hashlib.sha256(what.encode()).hexdigest()[:8]}.jsa")
+    archive = _archive(stem, classpath)
     archive.parent.mkdir(parents=True, exist_ok=True)
     with kafka_jars.locked(archive.with_suffix(".lock")):
         if not archive.exists():
@@ -75,3 +113,20 @@ def archive_flag(stem: Path, classpath: str, train: Callable[[str], None]) -> st
             else:
                 archive.touch()  # tried in vain; an empty one is not used
     return f"-XX:SharedArchiveFile={archive}" if archive.stat().st_size else None
+
+
+def _can_archive() -> bool:
+    return not os.environ.get("PUREKAFKA_TEST_NO_ARCHIVE")
+
+
+def _stem(version: str) -> Path:
+    return kafka_jars.cache_dir() / f"classes-{version}"
+
+
+def _archive(stem: Path, classpath: str) -> Path:
+    return stem.with_name(f"{stem.name}-{hashlib.sha256(_java_and(classpath).encode()).hexdigest()[:8]}.jsa")
+
+
+def _java_and(classpath: str) -> str:
+    java = Path(kafka_jars.java()).resolve()
+    return f"{java} {java.stat().st_mtime_ns} {classpath}"

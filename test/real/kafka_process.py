@@ -99,8 +99,7 @@ class KafkaCluster:
     def open(self) -> Self:
         """Start everything and wait until it answers."""
         if self._archive:
-            flag = jvm.class_archive(self.version, _train)
-            self._broker_args += [flag] if flag else []
+            jvm.class_archive(self.version, _train)
         self._scratch = Scratch()
         live_clusters.append(self)
         try:

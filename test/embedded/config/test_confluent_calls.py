@@ -20,6 +20,8 @@ ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any], str]] = {
         lambda producer: producer.send("events", b"x", b"k", on_delivery=print),
         "add_errback",
     ),
+    "callback": ("producer", lambda producer: producer.send("events", b"x", callback=print), "add_callback"),
+    "timestamp": ("producer", lambda producer: producer.send("events", b"x", b"k", timestamp=5), "use timestamp_ms="),
     "on_assign": ("consumer", lambda consumer: consumer.subscribe(["events"], on_assign=print), "listener="),
     "on_revoke": (
         "consumer",
@@ -29,6 +31,7 @@ ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any], str]] = {
     "on_lost": ("consumer", lambda consumer: consumer.subscribe(["events"], on_lost=print), "on_partitions_lost"),
     "asynchronous": ("consumer", lambda consumer: consumer.commit(asynchronous=False), "commit_async"),
     "message": ("consumer", lambda consumer: consumer.commit(message=None), "record.offset + 1"),
+    "timeout": ("consumer", lambda consumer: consumer.poll(timeout=1.0), "use timeout_ms="),
     "anything": ("consumer", lambda consumer: consumer.commit(anything=1), "unexpected keyword argument 'anything'"),
 }
 

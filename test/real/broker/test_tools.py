@@ -74,13 +74,14 @@ def outcomes(java_tools: JavaTools, tmp_path_factory: pytest.TempPathFactory) ->
         (files / name).write_text(text, encoding="utf-8")
     data = tmp_path_factory.mktemp("embedded") / "data"
     segment = "00000000000000000000.log"
+    # The broker stays: clients that tools have left open would look for it.
     with Broker(nodes=NODES, as_version="4.3", data_dir=data, seed=1) as broker:
         addresses = [("127.0.0.1", broker.port(node + 1)) for node in range(NODES)]
         embedded = run_all(java_tools, addresses, lambda: _segment_of(broker, "dumped"), files)
-    with KafkaCluster(NEWEST, nodes=NODES, properties=PROPERTIES) as kafka:
-        addresses = [kafka.address(node) for node in kafka.nodes]
-        log = kafka.root / "node-1" / "data" / "dumped-0" / segment
-        real = run_all(java_tools, addresses, lambda: log, files)
+        with KafkaCluster(NEWEST, nodes=NODES, properties=PROPERTIES) as kafka:
+            addresses = [kafka.address(node) for node in kafka.nodes]
+            log = kafka.root / "node-1" / "data" / "dumped-0" / segment
+            real = run_all(java_tools, addresses, lambda: log, files)
     return list(zip(real, embedded, strict=True))
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -42,18 +40,14 @@ def pushes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster(kafka_version: str, pushes: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+def cluster(kafka_version: str, pushes: Path) -> Iterator[KafkaCluster]:
     """A broker with the plugin, and a subscription to all metrics each 200 ms."""
-    compiler = shutil.which("javac")
-    if compiler is None:
-        pytest.skip("the plugin needs javac: install a JDK")
-    classes, path = tmp_path_factory.mktemp("classes"), kafka_jars.classpath(kafka_version)
-    subprocess.run([compiler, "-cp", path, "-d", str(classes), str(SOURCE)], check=True, timeout=TIMEOUT)
+    path = kafka_jars.classpath(kafka_version)
+    path = os.pathsep.join((path, str(jvm.compiled(SOURCE, path))))
     with KafkaCluster(
         kafka_version,
         properties={"metric.reporters": "MetricsToFiles"},
-        java_args=(*jvm.QUICK_START, f"-Dpurekafka.pushes={pushes}", "-cp", os.pathsep.join((str(classes), path))),
-        archive=False,
+        java_args=(*jvm.QUICK_START, f"-Dpurekafka.pushes={pushes}", "-cp", path),
     ) as running:
         with KafkaAdminClient(bootstrap_servers=running.bootstrap_servers, enable_metrics_push=False) as admin:
             admin.alter_configs([ConfigResource("client_metrics", "all", {"metrics": "*", "interval.ms": 200})])

@@ -104,6 +104,7 @@ def test_importing_another_packages_class_says_what_to_use(name):
     [
         ("kafka", "KafkaError", "kafka.errors.KafkaError"),
         ("kafka.admin", "AdminClient", "KafkaAdminClient"),
+        ("kafka.errors", "KafkaException", "KafkaError"),
         ("kafka.aio", "KafkaConsumer", "AIOKafkaConsumer"),
         ("kafka.schema_registry", "AvroSerializer", "SchemaSerializer"),
         ("kafka.schema_registry", "SchemaRegistryClient", "SchemaRegistry"),
