@@ -66,7 +66,7 @@ def emit(
 
     JSON has `items` where these are richer than the rows; `table` prints in place of a plain table. Quiet
     output has the first column, each value once. A person at a terminal reads on standard error that there are none,
-    unless something else was said there already.
+    unless the command has printed another reason there.
     """
     found = rows if items is None else items
     if (

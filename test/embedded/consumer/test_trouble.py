@@ -198,7 +198,7 @@ def create_again(broker: Broker, consumer: KafkaConsumer, partitions: int, count
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @pytest.mark.parametrize(("partitions", "count"), [(4, 10), (1, 15)])
-def test_what_a_group_has_committed_of_a_deleted_topic_is_not_the_place_in_the_one_created_again(
+def test_the_offset_that_a_group_has_committed_of_a_deleted_topic_is_not_the_place_in_the_one_created_again(
     broker: Broker, make_consumer: MakeConsumer, partitions: int, count: int, protocol: str
 ) -> None:
     """With fewer partitions the group rebalances, and commits what was returned; with the same count of records the
