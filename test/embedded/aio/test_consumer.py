@@ -615,6 +615,22 @@ def test_a_listener_may_be_coroutines_and_call_the_consumer(run, broker):
     run(main())
 
 
+def test_start_returns_though_the_listener_has_ended_the_subscription(run, broker):
+    async def main():
+        listener = Listener()
+        reader = consumer(broker, group_id="g")
+
+        async def on_assigned(_assigned):
+            reader.unsubscribe()
+
+        listener.on_assigned = on_assigned
+        reader.subscribe(["t"], listener=listener)
+        async with reader:
+            assert reader.assignment() == set()
+
+    run(main())
+
+
 def test_between_the_beginning_and_the_end_of_a_revocation_nothing_is_handed_out(run_once, broker):
     fill(broker, 1000)
     fill(broker, 1000, partition=1)
