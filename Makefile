@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 # Where it is set, each program that a test starts would compile the package again, and each worker the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-quick test-unit test-embedded test-alone test-real test-matrix test-pythons test-spark-versions test-clients test-injected-errors test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons release-check generated clean \
+.PHONY: help demo test test-quick test-times test-unit test-embedded test-alone test-real test-matrix test-pythons test-spark-versions test-clients test-injected-errors test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons release-check generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-idle bench-aio bench-spark
 
 help:  ## show this list
@@ -48,6 +48,9 @@ test-quick: $(INSTALLED)  ## unit tests without the slow ones, and every example
 	$(PYTEST) -n auto -m 'not soak and not slow' test/unit
 	$(PYTEST) -n auto --doctest-modules kafka docs README.rst
 
+test-times: $(INSTALLED)  ## write test/unit/slow.txt, the tests that test-quick leaves out, by what they take now
+	$(BIN)/python -m pytest -p test.slow test/unit
+
 coverage: $(INSTALLED)  ## which lines the unit and embedded tests run, in .coverage and on the screen
 	$(BIN)/coverage run -m pytest test/unit test/embedded
 	$(BIN)/coverage report --skip-covered --sort=cover
@@ -73,7 +76,7 @@ test-pythons: $(INSTALLED)  ## unit tests, examples and embedded tests on each s
 test-spark-versions: $(INSTALLED)  ## Spark 4.0 to 4.2 and Spark Connect in environments of their own, against the newest Apache Kafka
 	$(BIN)/pytest -m soak -rP test/real/spark/test_versions.py test/real/docs/test_blocks.py
 
-test-registry: $(INSTALLED)  ## a real schema registry in two releases, Apache Kafka, confluent-kafka's serializers, Java's client
+test-registry: $(INSTALLED)  ## a real schema registry in two releases, Apache Kafka, confluent-kafka's serializers, Confluent's of Java
 	$(BIN)/pytest -m soak -rP test/real/schema_registry
 
 test-clients: $(INSTALLED)  ## the current releases of seven other clients against the embedded broker

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID
 
 from kafka._arguments import explain_key, explain_partition
@@ -18,6 +18,9 @@ from kafka._runtime.timers import Backoff
 from kafka.config import Config, collect_hosts, get_ip_port_afi, parse_servers, part_of_defaults, resolve_part
 from kafka.errors import Code, for_code
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from random import Random
 
 __all__ = ["ClusterMetadata", "NodeId", "collect_hosts", "get_ip_port_afi"]
 
@@ -61,20 +64,20 @@ class ClusterMetadata(Metadata):
         "allow_auto_create_topics",
     )
 
-    def __init__(self, *, config: Config | None = None, clock: Clock = SYSTEM_CLOCK, **configs: Any) -> None:
-        from random import Random
+    def __init__(
+        self, *, config: Config | None = None, clock: Clock = SYSTEM_CLOCK, rng: Random | None = None, **configs: Any
+    ) -> None:
+        if rng is None:
+            from random import Random as SystemSeeded
 
+            rng = SystemSeeded()  # noqa: S311 - jitter
         if config is None:
             config = resolve_part("ClusterMetadata", "client", configs, self.DEFAULT_CONFIG)
         self.config = config
         super().__init__(
             [(address.host, address.port) for address in parse_servers(config["bootstrap_servers"])],
             clock,
-            Backoff(
-                config.seconds("retry_backoff_ms"),
-                config.seconds("retry_backoff_max_ms"),
-                Random(),  # noqa: S311 - jitter
-            ),
+            Backoff(config.seconds("retry_backoff_ms"), config.seconds("retry_backoff_max_ms"), rng),
             max_age=config.seconds("metadata_max_age_ms"),
             auto_create_topics=config.get("allow_auto_create_topics", True),  # an admin client has no such option
         )

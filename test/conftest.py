@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from test import slow
 from test.invariants import plugin
-from test.scheduling import pytest_collection_modifyitems, pytest_xdist_make_scheduler
+from test.scheduling import import_in_another_order, pytest_collection_modifyitems, pytest_xdist_make_scheduler
 
 __all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 
@@ -59,12 +60,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("seed", seeds[:1] if "not soak" in expression else seeds)
 
 
-def pytest_collection() -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Have ``-m 'not slow'`` leave out the unit tests that were slow."""
+    slow.mark_slow(item)
+
+
+def pytest_collection(session: pytest.Session) -> None:
     """Let examples take the time that a busy machine takes for them: what they cost is not what they are about."""
     from hypothesis import HealthCheck, settings
 
     settings.register_profile("purekafka", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("purekafka")
+    import_in_another_order(session.config)
 
 
 def pytest_collection_finish() -> None:

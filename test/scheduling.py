@@ -7,6 +7,9 @@ few tests last, and these are the ones with the longest.
 from __future__ import annotations
 
 import functools
+import importlib
+import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,23 @@ def scope_of_file(file: str) -> str:
         text = (ROOT / file).read_text(encoding="utf-8")
         return next((f"test/real with {name}" for name in CLUSTERS if name in text), file)
     return file
+
+
+def import_in_another_order(config: pytest.Config) -> None:
+    """Import the files of tests in an order of this process's own, where several processes take them.
+
+    On a new clone their assertions are to be rewritten, which is most of what a collection costs. In the same order all
+    processes would rewrite the same file at the same time; so most files are rewritten once, and read by the others.
+    """
+    if not hasattr(config, "workerinput"):
+        return
+    files = [file for path in config.args for file in Path(path.partition("::")[0]).rglob("test_*.py")]
+    random.Random(os.getpid()).shuffle(files)
+    for file in files:
+        try:
+            importlib.import_module(".".join(file.resolve().relative_to(config.rootpath).with_suffix("").parts))
+        except (Exception, pytest.skip.Exception):  # noqa: PERF203 - the collection says it again
+            continue
 
 
 def scope(nodeid: str) -> str:

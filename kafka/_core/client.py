@@ -59,7 +59,7 @@ class Client(Connections):
         self.environment = environment or Environment()
         self.config = config
         loop = self.environment.make_loop(config["selector"])
-        cluster = ClusterMetadata(config=config, clock=self.environment.clock)
+        cluster = ClusterMetadata(config=config, clock=self.environment.clock, rng=loop.rng)
         super().__init__(ConnectionContext(loop, ConnectionSettings(config), self.environment), cluster)
         controllers = config.get("bootstrap_controllers")
         self.of_controllers: Final = controllers is not None

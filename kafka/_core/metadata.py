@@ -80,6 +80,7 @@ class Metadata:
         self._topics: frozenset[str] = frozenset()
         self._wants_all = False
         self._held: list[frozenset[str] | None] = []  # what `also` adds; None for all topics
+        self._learned: set[str] = set()  # what `learn` took since the last update of all that is wanted
         self._refused: frozenset[str] = frozenset()  # of the topics asked for, those whose names cannot be sent
         self._wanted_version = 0
         self._added_version = 0  # that of the last topics that were new
@@ -349,7 +350,10 @@ class Metadata:
         self.error = None
         now = self._clock.monotonic()
         with self._lock:
-            topology = merged(self.topology, metadata, whole=whole)
+            forget: set[str] = set()
+            if not partial:  # topics that are not wanted are refreshed by no request
+                forget, self._learned = self._learned - self._asked_topics, set()
+            topology = merged(self.topology, metadata, whole=whole, forget=forget)
             if self._refused:
                 topology = topology.changed(
                     errors={**topology.errors, **dict.fromkeys(self._refused, int(Code.INVALID_TOPIC_EXCEPTION))}
@@ -376,6 +380,17 @@ class Metadata:
                 listener(self)
             except Exception:  # noqa: PERF203 - one listener's error is not the others'
                 log.exception("A metadata listener failed: %r", listener)
+
+    def learn(self, metadata: MetadataResponse, *, whole: bool) -> None:
+        """Take the answer to a request that a call sent for itself; `whole` if it was about all topics.
+
+        It completes no update. Topics that are not wanted stay until the next update of all that is wanted: by age, or
+        because a broker is gone.
+        """
+        if metadata.brokers:  # else the broker is starting, and knows nothing yet
+            with self._lock:
+                self.topology = merged(self.topology, metadata, whole=whole)
+                self._learned.update(topic.name for topic in metadata.topics if topic.name is not None)
 
     def failed_update(self, exception: BaseException, *, version: int | None = None) -> None:
         """Record that a metadata request failed, and fail the futures that wait for that update."""

@@ -10,7 +10,7 @@ that is unknown twice in a row is removed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -108,12 +108,19 @@ class Topology:
         return self.changed(topics={**self.topics, topic: partitions}, brokers={**self.brokers, **added})
 
 
-def merged(old: Topology, response: MetadataResponse, *, whole: bool) -> Topology:
-    """Return the snapshot after a MetadataResponse; `whole` if the request was for all topics."""
+def merged(old: Topology, response: MetadataResponse, *, whole: bool, forget: Collection[str] = ()) -> Topology:
+    """Return the snapshot after a MetadataResponse; `whole` if the request was for all topics.
+
+    Topics to `forget` stay only if the response has them.
+    """
     topics: dict[str, Partitions] = {} if whole else dict(old.topics)
     errors: dict[str, int] = {} if whole else dict(old.errors)
     ids: dict[str, UUID] = {} if whole else dict(old.topic_ids)
     internal: set[str] = set() if whole else set(old.internal_topics)
+    for gone in forget:
+        for table in (topics, errors, ids):
+            table.pop(gone, None)
+        internal.discard(gone)
     # A response without a version is not from the wire.
     epochs = getattr(type(response), "API_VERSION", _EPOCHS_SINCE) >= _EPOCHS_SINCE
     for topic in response.topics:

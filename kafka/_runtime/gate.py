@@ -39,7 +39,9 @@ class Gate:
         if hasattr(select, "epoll"):  # twice for each call that blocks: three times as fast as by a selector
             self._outer = select.epoll()
             self._outer.register(self._fd, select.EPOLLIN)
-            self.sleep: Callable[[float | None], object] = self._outer.poll
+            # One event at most: a sleeper has memory for all that it may get, by default 12 KiB.
+            poll = self._outer.poll
+            self.sleep: Callable[[float | None], object] = lambda wait: poll(wait, 1)
         else:  # pragma: no cover - Linux has epoll
             self._outer = selectors.DefaultSelector()
             self._outer.register(self._fd, selectors.EVENT_READ)

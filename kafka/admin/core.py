@@ -67,9 +67,6 @@ _MANY_KEYS_SINCE: Final = 4
 _NO_CREATION_SINCE: Final = 4
 _IDS_SINCE: Final = 12
 _TOPIC_OPERATIONS: Final = range(8, 14)
-# Seconds for which the leaders that metadata have named are asked without another look: what describes topics and then
-# looks offsets up needs one. A leader that has moved meanwhile refuses, and is looked up then.
-_LEADERS_AGE: Final = 10.0
 # How many groups one request names at most, so that its response stays of moderate size.
 _GROUPS_PER_REQUEST: Final = 1000
 
@@ -121,9 +118,6 @@ class AdminCore:
         self.client_instance_id: UUID | None = None
         """The id that brokers gave this client when they were asked for its telemetry subscription."""
         self._default_timeout = config.seconds("default_api_timeout_ms")
-        self._leaders: dict[str, dict[int, int]] = {}
-        """The leaders of partitions by topic, as metadata named them since `_leaders_since`."""
-        self._leaders_since = 0.0
 
     # Time…
 
@@ -231,13 +225,9 @@ class AdminCore:
             allow_auto_topic_creation=version < _NO_CREATION_SINCE,
             include_topic_authorized_operations=operations and version in _TOPIC_OPERATIONS,
         )
-        found = list((await self.ask(request, deadline, what, node_id=node_id)).topics)
-        if topics is None or self.loop.time() - self._leaders_since > _LEADERS_AGE:
-            self._leaders, self._leaders_since = {}, self.loop.time()
-        for topic in found:
-            if topic.name is not None:
-                self._leaders[topic.name] = {one.partition_index: one.leader_id for one in topic.partitions}
-        return found
+        response = await self.ask(request, deadline, what, node_id=node_id)
+        self.client.cluster.learn(response, whole=topics is None)
+        return list(response.topics)
 
     # Any broker, some brokers, the controller…
 
@@ -546,20 +536,23 @@ class AdminCore:
             if node_id is not None:
                 return {node_id: left}, {}
             leaders: dict[TopicPartition, int | KafkaError] = {}
-            if may_know and self.loop.time() - self._leaders_since <= _LEADERS_AGE:
-                known = ((one, self._leaders.get(one.topic, {}).get(one.partition, -1)) for one in left)
-                leaders.update((one, leader) for one, leader in known if leader >= 0)
+            # What describes topics and then looks offsets up needs one look. A leader that has moved since refuses, and
+            # is looked up then.
+            for one in left if may_know else ():
+                leader = self.client.cluster.leader_for_partition(one)
+                if leader is not None and leader >= 0:
+                    leaders[one] = leader
             may_know = False  # an error brought the others back
             if unknown := [one for one in left if one not in leaders]:
                 looks += 1
                 leaders.update(await self.leaders(unknown, limit, what))
             places: dict[int | None, list[TopicPartition]] = {}
             errors: dict[TopicPartition, KafkaError] = {}
-            for partition, leader in leaders.items():
-                if isinstance(leader, KafkaError):
-                    errors[partition] = leader
+            for partition, place in leaders.items():
+                if isinstance(place, KafkaError):
+                    errors[partition] = place
                 else:
-                    places.setdefault(leader, []).append(partition)
+                    places.setdefault(place, []).append(partition)
             return places, errors
 
         def passing(answer: V | KafkaError) -> bool:

@@ -124,6 +124,8 @@ class MetricConfig:
 class AbstractMeasurable(ABC):
     """Something that has a value now."""
 
+    __slots__ = ()
+
     @abstractmethod
     def measure(self, config: MetricConfig, now: float) -> float:
         """The value at a time."""
@@ -131,6 +133,8 @@ class AbstractMeasurable(ABC):
 
 class AnonMeasurable(AbstractMeasurable):
     """A function ``f(config, now)`` as a measurable."""
+
+    __slots__ = ("_measure_fn",)
 
     def __init__(self, measure_fn: Callable[[MetricConfig, float], float]) -> None:
         self._measure_fn = measure_fn
@@ -142,6 +146,8 @@ class AnonMeasurable(AbstractMeasurable):
 
 class AbstractStat(ABC):
     """Something that takes values in; a subclass defines `record` or, for many values at once, `record_all`."""
+
+    __slots__ = ()
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -160,6 +166,8 @@ class AbstractStat(ABC):
 
 class AbstractMeasurableStat(AbstractStat, AbstractMeasurable):
     """Takes values in and has one value, such as their average."""
+
+    __slots__ = ()
 
 
 class AbstractCompoundStat(AbstractStat):

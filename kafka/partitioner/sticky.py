@@ -33,7 +33,7 @@ class StickyPartitioner(DefaultPartitioner):
         pool = available or all_partitions
         stuck = self._stuck.get(topic)
         if stuck is None or stuck not in pool:
-            stuck = self._stuck[topic] = self._rng.choice(pool)
+            stuck = self._stuck[topic] = self._choice(pool)
         return stuck
 
     def on_new_batch(self, topic: str, cluster: Cluster, prev_partition: int) -> None:
@@ -43,4 +43,4 @@ class StickyPartitioner(DefaultPartitioner):
         pool = cluster.available_partitions_for_topic(topic) or cluster.partitions_for_topic(topic) or set()
         others = sorted(pool - {prev_partition})
         if others:
-            self._stuck[topic] = self._rng.choice(others)
+            self._stuck[topic] = self._choice(others)

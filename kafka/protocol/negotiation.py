@@ -13,7 +13,8 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from kafka.errors import UnsupportedVersionError, for_code
 from kafka.protocol.broker_release import KNOWN_RELEASES, Release, apis_of, infer_release
@@ -33,11 +34,15 @@ ApiLike = Any
 # KIP-219: since Fetch 8 (2.0) brokers answer at once and expect the client to wait for the throttle time.
 _CLIENT_THROTTLES_SINCE = 8
 
+# What connections share, by a hash of the ranges: the brokers of a cluster offer the same, and each client has a
+# connection or three to each of them.
+_IN_USE: Final[WeakValueDictionary[int, ApiVersions]] = WeakValueDictionary()
+
 
 class ApiVersions(Mapping[int, tuple[int, int]]):
     """The API versions of one broker: API key -> oldest and newest version. Immutable by convention."""
 
-    __slots__ = ("_newest", "_newest_of", "_release", "features", "ranges")
+    __slots__ = ("__weakref__", "_newest", "_newest_of", "_release", "features", "ranges")
 
     def __init__(
         self,
@@ -68,7 +73,12 @@ class ApiVersions(Mapping[int, tuple[int, int]]):
             feature.name: (feature.min_version_level, feature.max_version_level)
             for feature in response.finalized_features or ()
         }
-        return cls({api.api_key: (api.min_version, api.max_version) for api in response.api_keys}, features=features)
+        ranges = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
+        key = hash(frozenset(ranges.items()))
+        found = _IN_USE.get(key)
+        if found is None or type(found) is not cls or found.ranges != ranges or found.features != features:
+            found = _IN_USE[key] = cls(ranges, features=features)
+        return found
 
     @property
     def release(self) -> Release:

@@ -47,6 +47,8 @@ class AbstractSampledStat(AbstractMeasurableStat):
     A subclass defines `update` or, for many values at once, `joined`.
     """
 
+    __slots__ = ("_current", "_initial_value", "_samples")
+
     Sample = Window  # the name of older releases
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -157,6 +159,8 @@ class SampledTotal(AbstractSampledStat):
     20.0
     """
 
+    __slots__ = ()
+
     def __init__(self, initial_value: float | None = None) -> None:
         if initial_value is not None:
             raise ValueError("A windowed total starts at zero")
@@ -174,6 +178,8 @@ class SampledTotal(AbstractSampledStat):
 class Avg(SampledTotal):
     """The average of the values; 0 where there are none."""
 
+    __slots__ = ()
+
     def combine(self, samples: Sequence[Window], config: MetricConfig, now: float) -> float:
         """The sum by the number."""
         count = sum(sample.event_count for sample in samples)
@@ -183,6 +189,8 @@ class Avg(SampledTotal):
 class Count(SampledTotal):
     """How many values there were."""
 
+    __slots__ = ()
+
     def joined(self, before: float, values: Sequence[float]) -> float:
         """Count the values."""
         return before + len(values)
@@ -190,6 +198,8 @@ class Count(SampledTotal):
 
 class Max(AbstractSampledStat):
     """The largest value; `empty` where there is none, which no value is below."""
+
+    __slots__ = ()
 
     def __init__(self, empty: float = -math.inf) -> None:
         super().__init__(empty)
@@ -205,6 +215,8 @@ class Max(AbstractSampledStat):
 
 class Min(AbstractSampledStat):
     """The smallest value; ``float(sys.maxsize)`` where there is none, as in kafka-python."""
+
+    __slots__ = ()
 
     def __init__(self) -> None:
         super().__init__(float(sys.maxsize))

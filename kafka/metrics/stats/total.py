@@ -16,6 +16,8 @@ __all__ = ["Rate", "TimeUnit", "Total"]
 class Total(AbstractMeasurableStat):
     """The sum of all values since the beginning."""
 
+    __slots__ = ("_total",)
+
     def __init__(self, value: float = 0.0) -> None:
         self._total = value
 
@@ -68,6 +70,8 @@ class Rate(AbstractMeasurableStat):
     >>> rate.measure(config, 1500)
     133.33333333333334
     """
+
+    __slots__ = ("_stat", "_unit")
 
     def __init__(self, time_unit: int = TimeUnit.SECONDS, sampled_stat: AbstractSampledStat | None = None) -> None:
         self._stat = sampled_stat or SampledTotal()

@@ -22,6 +22,7 @@ class AdminCluster:
     def __init__(self, size: int = 3) -> None:
         self.network = MemoryNetwork()
         self.controller = 1
+        self.leader = 0
         self.topics: dict[str, int] = {"t": 2}
         self.brokers = [ScriptedBroker(self.network, f"b{number}") for number in range(size)]
         for broker in self.brokers:
@@ -48,7 +49,7 @@ class AdminCluster:
                     name=name,
                     partitions=[
                         reply.MetadataResponsePartition(
-                            partition_index=index, leader_id=0, replica_nodes=[0], isr_nodes=[0]
+                            partition_index=index, leader_id=self.leader, replica_nodes=[0], isr_nodes=[0]
                         )
                         for index in range(self.topics.get(name, 0))
                     ],

@@ -150,8 +150,20 @@ def test_leaders_that_metadata_have_just_named_are_asked_without_another_look(ad
     admin.run(admin.calls.describe_topics())
     assert [looks(), looks()] == [0, 0]
     assert looks(timeout_ms=0) == 1, "there is no second try to mend an old leader"
-    admin.run(admin.loop.sleep(11))
+    assert admin.core.client.cluster.topics() == {"t"}
+    admin.run(admin.loop.sleep(301))
+    assert admin.core.client.cluster.topics() == set(), "metadata_max_age_ms is over, and nobody refreshes the topic"
     assert [looks(), looks()] == [1, 0]
+
+
+def test_a_leader_that_metadata_named_and_that_is_lost_is_looked_up_again(admin: Admin, cluster: AdminCluster):
+    cluster.on("ListOffsets", lambda request, node: HANG_UP if node == 0 else offsets(request))
+    admin.run(admin.calls.describe_topics())
+    cluster.leader = 1
+    found = admin.run(admin.calls.list_partition_offsets({FIRST: "latest", SECOND: "latest"}))
+    assert [at.offset for at in found.values()] == [5, 5]
+    assert cluster.asked("ListOffsets") == [0, 1]
+    assert admin.core.client.cluster.leader_for_partition(FIRST) == 1
 
 
 def test_a_topic_that_is_unknown_is_looked_for_three_times(admin: Admin, cluster: AdminCluster):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
+import os
 import tracemalloc
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.errors import InvalidReceiveError, KafkaError, SslAuthenticationError
-from kafka.net.pipeline import FrameReader, SendQueue
+from kafka.net.pipeline import FrameReader, SendQueue, mapped_memory
 
 
 def framed(*bodies):
@@ -103,3 +105,15 @@ def test_queued_bytes_are_sent_in_order_and_reported_when_they_have_left(message
     for (_, when), message in zip(left, messages, strict=True):
         total += sum(map(len, message))
         assert when >= total
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_child_of_a_fork_does_not_write_into_the_memory_of_its_parent():
+    memory = mapped_memory(1 << 16)
+    memory[:6] = b"parent"
+    child = multiprocessing.get_context("fork").Process(target=memory.__setitem__, args=(slice(0, 6), b"child!"))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    assert memory[:6] == b"parent"

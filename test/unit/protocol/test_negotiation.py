@@ -57,6 +57,18 @@ def test_support_can_be_asked_for_one_version() -> None:
     assert len(broker) == len(dict(broker))
 
 
+def test_connections_share_what_brokers_answer_alike() -> None:
+    answer, other = ApiVersionsResponse[0](0, [(1, 0, 11), (18, 0, 3)]), ApiVersionsResponse[0](0, [(1, 0, 12)])
+    first = ApiVersions.from_response(answer)
+    assert ApiVersions.from_response(answer) is first
+    assert ApiVersions.from_response(other) is not first
+    assert dict(ApiVersions.from_response(other)) == {1: (0, 12)}
+    feature = ApiVersionsResponse.FinalizedFeatureKey(name="f", max_version_level=2, min_version_level=1)
+    featured = ApiVersionsResponse(api_keys=answer.api_keys, finalized_features=[feature])
+    assert ApiVersions.from_response(featured).features == {"f": (1, 2)}
+    assert not first.features
+
+
 def test_an_answer_is_read_and_an_error_in_it_is_raised() -> None:
     answer = ApiVersionsResponse[0](0, [(1, 0, 11), (18, 0, 3)])
     assert dict(ApiVersions.from_response(answer)) == {1: (0, 11), 18: (0, 3)}
