@@ -20,18 +20,6 @@ ROOT = Path(__file__).resolve().parents[1]
 CLUSTERS = ("kafka_cluster", "secured: KafkaCluster")
 
 
-@functools.cache
-def scope_of_file(file: str) -> str:
-    """Return what stays in one process with a file."""
-    directory = file.rpartition("/")[0]
-    if directory.endswith("/spark"):
-        return directory
-    if file.startswith("test/real/"):
-        text = (ROOT / file).read_text(encoding="utf-8")
-        return next((f"test/real with {name}" for name in CLUSTERS if name in text), file)
-    return file
-
-
 def import_in_another_order(config: pytest.Config) -> None:
     """Import the files of tests in an order of this process's own, where several processes take them.
 
@@ -47,6 +35,18 @@ def import_in_another_order(config: pytest.Config) -> None:
             importlib.import_module(".".join(file.resolve().relative_to(config.rootpath).with_suffix("").parts))
         except (Exception, pytest.skip.Exception):  # noqa: PERF203 - the collection says it again
             continue
+
+
+@functools.cache
+def scope_of_file(file: str) -> str:
+    """Return what stays in one process with a file."""
+    directory = file.rpartition("/")[0]
+    if directory.endswith("/spark"):
+        return directory
+    if file.startswith("test/real/"):
+        text = (ROOT / file).read_text(encoding="utf-8")
+        return next((f"test/real with {name}" for name in CLUSTERS if name in text), file)
+    return file
 
 
 def scope(nodeid: str) -> str:

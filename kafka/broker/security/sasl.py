@@ -153,7 +153,7 @@ def oauthbearer(now_ms: Callable[[], int], claim: str = "sub") -> Exchange:
     try:
         name, expires_ms = _read_token(shown, now_ms(), claim)
     except (ValueError, TypeError) as error:
-        # RFC 7628, section 3.2.3: a refusal is JSON, which the client acknowledges with one byte. Kafka repeats it then.
+        # RFC 7628, section 3.2.3: a refusal is JSON, which the client acknowledges with one byte; Kafka repeats it.
         refusal = '{"status":"invalid_token"}'
         yield refusal.encode()
         raise SaslAuthenticationFailedError(f"{refusal}: {error}") from None
