@@ -127,7 +127,6 @@ def test_a_package_and_a_module_in_it_are_imported_by_two_threads_at_once(packag
     assert run(COLLISION, package, PACKAGES[package]) == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("start", range(6))
 def test_the_first_use_by_many_threads_at_once(start):
     lines = [
@@ -180,7 +179,6 @@ def imports(tree):
             yield node.module
 
 
-@pytest.mark.slow
 def test_the_modules_of_the_other_packages_are_imported_by_themselves_alone():
     eager = {
         "kafka.codec": ("_",),

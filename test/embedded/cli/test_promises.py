@@ -89,8 +89,10 @@ def test_c14_consume_prints_at_half_the_rate_of_poll(broker: Broker, monkeypatch
 
     for layout, share in (("value", 0.5), ("jsonl", 0.25)):
         # The best of three: on a busy machine the network thread does more of poll()'s work, which is not counted.
-        ratio = max(polled() / printed(layout) for _ in range(3))
-        assert ratio >= share, f"{layout}: {ratio:.2f} of the rate of poll()"
+        ratios: list[float] = []
+        while max(ratios, default=0.0) < share and len(ratios) < 3:
+            ratios.append(polled() / printed(layout))
+        assert max(ratios) >= share, f"{layout}: {ratios} of the rate of poll()"
 
 
 def test_produce_writes_lines_at_half_the_rate_of_send(broker: Broker) -> None:
