@@ -27,6 +27,7 @@ from test.embedded.cli.test_examples import examples
 from test.embedded.share import test_guide as _of_share_groups  # noqa: F401
 from test.embedded.spark import test_documentation as _on_spark  # noqa: F401
 from test.real.docs import test_blocks as _with_kafka  # noqa: F401
+from test.real.docs import test_moves as _with_three_nodes  # noqa: F401
 
 from . import test_prepared_blocks as _prepared  # noqa: F401
 from .blocks import PREPARED, ROOT, Block, blocks, pages, python_blocks, run
