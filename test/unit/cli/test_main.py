@@ -215,6 +215,7 @@ def test_the_help_of_commands_that_take_secrets_says_how(capsys: pytest.CaptureF
     ("line", "hint"),
     [
         ("topics create --topic events", "unknown option --topic: TOPIC is an argument, and stands without an option"),
+        ("quotas set producer_byte_rate=1 --user ada --yes", "unknown option --yes: this command does not ask"),
         ("topics create -t events", "unknown option -t: TOPIC is an argument, and stands without an option"),
         (
             "topics describe --topic=events",
