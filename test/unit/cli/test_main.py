@@ -245,6 +245,7 @@ def test_the_help_of_commands_that_take_secrets_says_how(capsys: pytest.CaptureF
         ("consume events --offset 3", "unknown option --offset: did you mean --from OFFSET?"),
         ("topics list --formt json", "unknown option --formt: did you mean --format?"),
         ("topics list --frobnicate", "unknown option --frobnicate\n"),
+        ("exporter --port 9308", "unknown option --port: did you mean --listen HOST:PORT?"),
         ("topics create x --config retention.ms=1", "a setting of a topic is --set NAME=VALUE"),
     ],
 )
