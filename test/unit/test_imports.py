@@ -188,7 +188,10 @@ def test_the_modules_of_the_other_packages_are_imported_by_themselves_alone():
     found = []
     for path in sorted((ROOT / "kafka").rglob("*.py")):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for module in imports(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        if not any(f"{package}.{prefix}" in text for package, prefixes in eager.items() for prefix in prefixes):
+            continue  # to parse all modules takes seconds
+        for module in imports(ast.parse(text)):
             for package, prefixes in eager.items():
                 inner = module.startswith(tuple(f"{package}.{prefix}" for prefix in prefixes))
                 if inner and not name.startswith(f"{package}."):

@@ -126,6 +126,13 @@ def test_broker_side_raises_kafka_errors_only(both: tuple[bytes, bytes]) -> None
             act(both[1])
 
 
+def test_a_wrong_checksum_is_damage_with_every_codec() -> None:
+    for name, whole in SAMPLES.items():
+        data = bytearray(whole)
+        data[17 if name.startswith("v2") else 12] ^= 1
+        assert len(read_all(bytes(data))) < len(read_all(whole)), name
+
+
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_every_truncation_is_seen(name: str) -> None:
     whole = SAMPLES[name]
