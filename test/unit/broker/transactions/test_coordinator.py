@@ -94,7 +94,7 @@ def test_each_start_fences_the_producer_before() -> None:
         bench.end(old)
 
 
-def test_a_repeated_start_is_told_from_a_producer_that_another_one_has_replaced() -> None:
+def test_a_start_may_be_repeated_but_not_by_a_producer_that_another_one_has_replaced() -> None:
     bench = Bench()
     first = bench.start()
     second = bench.coordinator.init_producer("x", 60.0, first)
