@@ -73,7 +73,7 @@ test-pythons: $(INSTALLED)  ## unit tests, examples and embedded tests on each s
 test-spark-versions: $(INSTALLED)  ## Spark 4.0 to 4.2 and Spark Connect in environments of their own, against the newest Apache Kafka
 	$(BIN)/pytest -m soak -rP test/real/spark/test_versions.py test/real/docs/test_blocks.py
 
-test-registry: $(INSTALLED)  ## a real schema registry in two releases, Apache Kafka, confluent-kafka's serializers, Java's client
+test-registry: $(INSTALLED)  ## a real schema registry in two releases, Apache Kafka, confluent-kafka's serializers, Confluent's of Java
 	$(BIN)/pytest -m soak -rP test/real/schema_registry
 
 test-clients: $(INSTALLED)  ## the current releases of seven other clients against the embedded broker

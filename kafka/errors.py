@@ -201,7 +201,7 @@ class BrokerResponseError(KafkaError):
 
 
 class AuthenticationError(FixNeededError):
-    """The broker does not accept who the client says it is, or the client does not accept the broker."""
+    """The broker refuses the client's credentials, or the client does not trust the broker."""
 
 
 class SslAuthenticationError(AuthenticationError):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kafka.cli.grammar import COMMANDS, CONNECTION, CONSENT, LISTING, Argument, Verb, load
+from kafka.cli.grammar import COMMANDS, CONNECTION, CONSENT, LISTING, OUTCOME, TABLE, Argument, Verb, load
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "reference" / "commands.rst"
+
+# Options that many commands have, by the word for them.
+SHARED = {"connection": CONNECTION, "listing": LISTING, "table": TABLE, "outcome": OUTCOME, "consent": CONSENT}
 
 
 def render() -> str:
@@ -29,23 +32,24 @@ def render() -> str:
         for verb in command.verbs.values():
             lines += _verb(name, verb, alone=False)
     lines += ["Shared options", "--------------", ""]
-    for title, arguments in (("Connection", CONNECTION), ("Listings", LISTING), ("Consent", CONSENT)):
-        lines += [f"{title}:", ""]
-        lines += _arguments(arguments)
+    for word, arguments in SHARED.items():
+        lines += [f"{word.capitalize()}:", "", *_arguments(arguments)]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _verb(name: str, verb: Verb, *, alone: bool) -> list[str]:
     title = name if alone else f"{name} {verb.name}"
     lines = [title, ("-" if alone else "~") * len(title), ""]
-    groups = [
-        word
-        for word, arguments in (("connection", CONNECTION), ("listing", LISTING), ("consent", CONSENT))
-        if arguments[0] in verb.arguments
-    ]
+    groups = []
+    for word, arguments in SHARED.items():
+        if arguments[0] in verb.arguments and not (word == "table" and LISTING[0] in verb.arguments):
+            known = {name for argument in verb.arguments for name in argument.names}
+            lacks = [argument.names[0] for argument in arguments if known.isdisjoint(argument.names)]
+            groups.append(f"{word} without ``{'`` and ``'.join(lacks)}``" if lacks else word)
     shared = f" Shared options: {', '.join(groups)}." if groups else ""
     lines += [f"{verb.summary[0].upper()}{verb.summary[1:]}.{shared}", ""]
-    lines += _arguments(verb.own)
+    common = [argument for arguments in SHARED.values() for argument in arguments]
+    lines += _arguments(argument for argument in verb.own if argument not in common)
     if verb.examples:
         lines += [".. code-block:: sh", "", *(f"    {example}" for example in verb.examples), ""]
     return lines

@@ -61,7 +61,7 @@ class Pending(Protocol):
         ...
 
     def result(self) -> None:
-        """Return, or raise the exception."""
+        """Return the result, or raise the exception."""
         ...
 
     def try_success(self, value: None, /) -> bool:

@@ -61,8 +61,8 @@ class ResourcePatternFilter(_Value):
 
     def __init__(
         self,
-        resource_type: ResourceType | str,
-        resource_name: str | None,
+        resource_type: ResourceType | str = ResourceType.ANY,
+        resource_name: str | None = None,
         pattern_type: ACLResourcePatternType | str = ACLResourcePatternType.ANY,
     ) -> None:
         self.resource_type = ResourceType.build_from(resource_type)
@@ -113,9 +113,9 @@ class ResourcePattern(ResourcePatternFilter):
 
 
 class ACLFilter(_Value):
-    """Which ACLs are meant; None and ANY stand for all.
+    """Which ACLs are meant; None and ANY stand for all, and so does what is left out.
 
-    >>> ACLFilter("User:alice", None, "any", "any", ResourcePatternFilter("topic", None))
+    >>> ACLFilter("User:alice", resource_pattern=ResourcePatternFilter("topic"))
     ACLFilter('User:alice', None, ANY, ANY, ResourcePatternFilter(TOPIC, None, ANY))
     """
 
@@ -123,17 +123,17 @@ class ACLFilter(_Value):
 
     def __init__(
         self,
-        principal: str | None,
-        host: str | None,
-        operation: ACLOperation | str,
-        permission_type: ACLPermissionType | str,
-        resource_pattern: ResourcePatternFilter,
+        principal: str | None = None,
+        host: str | None = None,
+        operation: ACLOperation | str = ACLOperation.ANY,
+        permission_type: ACLPermissionType | str = ACLPermissionType.ANY,
+        resource_pattern: ResourcePatternFilter | None = None,
     ) -> None:
         self.principal = principal
         self.host = host
         self.operation = ACLOperation.build_from(operation)
         self.permission_type = ACLPermissionType.build_from(permission_type)
-        self.resource_pattern = resource_pattern
+        self.resource_pattern = ResourcePatternFilter() if resource_pattern is None else resource_pattern
         self.validate()
 
     def validate(self) -> None:
@@ -296,12 +296,11 @@ class Acls(Calls):
         >>> from kafka import KafkaAdminClient
         >>> from kafka.broker import Broker
         >>> acl = ACL("User:alice", "*", "read", "allow", ResourcePattern("topic", "events"))
-        >>> every = ACLFilter(None, None, "any", "any", ResourcePatternFilter("any", None))
         >>> secured = {"authorizer.class.name": "StandardAuthorizer", "super.users": "User:ANONYMOUS"}
         >>> with Broker(configs=secured) as broker:
         ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
         ...         created = admin.create_acls([acl])
-        ...         found, _ = admin.describe_acls(every)
+        ...         found, _ = admin.describe_acls(ACLFilter())
         >>> found == [acl] == created["succeeded"]
         True
         """

@@ -101,7 +101,7 @@ class PlainStream:
         return int(self._sock.send(b"".join(buffers)))
 
     def flush(self) -> None:
-        """Nothing is kept here."""
+        """Do nothing: no bytes are buffered here."""
 
 
 async def readiness(loop: Loop, file: HasFileno, events: int) -> None:

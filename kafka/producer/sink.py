@@ -130,7 +130,7 @@ class Sink:
         return None
 
     def _leave(self) -> deque[Partition]:
-        """Return the partitions that wait here, and have none wait."""
+        """Remove and return the partitions that wait here."""
         waiting, self.waiting = self.waiting, deque()
         for partition in waiting:
             partition.scheduled = False

@@ -64,7 +64,7 @@ def _is_known(kind: str, name: str) -> bool:
 
 
 def check_together(kind: str, options: Mapping[str, object]) -> None:
-    """Refuse options that do not go together, while that is the driver's to tell and not a task's.
+    """Refuse options that exclude each other in the driver, before a task starts.
 
     >>> check_together("producer", {"transactional_id": "t", "acks": 1})
     Traceback (most recent call last):

@@ -202,7 +202,7 @@ class MemorySocket:
         return self._error
 
     def getpeername(self) -> tuple[str, int]:
-        """Return the address connected to."""
+        """Return the address of the other side."""
         if self.address is None or self.peer is None:
             raise OSError(errno.ENOTCONN, "not connected")
         return self.address

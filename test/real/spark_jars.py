@@ -28,7 +28,7 @@ AVRO: Final = f"org.apache.spark:spark-avro_2.13:{CONNECTOR}"
 """Spark's functions from_avro and to_avro, which do not know registries."""
 _PLACE: Final = f"spark-sql-kafka-{CONNECTOR}"
 _GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
-_TIMEOUT: Final = 300.0
+_TIMEOUT: Final = 600.0
 
 
 @functools.cache

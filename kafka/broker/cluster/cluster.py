@@ -304,7 +304,7 @@ class Cluster:
                 tell()
 
     def group_configs_changed(self, group_id: str) -> None:
-        """Have a group go by its configuration as it is now."""
+        """Apply a group's present configuration to it."""
         for tell in tuple(self.on_group_configs_changed):
             tell(group_id)
 

@@ -117,7 +117,7 @@ def read_all(
 
 
 def _is_quiet(call: Call, requested: RequestedPartition) -> bool:
-    """Whether the reader is at the end of the log and knows it: the usual case, seen without making a reply of it."""
+    """Whether the reader is at the end of the log and knows it: the usual case, found without building a response."""
     by_id = call.version >= _IDS_FROM
     topic = call.cluster.topics_by_id.get(requested.topic_id) if by_id else call.cluster.topics.get(requested.name)
     partition = topic.partition(requested.index) if topic is not None else None

@@ -76,7 +76,7 @@ def uniform_assignor(members: Mapping[str, Subscriber], partitions: Mapping[UUID
 
 
 class _Spread:
-    """A uniform assignment in the making."""
+    """A uniform assignment that is being computed."""
 
     def __init__(self, members: Mapping[str, Subscriber], partitions: Mapping[UUID, int]) -> None:
         self.members = members

@@ -569,7 +569,7 @@ class ClassicGroup(Group):
         return self.subscribed is None or topic in self.subscribed
 
     def delete(self) -> None:
-        """End: nothing is kept; waiting requests are answered that the coordinator must be looked up again."""
+        """Delete the group; waiting requests get the error that has members look up the coordinator again."""
         self.resign(Code.COORDINATOR_NOT_AVAILABLE)
         self._move(Event.DELETED)
 

@@ -121,7 +121,7 @@ class GroupCoordinator:
             group.resign()
 
     def settings_changed(self, group_id: str | None = None) -> None:
-        """Have one group, or all, go by the settings as they are now."""
+        """Apply the present settings to one group, or to all."""
         for each in self.groups if group_id is None else {group_id} & self.groups.keys():
             self.groups[each].settings = self.settings_of(each)
 

@@ -28,7 +28,7 @@ class Timer(Protocol):
 
 
 class Timers(Protocol):
-    """Calls after a while of the broker's time."""
+    """Calls functions after a delay by the broker's clock."""
 
     def call_later(self, delay: float, call: Callable[..., object], *args: object) -> Timer:
         """Call ``call(*args)`` in ``delay`` seconds."""

@@ -115,7 +115,7 @@ class Security:
         return TokenLogin(token.owner.partition(":")[2], token.expires_ms, credential)
 
     def accept(self, connection: Connection, user: User) -> int:
-        """Let a client in; return how long for in milliseconds, 0 if that is without end."""
+        """Accept a client; return for how many milliseconds, 0 for no limit."""
         connection.principal = f"User:{user.name}"
         connection.is_authenticated = True
         lifetimes = []

@@ -113,7 +113,7 @@ def _is_due(log: Log, ratio: float, now_ms: int) -> bool:
 
 
 def compact(log: Log, now_ms: int) -> int:
-    """Compact a log at one go; return how many bytes that saved."""
+    """Compact a log in one step; return how many bytes that saved."""
     steps = compaction(log, now_ms)
     result: object = None
     try:

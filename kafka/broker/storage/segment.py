@@ -151,7 +151,7 @@ class Segment:
         """Release what it holds."""
 
     def delete(self) -> None:
-        """Free what it holds for good."""
+        """Free the data of a segment that was removed from its log."""
         self.is_gone = True
         self.close()
 

@@ -168,6 +168,8 @@ class World:
             }
             if self.kind != "consumer":
                 config |= {"session_timeout_ms": 300, "heartbeat_interval_ms": 30}
+            if issubclass(KafkaConsumer, AIOConsumer):  # the listener asks the broker, which a busy machine delays
+                config["rebalance_timeout_ms"] = PATIENCE * 1000
             self.applications.append(Application(self, f"c{self.born}", **config))
 
     def _part_with(self) -> Application | None:

@@ -99,7 +99,9 @@ def test_a_commit_that_returned_is_visible_whole(broker, topic, producer):
     assert committed(broker, topic) == [b"%d-%d" % (number, each) for number in range(3) for each in range(5)]
 
 
-def test_nothing_of_an_aborted_transaction_is_visible(broker, topic, producer):
+def test_nothing_of_an_aborted_transaction_is_visible(broker, topic, make):
+    producer = make(transactional_id=topic, linger_ms=WAIT * 1000)  # only flush() sends
+    producer.init_transactions()
     producer.begin_transaction()
     written = producer.send(topic, b"written")
     producer.flush()

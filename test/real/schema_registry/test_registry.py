@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import subprocess
@@ -29,8 +28,8 @@ from test.real.kafka_jars import KafkaUnavailable
 from test.real.kafka_process import KafkaCluster
 from test.real.spark_jars import fetched
 
-from .apicurio import NEW, OLD
-from .conftest import start
+from .apicurio import NEW
+from .conftest import OURS, start
 
 AVRO: Final = json.dumps(
     {
@@ -101,8 +100,9 @@ READ: Final[dict[str, list[Any]]] = {
         {"id": 2, "note": "", "lines": [], "states": {}, "card": "c"},
     ],
 }
-#: Confluent's Java serializers are not to be had from Maven's own repository; Flink brings their registry's client.
-FLINK: Final = ("org.apache.flink:flink-sql-avro-confluent-registry:1.20.0", "org.slf4j:slf4j-api:1.7.36")
+#: Confluent's own jars are not in Maven's own repository. This one, of 134 MB, has its serializers of Avro 7.2.1,
+#: Kafka's client and all that they use; those of JSON Schema and Protobuf are in none there that was found.
+CONFLUENT_JAVA: Final = ("com.snowflake:snowflake-kafka-connector:2.2.2",)
 KINDS = pytest.mark.parametrize("kind", list(SCHEMAS))
 PACKAGES = {"JSON": "jsonschema", "PROTOBUF": "google.protobuf"}
 # The first test fetches the registry and confluent-kafka, some hundred megabytes: make test-registry.
@@ -325,33 +325,51 @@ def test_confluents_serializers_and_ours_read_each_other(
     assert raw[theirs] == raw[ours][: len(values)], "the bytes are equal, with the id of the schema"
 
 
-def test_confluents_java_client_and_what_flink_does_with_it(
-    registry: SchemaRegistry, registry_url: str, subject: str, request: pytest.FixtureRequest
+def test_confluents_java_client_and_serializers_and_ours_read_each_other(
+    registry: SchemaRegistry, registry_url: str, kafka: KafkaCluster, subject: str, request: pytest.FixtureRequest
 ) -> None:
-    if request.node.callspec.params["registry_url"] == OLD:
-        pytest.skip("Java writes a schema in other words, which Apicurio 2 takes for another schema, with another id")
     try:
-        jars = fetched(FLINK, "flink-avro-confluent-registry")
+        jars = fetched(CONFLUENT_JAVA, "confluent-java-serializers")
     except KafkaUnavailable as error:
         pytest.skip(str(error))
-    first = Schema(AVRO)
-    values = VALUES["AVRO"]
-    wrong = json.dumps(
-        {"type": "record", "name": "Order", "namespace": "shop", "fields": [{"name": "n", "type": "int"}]}
+    ours, our_carts, theirs, their_carts = (
+        kafka.create_topic(f"{subject}-{name}") for name in ("ours", "our-carts", "theirs", "their-carts")
     )
-    using = json.dumps({"type": "record", "name": "Cart", "fields": [{"name": "order", "type": "shop.Order"}]})
-    value = json.dumps({**values[0], "note": {"string": values[0]["note"]}})
-    ours = SchemaSerializer(registry, first, subject=subject).encode("any", values[0])
-    words = [registry_url, subject, AVRO, wrong, using, value, base64.b64encode(ours).decode()]
+    order = json.loads(AVRO)
+    # Apicurio has an id for each text: a schema in other words than Java's has another id there, in another subject.
+    spaces = None if request.node.callspec.params["registry_url"] == OURS else (",", ":")
+    original = json.dumps(order, separators=spaces)
+    amount = {"name": "amount", "type": "double", "default": 1.5}
+    newer = Schema(json.dumps({**order, "fields": [*order["fields"], amount]}, separators=spaces))
+    wrong = json.dumps({**order, "fields": [{"name": "n", "type": "int"}]})
+    cart = {"type": "record", "name": "Cart", "fields": [{"name": "order", "type": "shop.Order"}]}
+    # Values of the first schema, of the newer one, and one of the cart, which refers to the first.
+    old, new = VALUES["AVRO"][0], {**VALUES["AVRO"][1], "amount": 0.25}
+    registry.register(f"{subject}-first", Schema(original))
+    carts = Schema(json.dumps(cart, separators=spaces), references=(Reference("shop.Order", f"{subject}-first", 1),))
+    registry.register(f"{their_carts}-value", carts)
+    keys = SchemaSerializer(registry, Schema('"string"'), key=True)
+    first, second = (SchemaSerializer(registry, schema) for schema in (Schema(original), newer))
+    with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+        producer.send(ours, first.encode(ours, old), keys.encode(ours, "grün"))
+        producer.send(ours, second.encode(ours, new), keys.encode(ours, "k"))
+        producer.send(ours, None, keys.encode(ours, "gone"))
+        producer.send(our_carts, SchemaSerializer(registry, carts).encode(our_carts, {"order": old}))
+    tagged = {**old, "note": {"string": old["note"]}}
+    texts = [original, newer.text, wrong, carts.text, *map(json.dumps, (tagged, new, {"order": tagged}))]
+    words = [registry_url, kafka.bootstrap_servers, subject, f"{ours},{our_carts}", f"{theirs},{their_carts}", *texts]
     path = os.pathsep.join(map(str, jars))
-    path = os.pathsep.join((path, str(jvm.compiled(jvm.CONFIG / "RegistryClient.java", path))))
-    command = [kafka_jars.java(), *jvm.FLAGS, *jvm.QUICK_START, "-cp", path, "RegistryClient", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    path = os.pathsep.join((path, str(jvm.compiled(jvm.CONFIG / "ConfluentSerializers.java", path))))
+    command = [kafka_jars.java(), *jvm.FLAGS, *jvm.QUICK_START, "-cp", path, "ConfluentSerializers", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     seen = dict(line.split(" ", 1) for line in done.stdout.splitlines())
-    assert base64.b64decode(seen.pop("written")) == ours, "the bytes are equal, with the id of the schema"
+    read = {name: seen.pop(name) for name in list(seen) if name.startswith("read_")}
+    refused = seen.pop("not_written")
+    assert refused.startswith("org.apache.kafka.common.errors.InvalidConfigurationException: ")
+    assert refused.endswith("error code: 409")
     assert seen == {
-        **dict.fromkeys(("again", "by_id", "id_of", "latest", "subjects", "references", "read"), "true"),
+        **dict.fromkeys(("again", "by_id", "id_of", "latest", "subjects", "references"), "true"),
         "version_of": "1",
         "versions": "[1]",
         "level": "BACKWARD BACKWARD",
@@ -363,6 +381,32 @@ def test_confluents_java_client_and_what_flink_does_with_it(
         "deleted": "[1]",
         "deleted_again": "404 40401",
     }
+    # What Java read of ours: as it was written, and as the schema before and after has it.
+    assert {name: json.loads(text[text.index("{") :]) for name, text in read.items() if "{" in text} == {
+        "read_0_0": old,
+        "read_0_0_as_first": old,
+        "read_0_0_as_second": {**old, "amount": 1.5},
+        "read_0_1": new,
+        "read_0_1_as_first": VALUES["AVRO"][1],
+        "read_0_1_as_second": new,
+        "read_1_0": {"order": old},
+    }
+    assert [read[f"read_0_{offset}"].split(" ")[0] for offset in range(3)] == ["grün", "k", "gone"]
+    assert read["read_0_2"] == "gone null"
+    # What ours reads of Java's, and the bytes of both, which are equal, with the ids of the schemas.
+    written = {}
+    for topic in (ours, theirs, our_carts, their_carts):
+        with KafkaConsumer(topic, **_reading(kafka)) as consumer:
+            records = [next(consumer) for _ in range(1 if "carts" in topic else 3)]
+        written[topic] = [(record.key, record.value) for record in records]
+    assert written[theirs] == written[ours]
+    assert written[their_carts] == written[our_carts]
+    decode, decode_key = SchemaDeserializer(registry).deserialize, SchemaDeserializer(registry, key=True).deserialize
+    assert [decode_key(theirs, [], key) for key, _ in written[theirs]] == ["grün", "k", "gone"]
+    assert [decode(theirs, [], value) for _, value in written[theirs]] == [old, new, None]
+    as_newer = SchemaDeserializer(registry, schema=newer).deserialize
+    assert [as_newer(theirs, [], value) for _, value in written[theirs]] == [{**old, "amount": 1.5}, new, None]
+    assert decode(their_carts, [], written[their_carts][0][1]) == {"order": old}
 
 
 def _message(kind: str) -> str | None:

@@ -30,6 +30,7 @@ def test_a_resource_pattern_is_concrete():
 
 def test_a_filter_may_leave_everything_open():
     every = ACLFilter(None, None, ACLOperation.ANY, "any", ResourcePatternFilter("any", None, "any"))
+    assert every == ACLFilter() == ACLFilter(resource_pattern=ResourcePatternFilter())
     assert every.principal is None
     with pytest.raises(IllegalArgumentError, match="ResourcePatternFilter"):
         ACLFilter(None, None, "any", "any", "topic")  # type: ignore[arg-type]

@@ -115,7 +115,7 @@ def api_versions(call: Call[ApiVersionsResponse], request: ApiVersionsRequest) -
 
 
 def refuse_api_versions(call: Call[ApiVersionsResponse], _: ApiVersionsRequest, code: int) -> ApiVersionsResponse:
-    """Say the error alone, or that the version is not served."""
+    """Answer with the error alone, or that the version is not served."""
     if code == Code.UNSUPPORTED_VERSION:
         return unsupported_version(call.cluster.apis)
     return call.response(error_code=code)

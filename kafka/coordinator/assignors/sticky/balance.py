@@ -80,7 +80,7 @@ def balance(
 
 
 class _Spread:
-    """An assignment in the making."""
+    """An assignment that is being computed."""
 
     def __init__(
         self,
