@@ -156,7 +156,7 @@ bench-aio: $(INSTALLED)  ## the asyncio clients beside aiokafka
 	$(BENCH) aio
 
 bench-cluster: $(INSTALLED)  ## clients of 100 brokers and 10,000 topics, a group of 200 members
-	$(BENCH).cluster
+	$(BIN)/python -m benchmarks.cluster
 
 bench-spark: $(INSTALLED)  ## the Spark source beside Spark's own connector
 	$(BENCH) spark
