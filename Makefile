@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 # Where it is set, each program that a test starts would compile the package again, and each worker the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-quick test-unit test-embedded test-alone test-real test-matrix test-pythons test-spark-versions test-clients test-injected-errors test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons release-check generated clean \
+.PHONY: help demo test test-quick test-times test-unit test-embedded test-alone test-real test-matrix test-pythons test-spark-versions test-clients test-injected-errors test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons release-check generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-idle bench-aio bench-cluster bench-spark
 
 help:  ## show this list
@@ -47,6 +47,9 @@ test-unit: $(INSTALLED)  ## the tests that need no socket, and every example
 test-quick: $(INSTALLED)  ## unit tests without the slow ones, and every example, on all processors
 	$(PYTEST) -n auto -m 'not soak and not slow' test/unit
 	$(PYTEST) -n auto --doctest-modules kafka docs README.rst
+
+test-times: $(INSTALLED)  ## write test/unit/slow.txt, the tests that test-quick leaves out, by what they take now
+	$(BIN)/python -m pytest -p test.slow test/unit
 
 coverage: $(INSTALLED)  ## which lines the unit and embedded tests run, in .coverage and on the screen
 	$(BIN)/coverage run -m pytest test/unit test/embedded

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from test import slow
 from test.invariants import plugin
 from test.scheduling import import_in_another_order, pytest_collection_modifyitems, pytest_xdist_make_scheduler
 
@@ -57,6 +58,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         seeds += range(int(low), int(high or low) + 1)
     expression = metafunc.config.option.markexpr or ""
     metafunc.parametrize("seed", seeds[:1] if "not soak" in expression else seeds)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Have ``-m 'not slow'`` leave out the unit tests that were slow."""
+    slow.mark_slow(item)
 
 
 def pytest_collection(session: pytest.Session) -> None:

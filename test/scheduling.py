@@ -6,6 +6,7 @@ few tests last, and these are the ones with the longest.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import random
@@ -13,6 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+#: How a file says that it uses a cluster which several share: fixtures of ``test/real/conftest.py``.
+CLUSTERS = ("kafka_cluster", "secured: KafkaCluster")
 
 
 def import_in_another_order(config: pytest.Config) -> None:
@@ -32,15 +37,25 @@ def import_in_another_order(config: pytest.Config) -> None:
             continue
 
 
+@functools.cache
+def scope_of_file(file: str) -> str:
+    """Return what stays in one process with a file."""
+    directory = file.rpartition("/")[0]
+    if directory.endswith("/spark"):
+        return directory
+    if file.startswith("test/real/"):
+        text = (ROOT / file).read_text(encoding="utf-8")
+        return next((f"test/real with {name}" for name in CLUSTERS if name in text), file)
+    return file
+
+
 def scope(nodeid: str) -> str:
-    """Return what stays in one process: a file, and all of Spark, which shares a session and a Java machine.
+    """Return what stays in one process: a file, what shares Spark's session and Java machine, or a cluster.
 
     >>> scope("test/embedded/test_demo.py::test_counts[0]"), scope("test/embedded/spark/test_jobs.py::test_a_job")
     ('test/embedded/test_demo.py', 'test/embedded/spark')
     """
-    file = nodeid.partition("::")[0]
-    directory = file.rpartition("/")[0]
-    return directory if directory.endswith("/spark") else file
+    return scope_of_file(nodeid.partition("::")[0])
 
 
 def cost(item: pytest.Item, limit: float) -> float:

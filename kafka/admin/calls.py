@@ -40,7 +40,10 @@ class Calls:
 
     def _check_usable(self) -> None:
         """Raise if the client is closed; the asyncio face looks whether it is started, and at the event loop, too."""
-        if self._core.loop.closed:
+        loop = self._core.loop
+        if loop.forked:
+            loop.check_usable()
+        if loop.closed:
             raise ClientClosedError("This admin client is closed.")
 
 

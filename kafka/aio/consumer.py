@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from kafka._runtime.loop import Loop
     from kafka.aio.client import AIOKafkaClient
     from kafka.coordinator.consumer_group import ConsumerGroup
-    from kafka.metrics import Metrics
     from kafka.options import AIOBytesConsumerOptions, AIOConsumerOptions
     from kafka.serializer.abstract import Deserializes
 
@@ -215,7 +214,10 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
             if core.stopping:
                 raise ConsumerStoppedError("The consumer was stopped while it was starting")
             core.raise_error()
-            if not core.serving and not core._is_due() and (group is None or self._subscription.had_assignment):
+            subscription = self._subscription
+            # A listener may have ended the subscription, in the round that has brought the first assignment.
+            settled = group is None or subscription.had_assignment or not subscription.is_automatic
+            if settled and not core.serving and not core._is_due():
                 return
             if await self._application.wait(future, deadline) or group is None:
                 continue
@@ -299,9 +301,8 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         """The core, once `start` has made it."""
         return self._core
 
-    def _usable(self, *, any_thread: bool = False) -> AIOConsumerCore:
-        if not any_thread:
-            self._check_usable()
+    def _usable(self) -> AIOConsumerCore:
+        self._check_usable()
         return self._core
 
     def _check_usable(self) -> None:
@@ -502,13 +503,6 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         if core is None or core.group is None:
             return None
         return core.group.membership.generation.member_id
-
-    def _connections(self) -> Client | None:
-        return self._client if self._phase is Phase.STARTED else None
-
-    def _measured(self) -> Metrics | None:
-        core = self._begun
-        return None if core is None else core.metrics
 
     def _health_without_core(self) -> dict[str, Any]:
         return {"ok": False, "closed": self.closed, "problems": [f"the consumer is {self._phase.value}"]}

@@ -386,7 +386,7 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
         self._check_usable()
         calls = self._calls
         try:
-            state = await calls.find_topic(topic, calls.core.now() + calls.max_block)
+            state = await calls.find_topic(topic, calls.core.now() + calls.max_block, partition=partition)
             where = None if partition is None else state.partitions.get(checked_partition(partition))
             if where is None and partition is not None:
                 raise IllegalArgumentError(

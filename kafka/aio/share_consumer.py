@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from kafka._runtime.loop import Loop
-    from kafka.metrics import Metrics
     from kafka.options import AIOBytesShareConsumerOptions, AIOShareConsumerOptions
     from kafka.serializer.abstract import Deserializes
 
@@ -190,13 +189,6 @@ class AIOKafkaShareConsumer(Lifecycle, ShareConsumerCalls[ShareRecord[K, V]], Ge
         return cast("ShareRecord[K, V]", record)
 
     # How it is…
-
-    def _connections(self) -> Client | None:
-        return self._client if self._phase is Phase.STARTED else None
-
-    def _measured(self) -> Metrics | None:
-        core = self._core
-        return None if core is None else core.metrics
 
     def _health_without_core(self) -> dict[str, Any]:
         return {"ok": False, "closed": self.closed, "problems": [f"the consumer is {self._phase.value}"]}

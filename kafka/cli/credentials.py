@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kafka.admin import DelegationToken, UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 _HMAC: Final = arg("HMAC", "its HMAC in base64, or @env:NAME, @FILE, @-")
+_MECHANISM: Final = arg("--mechanism SCRAM-SHA-256|SCRAM-SHA-512...", "only this mechanism; may be repeated")
 _SECURED: Final = "Brokers refuse tokens to clients without authentication: the examples need a secured cluster."
 
 
@@ -43,7 +44,7 @@ def _list_users(arguments: Namespace, connection: Connection) -> int:
     "set-password: set the password of a user, from the terminal, standard input, a file or the environment",
     arg("USER", "the name of the user"),
     arg("--password @SOURCE", "@env:NAME, @FILE or @- (ask, or standard input)"),
-    arg("--mechanism SCRAM-SHA-256|SCRAM-SHA-512...", "only this mechanism; may be repeated"),
+    _MECHANISM,
     arg("--iterations N", "how often it is hashed (8192)", int, default=8192),
     examples=[
         "echo secret | purekafka users set-password ada --sandbox",
@@ -78,7 +79,8 @@ def _set_password(arguments: Namespace, connection: Connection) -> int:
 @Verb(
     "delete: delete the passwords of a user",
     arg("USER", "the name of the user"),
-    examples=["ada --yes -b localhost:9092", "ada --dry-run -b localhost:9092"],
+    _MECHANISM,
+    examples=["ada --yes -b localhost:9092", "ada --mechanism SCRAM-SHA-256 --dry-run -b localhost:9092"],
     asks=True,
 )
 def _delete_user(arguments: Namespace, connection: Connection) -> int:
@@ -87,12 +89,14 @@ def _delete_user(arguments: Namespace, connection: Connection) -> int:
     found = connection.admin().describe_user_scram_credentials([arguments.user])[arguments.user]
     if found.error is not None:
         raise CommandError(f"user {arguments.user!r} has no password for SCRAM")
-    mechanisms = [info.mechanism for info in found.credential_infos]
-    shown = ", ".join(mechanism.name.replace("_", "-") for mechanism in mechanisms)
-    print(f"{arguments.user}: {shown}")
+    mechanisms = {info.mechanism.name.replace("_", "-"): info.mechanism for info in found.credential_infos}
+    if missing := [name for name in arguments.mechanism if name not in mechanisms]:
+        raise CommandError(f"user {arguments.user!r} has no password for {' and '.join(missing)}")
+    chosen = arguments.mechanism or list(mechanisms)
+    print(f"{arguments.user}: {', '.join(chosen)}")
     if not agreed(connection, f"Delete the passwords of {arguments.user}?"):
         return 0
-    changes = [UserScramCredentialDeletion(arguments.user, mechanism) for mechanism in mechanisms]
+    changes = [UserScramCredentialDeletion(arguments.user, mechanisms[name]) for name in dict.fromkeys(chosen)]
     return _alter_users(arguments, connection, changes, "deleted")
 
 

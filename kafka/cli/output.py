@@ -65,9 +65,14 @@ def emit(
     """Print rows in the chosen format, and return the exit code: 3 if there are none and --fail-if-empty is given.
 
     JSON has `items` where these are richer than the rows; `table` prints in place of a plain table. Quiet
-    output has the first column, each value once.
+    output has the first column, each value once. A person at a terminal reads on standard error that there are none,
+    unless the command has printed another reason there.
     """
     found = rows if items is None else items
+    is_shown = sys.stdout.isatty() and arguments.format == "table" and not arguments.quiet
+    if is_shown and not found and not getattr(arguments, "complained", False):
+        words = arguments.prog.split()
+        complain(arguments, f"no {words[1]}" if words[-1] == "list" else "nothing to show")
     if arguments.quiet:
         for name in dict.fromkeys(_cell(row[columns[0].key]) for row in rows):
             print(name)
@@ -305,6 +310,7 @@ def unescape(text: str) -> str:
 
 def complain(arguments: Namespace, text: object) -> None:
     """Print an error on standard error in one line, after the command's name."""
+    arguments.complained = True
     print(f"{arguments.prog}: {reason(text)}", file=sys.stderr)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from kafka.cli.arguments import UsageError, setting_pairs
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Noun, Verb, arg
-from kafka.cli.output import Column, emit, report
+from kafka.cli.output import Column, complain, emit, report
 
 _TYPES: Final = (("user", "user"), ("client-id", "client"), ("ip", "ip"))
 _DEFAULT: Final = "default"
@@ -17,6 +17,8 @@ _ENTITY: Final = (
     arg("--client ID", "the id of a client, or default"),
     arg("--ip ADDRESS", "the address of a client, or default"),
 )
+_RATES: Final = "producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate"
+_KEYS: Final = f"{_RATES}; of an address connection_creation_rate"
 _DRY: Final = arg("--dry-run", "show what would be done, and do nothing")
 
 
@@ -42,7 +44,7 @@ def _list_quotas(arguments: Namespace, connection: Connection) -> int:
 
 @Verb(
     "set: set quotas of an entity",
-    arg("quotas NAME=NUMBER...", "producer_byte_rate, consumer_byte_rate, request_percentage and so on"),
+    arg("quotas NAME=NUMBER...", _KEYS),
     _ENTITY,
     _DRY,
     examples=[
@@ -71,6 +73,8 @@ def _change_quotas(arguments: Namespace, connection: Connection, *, unset: bool)
     admin = connection.admin()
     results = admin.alter_client_quotas([(entity, changes)], validate_only=arguments.dry_run, raise_errors=False)
     if report(arguments, [("quota", result, "") for result in results.failed]):
+        if any("configuration key" in str(result.error) for result in results.failed):
+            complain(arguments, f"the names of quotas are {_KEYS}")
         return 1
     shown = ", ".join(f"{name} unset" if value is None else f"{name}={value:.15g}" for name, value in changes.items())
     names = ", ".join(f"{kind} {name or _DEFAULT}" for kind, name in entity.items())
@@ -79,7 +83,7 @@ def _change_quotas(arguments: Namespace, connection: Connection, *, unset: bool)
 
 @Verb(
     "unset: remove quotas of an entity",
-    [arg("quotas NAME...", "names of quotas to remove"), *_ENTITY, _DRY],
+    [arg("quotas NAME...", f"the quotas to remove: {_KEYS}"), *_ENTITY, _DRY],
     examples=["producer_byte_rate --user ada --sandbox", "consumer_byte_rate --client app --dry-run --sandbox"],
     changes=True,
 )

@@ -158,10 +158,21 @@ def _create(arguments: Namespace, connection: Connection) -> int:
     result = connection.admin().create_topics(
         wanted, validate_only=arguments.dry_run, raise_errors=False, wait_for_metadata=not arguments.dry_run
     )
+    existing = [
+        one.name for one in result.topics if arguments.if_not_exists and isinstance(one.error, TopicAlreadyExistsError)
+    ]
+    found = connection.admin().describe_topics(existing) if existing else []
+    have = {one.name: len(one.partitions) for one in found if one.ok}
+    asked = len(placed) if placed else arguments.partitions
     outcomes: list[tuple[str, object, str]] = []
     for topic in result.topics:
-        if arguments.if_not_exists and isinstance(topic.error, TopicAlreadyExistsError):
+        if topic.name in existing:
             outcomes.append((topic.name, None, "exists"))
+            if asked and have.get(topic.name, asked) != asked:
+                there = counted(have[topic.name], "partition")
+                complain(
+                    arguments, f"{topic.name} keeps its {there}: purekafka topics alter {topic.name} -p N adds some"
+                )
             continue
         size = f" with {counted(topic.num_partitions, 'partition')}" if topic.num_partitions > 0 else ""
         done = "would be created" if arguments.dry_run else "created"

@@ -235,10 +235,10 @@ class ImmediateCalls(ClientStatus):
         raise NotImplementedError
 
     def _connections(self) -> Client | None:
-        return self._usable(any_thread=True).client
+        return None if self._core is None else self._core.client
 
     def _measured(self) -> Metrics | None:
-        return self._usable(any_thread=True).metrics
+        return None if self._core is None else self._core.metrics
 
     # For the consumers…
 
@@ -264,7 +264,7 @@ class ImmediateCalls(ClientStatus):
     def _identity(self, group: ConsumerGroup) -> ConsumerGroupMetadata:
         return group.metadata()
 
-    def _usable(self, *, any_thread: bool = False) -> ConsumerCore:
+    def _usable(self) -> ConsumerCore:
         """Return the core for a call."""
         raise NotImplementedError
 

@@ -110,6 +110,7 @@ class ConsumerCore:
         )
         self.collector = FetchCollector(self.subscription, self.fetcher, self.positions)
         self.subscription.on_change = self.fetcher.kick
+        self.subscription.topic_ids = lambda: client.cluster.topology.topic_ids
         self.subscription.on_ready = self.fetcher.arrivals.append
         self.metrics: Metrics | None = None
         if config["metrics_enabled"]:

@@ -77,7 +77,7 @@ class FetchSettings(NamedTuple):
             max_wait_ms=config["fetch_max_wait_ms"],
             min_bytes=config["fetch_min_bytes"],
             max_bytes=config["fetch_max_bytes"],
-            max_partition_bytes=config["max_partition_fetch_bytes"],
+            max_partition_bytes=max(1, config["max_partition_fetch_bytes"]),  # 0 means a batch at a time, as in Java
             buffer_memory=config["fetch_buffer_memory"],
             isolation_level=int(config["isolation_level"] == "read_committed"),
             rack=config["client_rack"],

@@ -306,7 +306,7 @@ class Fetcher:
         topic_id = self._cluster.topic_id(partition.topic)
         if topic_id is not None and topic_id != cursor.topic_id:
             if cursor.topic_id is not None:
-                state.wanted = None
+                state.wanted = state.answered = None
                 self._deliver(place, CompletedFetch(None, 0, topic_recreated(place), damaged=True))
                 self._on_data()
                 return None

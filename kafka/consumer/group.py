@@ -344,14 +344,14 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
                 "end the other's poll() call wakeup(); to read in several threads make a consumer for each"
             )
 
-    def _usable(self, *, any_thread: bool = False) -> ConsumerCore:
+    def _usable(self) -> ConsumerCore:
         """Return the core for a call, which one thread at a time may make; ClientClosedError without one."""
         core = self._core
         if core is None or core.closed:
             raise ClientClosedError("This consumer is closed.")
         if core.loop.forked:  # the records that were fetched before belong to the parent
             core.loop.check_usable()
-        if self._busy_thread and not any_thread and self._busy_thread != get_ident():
+        if self._busy_thread and self._busy_thread != get_ident():
             self._check_thread()
         return core
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafka._historic import historic_names
 from kafka.consumer.arguments import (
@@ -24,6 +24,9 @@ from kafka.consumer.arguments import (
 from kafka.consumer.partition_state import EARLIEST, LATEST, AssignedPartition, Chunk, Cursor, Reset
 from kafka.errors import IllegalArgumentError, IllegalStateError
 from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 __all__ = ["ConsumerRebalanceListener", "Mode", "SubscriptionState", "SubscriptionType", "TopicPartitionState"]
 
@@ -78,6 +81,8 @@ class SubscriptionState:
         """Called in the application's thread after any change that the fetcher may have to act on."""
         self.on_ready: Callable[[AssignedPartition], object] = lambda _state: None
         """Called in the application's thread when a partition may have records to take again."""
+        self.topic_ids: Callable[[], Mapping[str, UUID]] = dict
+        """Returns the ids of topics, by the client's metadata."""
         self.chunk: Chunk | None = None
         """The records that an iteration is returning."""
         # The position of each partition that was taken away before a commit of it was answered. The application adds,
@@ -238,11 +243,17 @@ class SubscriptionState:
     # Positions…
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The offsets to commit: for each partition the offset after the last record that was returned."""
+        """The offsets to commit: for each partition the offset after the last record that was returned.
+
+        Not the position in a topic that was deleted and created again: a group that has it stored skips that many
+        records of the new topic.
+        """
+        ids = self.topic_ids()
         return {
-            partition: OffsetAndMetadata(state.cursor.position, "", state.cursor.epoch)
+            partition: OffsetAndMetadata(cursor.position, "", cursor.epoch)
             for partition, state in {**self.departing, **self.partitions}.items()
-            if state.cursor.position is not None
+            if (cursor := state.cursor).position is not None
+            and (cursor.topic_id is None or ids.get(partition.topic, cursor.topic_id) == cursor.topic_id)
         }
 
     def note_answered(self, offsets: Mapping[TopicPartition, OffsetAndMetadata | None]) -> None:

@@ -72,7 +72,9 @@ class GroupOffsets:
         """Called on the loop when a callback waits for the application."""
         self.auto_commit: AutoCommitTask | None = None
         if config["enable_auto_commit"]:
-            self.auto_commit = AutoCommitTask(membership.coordinator, config.seconds("auto_commit_interval_ms"))
+            self.auto_commit = AutoCommitTask(
+                membership.coordinator, config.seconds("auto_commit_interval_ms"), self._client.cluster.topic_id
+            )
             assignments.commit = self._commit_before_revocation
         assignments.settle = self._settle_before_revocation
         self.sensors = ConsumerCoordinatorMetrics(metrics, config["metric_group_prefix"], subscription)

@@ -238,6 +238,8 @@ class HeartbeatTask:
         self._timer: Timer | None = None
         self._enabled = False
         self._under_way = False
+        self._warned_of: float | None = None
+        """The time of the last response before the outage that the log has a warning of."""
 
     def disable(self) -> None:
         """Send no more, as while the member joins: the coordinator waits for its requests then."""
@@ -285,7 +287,8 @@ class HeartbeatTask:
                 error: KafkaError = for_code(response.error_code)("the coordinator refused a heartbeat")
                 coordinator.heartbeat_refused(error, generation)
         except KafkaError as lost:
-            if heartbeat.session_timeout_expired():
+            if heartbeat.session_timeout_expired() and self._warned_of != heartbeat.last_receive:
+                self._warned_of = heartbeat.last_receive
                 self._log.warning(
                     "the coordinator has not answered a heartbeat for %.0f s (session_timeout_ms), so it may "
                     "have given the partitions of this member to other members: %s",

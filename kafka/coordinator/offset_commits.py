@@ -39,6 +39,8 @@ from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kafka._core.client import Client
     from kafka._runtime.loop import Loop
     from kafka.coordinator.rebalance import Ownership, OwnershipIds
@@ -336,16 +338,20 @@ class HasLoop(Protocol):
 class AutoCommitTask:
     """The schedule of one consumer's automatic commits. No timer: without poll() there is nothing new to commit."""
 
-    def __init__(self, coordinator: HasLoop, interval: float) -> None:
+    def __init__(
+        self, coordinator: HasLoop, interval: float, topic_id: Callable[[str], UUID | None] = lambda _topic: None
+    ) -> None:
         self._loop = coordinator.loop
+        self._topic_id = topic_id
         self.interval = interval
         """Seconds between commits."""
         self.due_at = self._loop.time() + interval
         self.under_way = False
         self.is_revoking = False
         """Whether the commit before a revocation is under way: it covers what another one would."""
-        # Partition -> offset, ownership id, time of the response. Written by the loop, read by the application.
-        self._stored: dict[TopicPartition, tuple[int, int, float]] = {}
+        # Partition -> offset, ownership id, topic id (the group forgets the offsets of a deleted topic, and another one
+        # may have its name), time of the response. Written by the loop, read by the application.
+        self._stored: dict[TopicPartition, tuple[int, int, UUID | None, float]] = {}
 
     def due(self, now: float) -> bool:
         """Whether the next commit should begin."""
@@ -364,7 +370,8 @@ class AutoCommitTask:
         now = self._loop.time()
         for partition, offset in offsets.items():
             if offset is not None:
-                self._stored[partition] = (offset.offset, _ownership_id(ids, partition), now)
+                topic_id = self._topic_id(partition.topic)
+                self._stored[partition] = (offset.offset, _ownership_id(ids, partition), topic_id, now)
 
     def changed(
         self,
@@ -380,9 +387,10 @@ class AutoCommitTask:
                 self._stored.pop(partition, None)
         found = {}
         for partition, offset in offsets.items():
-            stored, during, at = self._stored.get(partition, (-1, -1, oldest))
+            stored, during, topic_id, at = self._stored.get(partition, (-1, -1, None, oldest))
             # Another member may have replaced an offset that was stored in an earlier ownership.
-            if stored != offset.offset or during != _ownership_id(ids, partition) or at <= oldest:
+            is_stored = stored == offset.offset and during == _ownership_id(ids, partition) and at > oldest
+            if not is_stored or (topic_id and self._topic_id(partition.topic) not in {None, topic_id}):
                 found[partition] = offset
         return found
 

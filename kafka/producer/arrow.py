@@ -195,11 +195,18 @@ async def _send_whole(
         "timestamps": int(calls.core.client.environment.clock.time() * 1000),
         "headers": headers,
     }
-    there = state.partitions  # as they are now: when partitions are added, the topic gets another dict
+    asked = None
     if partitions is not None and partitions.null_count < len(partitions):
-        asked = _asked(partitions, len(values), topic, there)
-    else:
-        asked = None
+        asked = _asked(partitions, len(values))
+        given = set(np.unique(asked[_numpy(partitions.is_valid())]).tolist())
+        if unknown := given - set(state.partitions):  # or added since the last metadata
+            state = await calls.find_topic(topic, calls.core.now() + calls.max_block, partition=max(unknown))
+            if unknown := given - set(state.partitions):
+                count = len(state.partitions)
+                raise IllegalArgumentError(
+                    f"there is no partition {min(unknown)} of topic {topic!r}; it has {count} partitions"
+                )
+    there = state.partitions  # as they are now: when partitions are added, the topic gets another dict
     placed = _places(keys if calls.hashes else None, asked, np.array(list(there)))
     if placed is None:
         return await _add(calls, state, ((None, builder) for builder in encode_arrow(values, keys, **encoding)))
@@ -239,21 +246,14 @@ def _check_size(accumulator: RecordAccumulator, builder: BatchBuilder, topic: To
 # Placing.
 
 
-def _asked(partitions: Array, count: int, topic: str, there: Mapping[int, Partition]) -> Array:
+def _asked(partitions: Array, count: int) -> Array:
     """Return the partitions that the caller chose, _ANY for null."""
     if len(partitions) != count:
         raise IllegalArgumentError(f"{len(partitions)} partitions for {count} values")
     try:
-        asked = _numpy(partitions.cast(pa.int64()).fill_null(_ANY))
+        return _numpy(partitions.cast(pa.int64()).fill_null(_ANY))
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as err:
         raise IllegalArgumentError(f"a column of {partitions.type} cannot be partitions: {err}") from err
-    given = asked[_numpy(partitions.is_valid())]
-    unknown = set(np.unique(given).tolist()) - set(there)
-    if unknown:
-        raise IllegalArgumentError(
-            f"there is no partition {min(unknown)} of topic {topic!r}; it has {len(there)} partitions"
-        )
-    return asked
 
 
 def _places(keys: Array | None, asked: Array | None, indexes: Array) -> Array | None:

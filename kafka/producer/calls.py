@@ -25,6 +25,7 @@ from kafka.errors import (
     BrokerResponseError,
     BufferExhaustedError,
     ClientClosedError,
+    IllegalArgumentError,
     IllegalStateError,
     KafkaError,
     KafkaTimeoutError,
@@ -214,7 +215,13 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         if partition is None and key_bytes is None and self._places_keyless:
             where = None
         else:
-            where = self._place(state, key, key_bytes, value, value_bytes, partition)
+            try:
+                where = self._place(state, key, key_bytes, value, value_bytes, partition)
+            except IllegalArgumentError:
+                if type(partition) is not int or partition < 0 or deadline is not None or self.core.on_loop:
+                    raise
+                # It may have been added to the topic since the last metadata.
+                return self._find_and_send(topic, value, key, headers, partition, timestamp_ms)
         try:
             if self.run_now is None or self.accumulator.incomplete:
                 place = self.accumulator.add(state, where, record)
@@ -241,7 +248,7 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
     ) -> FutureT:
         deadline = self.core.now() + self.max_block
         try:
-            await self.find_topic(topic, deadline)
+            await self.find_topic(topic, deadline, partition=partition)
         except BrokerResponseError as error:
             return self._failed(topic, error)
         sent = ProducerCalls.send(self, topic, value, key, headers, partition, timestamp_ms, deadline)

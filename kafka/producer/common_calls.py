@@ -159,8 +159,19 @@ class CommonCalls:
             state = await self.find_topic(topic, self.core.now() + seconds, limit, to_send=False)
         return set(state.indexes)
 
-    async def find_topic(self, topic: str, deadline: float, limit: str | None = None, *, to_send: bool = True) -> Topic:
-        """Return a topic, requesting its metadata if necessary; `to_send` a record there, if that is possible now."""
+    async def find_topic(
+        self,
+        topic: str,
+        deadline: float,
+        limit: str | None = None,
+        *,
+        to_send: bool = True,
+        partition: int | None = None,
+    ) -> Topic:
+        """Return a topic, requesting its metadata if necessary; `to_send` a record there, if that is possible now.
+
+        Metadata without the `partition` is requested once more: it may have been added.
+        """
         core = self.core
         self.check_open()
         if to_send:
@@ -173,14 +184,15 @@ class CommonCalls:
         if core.on_loop:
             if (known := core.known_topic(topic)) is not None:
                 return known
+            call = f"send() to topic {topic!r}" if to_send else f"partitions_for({topic!r})"
             raise IllegalStateError(
-                f"send() to topic {topic!r} would wait for its metadata, so a callback cannot call it: call "
+                f"{call} would wait for the topic's metadata, so a callback cannot call it: call "
                 f"partitions_for({topic!r}) once before"
             )
         what = f"finding topic {topic!r}"
         self.core.accumulator.check_outside(what)
         with self._measured("metadata-wait"):
-            return await self.application.run(core.find_topic(topic, deadline, limit), deadline + 1, what)
+            return await self.application.run(core.find_topic(topic, deadline, limit, partition), deadline + 1, what)
 
     async def current_health(self) -> dict[str, Any]:
         """Return the health of a producer as the network thread knows it."""

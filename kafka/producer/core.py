@@ -193,12 +193,17 @@ class ProducerCore:
         topic.used_at = self.now()
         return topic
 
-    async def find_topic(self, name: str, deadline: float, limit: str | None = None) -> Topic:
+    async def find_topic(
+        self, name: str, deadline: float, limit: str | None = None, partition: int | None = None
+    ) -> Topic:
         """Return a topic, requesting its metadata if necessary, by which brokers may create it.
 
         `limit` is the time that the caller has, in words; max_block_ms by default.
         """
         topic = self.known_topic(name)
+        if topic is not None and partition is not None and partition not in topic.partitions:
+            await self.client.refresh(deadline, {name})
+            topic = self.known_topic(name)
         if topic is not None:
             return topic
         self._sought[name] = self.now()

@@ -219,10 +219,10 @@ class ImmediateShareCalls(ClientStatus, Generic[RecordT]):
         raise NotImplementedError
 
     def _connections(self) -> Client | None:
-        return self._usable(any_thread=True).client
+        return None if self._core is None else self._core.client
 
     def _measured(self) -> Metrics | None:
-        return self._usable(any_thread=True).metrics
+        return None if self._core is None else self._core.metrics
 
     # For the consumers…
 

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +24,7 @@ _clients = Clients(_record.report)
 _PATIENCE = 20.0
 #: Threads that brokers share, or the programs of the real tier, and that the process keeps.
 _SHARED = ("kafka-broker-checks", "test-forker")
-_FILES = Path("/proc/self/fd")
+_FILES = "/proc/self/fd/"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -72,7 +71,7 @@ def _open_files() -> dict[str, str]:
     found = {}
     for name in os.listdir(_FILES):
         try:
-            found[name] = os.readlink(_FILES / name)
+            found[name] = os.readlink(_FILES + name)
         except OSError:  # noqa: PERF203 - the one that lists them is closed again
             continue
     return found

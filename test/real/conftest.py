@@ -1,9 +1,9 @@
 """Fixtures that give a test Apache Kafka itself, and the options that choose which.
 
-``kafka`` is one node of the chosen release for the whole session, ``kafka_cluster`` three nodes for a module, whose
-tests may kill and freeze them, ``kafka_at`` starts whatever a test asks for, ``kafka_matrix`` runs the test once per
-release of the matrix (mark it ``matrix``; such tests are left out unless ``--matrix`` or ``-m`` asks for them). A node
-costs two to three seconds of a processor to start: a test that can use a shared one does.
+``kafka`` is one node of the chosen release for the whole session, ``kafka_cluster`` three nodes, which tests may kill
+and freeze, ``kafka_at`` starts whatever a test asks for, ``kafka_matrix`` runs the test once per release of the matrix
+(mark it ``matrix``; such tests are left out unless ``--matrix`` or ``-m`` asks for them). A node costs two to three
+seconds of a processor to start, and more until its code is compiled: a test that can use a shared one does.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Any
 import pytest
 
 from test.embedded.faces import face, pytest_generate_tests
+from test.scheduling import scope
 
-from . import jvm, kafka_jars, ports
-from .certificates import Authority, OpensslMissing
+from . import jvm, kafka_jars, ports, sasl
+from .certificates import Authority, OpensslMissing, broker_tls
 from .java_client import JavaClient
 from .java_tools import JavaTools
 from .kafka_process import KafkaCluster, live_clusters
 from .kdc import KerberosMissing, KeyDistributionCenter
-from .oauth import TokenServer
+from .oauth import TokenServer, broker_oauth
 from .releases import MATRIX, NEWEST, chosen_version
 
 __all__ = ["face", "pytest_generate_tests"]  # a module with ``FACES = "both"`` runs on threads and on asyncio
@@ -126,22 +127,68 @@ QUICK_SESSIONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def three_nodes(kafka_version: str) -> Iterator[KafkaCluster]:
-    """The cluster behind ``kafka_cluster``.
+# The clusters that several modules share, while they run: these modules run after one another (test/scheduling.py), and
+# a cluster ends with the last of them, as three idle nodes take a tenth of a processor. To start three for each module
+# would take 7 s of one, and they would begin with code that is not compiled.
+_shared: dict[str, KafkaCluster] = {}
 
-    It ends with its module: what a module does to the leaders and the throttles of its nodes reaches no other one, and
-    three idle nodes take a tenth of a processor.
-    """
-    with KafkaCluster(kafka_version, nodes=3, properties=QUICK_SESSIONS) as cluster:
-        yield cluster
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Any:
+    """End shared clusters with the last test of their modules."""
+    result = yield
+    if nextitem is None or scope(nextitem.nodeid) != scope(item.nodeid):
+        _end_shared()
+    return result
+
+
+def _end_shared() -> None:
+    while _shared:
+        _shared.popitem()[1].close()
+
+
+@pytest.fixture(scope="module")
+def three_nodes(kafka_version: str) -> KafkaCluster:
+    """The cluster behind ``kafka_cluster``."""
+    if "three" not in _shared:
+        properties = QUICK_SESSIONS | {"auto.leader.rebalance.enable": "false"}  # a leader moves when a test moves it
+        _shared["three"] = KafkaCluster(kafka_version, nodes=3, properties=properties).open()
+    _shared["three"].wait_settled()  # the tests of another module may have killed nodes
+    return _shared["three"]
 
 
 @pytest.fixture
 def kafka_cluster(three_nodes: KafkaCluster) -> Iterator[KafkaCluster]:
-    """Three nodes of the chosen release for a module: use topics of your own; nodes may be killed or paused."""
+    """Three nodes for several modules: use topics and groups of your own; nodes may be killed or paused."""
     yield three_nodes
-    three_nodes.start_all()
+    try:
+        three_nodes.start_all()
+    except BaseException:
+        _end_shared()
+        raise
+
+
+@pytest.fixture(scope="module")
+def secured(authority: Authority, token_server: TokenServer) -> KafkaCluster:
+    """One node for several modules, with a listener for each kind of security but Kerberos.
+
+    Its sessions last six seconds. PLAIN has alice and ada, SCRAM has bob; add others.
+    """
+    if "secured" not in _shared:
+        security = (
+            sasl.plain({"alice": "secret", "ada": "@secret"}),
+            sasl.scram("SCRAM-SHA-256"),
+            sasl.scram("SCRAM-SHA-512"),
+            sasl.reauthenticate_every(6000),
+            broker_oauth(token_server),
+            broker_tls(authority, authority.issue("secured"), client_auth="required", listener="MTLS"),
+        )
+        listeners = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL", "MTLS:SSL")
+        cluster = KafkaCluster(need_kafka(NEWEST), listeners=listeners, security=security).open()
+        _shared["secured"] = cluster
+        cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-256")
+        cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-512", iterations=8192)
+    return _shared["secured"]
 
 
 @pytest.fixture

@@ -178,6 +178,17 @@ class KafkaCluster:
         running = self.running()
         self._wait_known(running, running, time.monotonic() + timeout)
 
+    def wait_settled(self, timeout: float = START_TIMEOUT) -> None:
+        """Wait until nothing shows that nodes were away: all replicas are in sync, all groups are loaded."""
+        deadline = time.monotonic() + timeout
+
+        def settled(node: int) -> bool:
+            address = self.address(node)
+            return not wire.metadata(address).lagging and wire.has_loaded_its_groups(address)
+
+        for node in self.running():
+            self._children[node].wait_for(lambda node=node: settled(node), "replicas and groups", deadline)  # type: ignore[misc]
+
     def _wait_known(self, askers: Sequence[int], wanted: Sequence[int], deadline: float) -> None:
         for node in askers:
             self._children[node].wait_for(

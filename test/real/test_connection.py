@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import socket
+import ssl
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ import pytest
 
 from kafka._core.client import Client
 from kafka._runtime.network_thread import ThreadDriver
+from kafka.aio import Cluster
+from kafka.aio.helpers import create_ssl_context
+from kafka.broker import Broker
 from kafka.client_async import KafkaClient
 from kafka.config import resolve
 from kafka.conn import BrokerConnection
@@ -32,33 +36,13 @@ from kafka.sasl.oauth import OidcTokenProvider
 
 from . import sasl
 from .certificates import PASSWORD, Authority, Certificate, broker_tls
-from .conftest import StartKafka, need_kafka
+from .conftest import StartKafka
 from .kafka_process import KafkaCluster
 from .kdc import KeyDistributionCenter
-from .oauth import CLIENT_ID, CLIENT_SECRET, TokenServer, broker_oauth
-from .releases import NEWEST
+from .oauth import CLIENT_ID, CLIENT_SECRET, TokenServer
 
 ANN = {"sasl_plain_username": "alice", "sasl_plain_password": "secret"}
 BOB = {"sasl_plain_username": "bob", "sasl_plain_password": "hunter2"}
-
-
-@pytest.fixture(scope="module")
-def secured(authority: Authority, token_server: TokenServer) -> Iterator[KafkaCluster]:
-    """One node with a listener for each kind of security, whose sessions last six seconds."""
-    server = authority.issue("conn-server")
-    security = (
-        sasl.plain({"alice": "secret"}),
-        sasl.scram("SCRAM-SHA-256"),
-        sasl.scram("SCRAM-SHA-512"),
-        broker_oauth(token_server),
-        broker_tls(authority, server, client_auth="required", listener="MTLS"),
-    )
-    listeners = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL", "MTLS:SSL")
-    properties = {"connections.max.reauth.ms": "6000"}
-    with KafkaCluster(need_kafka(NEWEST), listeners=listeners, security=security, properties=properties) as cluster:
-        cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-256")
-        cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-512", iterations=8192)
-        yield cluster
 
 
 def groups(servers: str, **config: Any) -> Any:
@@ -157,25 +141,43 @@ def test_a_missing_client_certificate_is_named(secured: KafkaCluster, authority:
     refused(secured.bootstrap("MTLS"), SslAuthenticationError, "ssl_certfile", **tls(authority))
 
 
-def test_a_wrong_host_name_shows_the_right_ones(kafka_at: StartKafka, authority: Authority) -> None:
-    other: Certificate = authority.issue("conn-other", names=["DNS:broker.example.org", "DNS:b2.example.org"])
-    cluster = kafka_at(listeners=("SSL",), security=[broker_tls(authority, other)])
-    refused(
-        cluster.bootstrap("SSL"),
-        SslAuthenticationError,
-        r"not for '127\.0\.0\.1'.*broker\.example\.org, b2\.example\.org",
-        **tls(authority),
-    )
-    groups(cluster.bootstrap("SSL"), **tls(authority, ssl_check_hostname=False))
+def test_an_asyncio_cluster_logs_in_over_tls(secured: KafkaCluster, authority: Authority) -> None:
+    config = {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512", **BOB}
+    config["ssl_context"] = create_ssl_context(cafile=authority.cert)
+
+    async def main() -> None:
+        async with Cluster(secured.bootstrap("SASL_SSL"), **config) as cluster:
+            await cluster.heal()
+            assert list(cluster) == [1]
+            assert (await cluster[1].send(MetadataRequest(topics=[]))).brokers
+        with pytest.raises(AuthenticationError):
+            await Cluster(secured.bootstrap("SASL_SSL"), **{**config, "sasl_plain_password": "no"}).start()
+
+    asyncio.run(main())
 
 
-def test_a_revoked_certificate_is_refused(kafka_at: StartKafka, tmp_path_factory: pytest.TempPathFactory) -> None:
+def with_certificate(certificate: Certificate) -> Broker:
+    """The embedded broker: what the client thinks of a certificate does not depend on who shows it."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate.cert, certificate.key)
+    return Broker(ssl_context=context)
+
+
+def test_a_wrong_host_name_shows_the_right_ones(authority: Authority) -> None:
+    other = authority.issue("conn-other", names=["DNS:broker.example.org", "DNS:b2.example.org"])
+    right_names = r"not for '127\.0\.0\.1'.*broker\.example\.org, b2\.example\.org"
+    with with_certificate(other) as broker:
+        refused(broker.bootstrap_servers, SslAuthenticationError, right_names, **tls(authority))
+        groups(broker.bootstrap_servers, **tls(authority, ssl_check_hostname=False))
+
+
+def test_a_revoked_certificate_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
     authority = Authority(tmp_path_factory.mktemp("revoking"))
     server = authority.issue("revoked")
-    cluster = kafka_at(listeners=("SSL",), security=[broker_tls(authority, server)])
-    groups(cluster.bootstrap("SSL"), **tls(authority))
-    crl = str(authority.revoke(server))
-    refused(cluster.bootstrap("SSL"), SslAuthenticationError, "revoked", **tls(authority, ssl_crlfile=crl))
+    with with_certificate(server) as broker:
+        groups(broker.bootstrap_servers, **tls(authority))
+        crl = str(authority.revoke(server))
+        refused(broker.bootstrap_servers, SslAuthenticationError, "revoked", **tls(authority, ssl_crlfile=crl))
 
 
 # Listeners of another kind
@@ -238,7 +240,12 @@ def test_passwords(
 def test_a_password_that_saslprep_would_change_works_as_kafka_stored_it(secured: KafkaCluster) -> None:
     secured.add_scram_user("carol", "\ufb01nal", "SCRAM-SHA-256")
     config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "SCRAM-SHA-256"}
-    groups(secured.bootstrap("SASL_PLAINTEXT"), **config, sasl_plain_username="carol", sasl_plain_password="\ufb01nal")
+    groups(
+        secured.bootstrap("SASL_PLAINTEXT"),
+        **config,
+        sasl_plain_username="carol",
+        sasl_plain_password="\ufb01nal",
+    )
 
 
 def test_a_mechanism_that_is_not_enabled_names_the_enabled_ones(secured: KafkaCluster) -> None:

@@ -8,42 +8,19 @@ import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 
 import pytest
 
 from . import sasl
-from .certificates import PASSWORD, Authority, Certificate, broker_tls, java_stores
+from .certificates import PASSWORD, Authority, Certificate, java_stores
 from .conftest import StartKafka, need_kafka
 from .java_client import JavaClient, JavaClientError
 from .kafka_process import KafkaCluster
 from .kdc import KeyDistributionCenter
-from .oauth import AUDIENCE, CLIENT_ID, CLIENT_SECRET, TokenServer, broker_oauth
+from .oauth import AUDIENCE, CLIENT_ID, CLIENT_SECRET, TokenServer
 from .releases import NEWEST
 
 SASL_MODULES = "org.apache.kafka.common.security"
-
-
-@pytest.fixture(scope="module")
-def server(authority: Authority) -> Certificate:
-    return authority.issue("server")
-
-
-@pytest.fixture(scope="module")
-def secured(authority: Authority, server: Certificate, token_server: TokenServer) -> Iterator[KafkaCluster]:
-    """One node with a listener for each kind of security but Kerberos."""
-    listeners = ("SASL_PLAINTEXT", "SASL_SSL", "SSL", "MTLS:SSL")
-    security = (
-        sasl.plain({"alice": "secret"}),
-        sasl.scram("SCRAM-SHA-256"),
-        sasl.scram("SCRAM-SHA-512"),
-        broker_oauth(token_server),
-        broker_tls(authority, server, client_auth="required", listener="MTLS"),
-    )
-    with KafkaCluster(need_kafka(NEWEST), listeners=listeners, security=security) as cluster:
-        cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-256")
-        cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-512", iterations=8192)
-        yield cluster
 
 
 def login(mechanism: str, user: str, password: str) -> dict[str, str]:
@@ -135,13 +112,6 @@ def test_kerberos_lets_in_who_has_a_ticket(kdc: KeyDistributionCenter, kafka_at:
         assert java.nodes(cluster.bootstrap_servers, **config, sasl_jaas_config=f"{alice};") == [1]
         with pytest.raises(JavaClientError, match=r"KafkaException|LoginException"):
             java.nodes(cluster.bootstrap_servers, **config, sasl_jaas_config=f"{alice.replace('alice', 'mallory')};")
-
-
-def test_unsecured_tokens_are_believed(kafka_at: StartKafka, java_client: JavaClient) -> None:
-    cluster = kafka_at(NEWEST, listeners=("SASL_PLAINTEXT",), security=[sasl.unsecured_oauth()])
-    module = f"{SASL_MODULES}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub"
-    config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER"}
-    assert java_client.nodes(cluster.bootstrap_servers, **config, sasl_jaas_config=f'{module}="alice";') == [1]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-METADATA, SASL_HANDSHAKE, CREATE_TOPICS, ALTER_SCRAM = 3, 17, 19, 51
+METADATA, LIST_GROUPS, SASL_HANDSHAKE, CREATE_TOPICS, ALTER_SCRAM = 3, 16, 17, 19, 51
 LEADER_NOT_AVAILABLE = 5
 MECHANISMS = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
 
@@ -31,6 +31,7 @@ class Metadata:
     brokers: dict[int, tuple[str, int]]
     leaders: dict[str, list[int]]  # topic -> leader of each partition, -1 where there is none
     in_sync: dict[str, list[int]]  # topic -> number of replicas in sync of each partition
+    lagging: set[str]  # topics with a replica that is not in sync
 
 
 def metadata(address: tuple[str, int], *topics: str, timeout: float = 20.0) -> Metadata:
@@ -43,17 +44,25 @@ def metadata(address: tuple[str, int], *topics: str, timeout: float = 20.0) -> M
         brokers[node] = (reply.string(), reply.take(">i"))
     leaders: dict[str, list[int]] = {}
     in_sync: dict[str, list[int]] = {}
+    lagging: set[str] = set()
     for _ in range(reply.take(">i")):
         error, topic, count = reply.take(">h"), reply.string(), reply.take(">i")
         rows = []
         for _ in range(count):
             code, partition, leader = reply.take(">h"), reply.take(">i"), reply.take(">i")
             replicas, isr = reply.int_array(), reply.int_array()
+            if len(isr) < len(replicas):
+                lagging.add(topic)
             rows.append((partition, -1 if code == LEADER_NOT_AVAILABLE else leader, min(len(isr), len(replicas))))
         if not error:
             leaders[topic] = [leader for _, leader, _ in sorted(rows)]
             in_sync[topic] = [size for _, _, size in sorted(rows)]
-    return Metadata(brokers, leaders, in_sync)
+    return Metadata(brokers, leaders, in_sync, lagging)
+
+
+def has_loaded_its_groups(address: tuple[str, int]) -> bool:
+    """Whether a broker coordinates all groups that it should: after a restart it loads them for a while."""
+    return not _Reader(_roundtrip(address, LIST_GROUPS, 0, b"", 20.0)).take(">h")
 
 
 def create_topic(

@@ -1028,7 +1028,6 @@ def test_it_closes_at_the_end_of_its_block(cluster):
     assert not cluster.network.open_sockets
 
 
-@pytest.mark.slow
 def test_a_thousand_brokers(monkeypatch):
     cluster = Cluster(size=1000)
     client = KafkaClient(environment=cluster.network.environment(), bootstrap_servers="b0,b1")

@@ -698,7 +698,6 @@ def test_an_unasked_reply_ends_the_connection(make, broker):
     assert "without a request" in str(conn.error)
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.binary(min_size=1, max_size=60),

@@ -538,7 +538,6 @@ def test_ends():
 """
 
 
-@pytest.mark.slow
 def test_leftovers_of_a_test_fail_it(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("from test.invariants.plugin import invariants_hold, pytest_configure\n")
     (tmp_path / "test_leaves.py").write_text(LEAVES)

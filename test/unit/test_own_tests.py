@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from test.slow import listed
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("consumer", "coordinator")
@@ -26,6 +29,13 @@ def test_each_module_has_its_own_tests(package: str) -> None:
     assert missing == []
 
 
+def test_the_slow_tests_of_the_list_exist() -> None:
+    for name in listed():
+        file, *parts = name.split("::")
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert all(part == "runTest" or re.search(rf"\b{part}\b", text) for part in parts), name
+
+
 LEAVING = """
 import subprocess, sys, tempfile
 
@@ -37,7 +47,6 @@ def test_that_kills_a_program():
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_what_killed_programs_leave_in_the_temporary_directory_goes_with_the_run(tmp_path: Path) -> None:
     temporary, file = tmp_path / "temporary", tmp_path / "test_leaving.py"

@@ -152,10 +152,11 @@ def oauthbearer(now_ms: Callable[[], int], claim: str = "sub") -> Exchange:
     shown = _bearer((yield b""))
     try:
         name, expires_ms = _read_token(shown, now_ms(), claim)
-    except (ValueError, KeyError, TypeError) as error:
-        # RFC 7628, section 3.2.3: a refusal is JSON, which the client acknowledges with one byte.
-        yield b'{"status":"invalid_token"}'
-        raise SaslAuthenticationFailedError(f"Authentication failed: {error}") from None
+    except (ValueError, TypeError) as error:
+        # RFC 7628, section 3.2.3: a refusal is JSON, which the client acknowledges with one byte; Kafka repeats it.
+        refusal = '{"status":"invalid_token"}'
+        yield refusal.encode()
+        raise SaslAuthenticationFailedError(f"{refusal}: {error}") from None
     return User(name, expires_ms)
 
 
@@ -175,6 +176,8 @@ def _read_token(token: str, now_ms: int, claim: str) -> tuple[str, int]:
     if _json(head).get("alg") != "none" or signature:
         raise ValueError("The token is signed; only unsecured tokens are taken here")
     claims = _json(payload)
+    if missing := {claim, "exp"} - claims.keys():
+        raise ValueError(f"The token lacks {' and '.join(sorted(missing))}")
     name, expires_ms = claims[claim], int(float(claims["exp"]) * 1000)
     if not isinstance(name, str) or not name:
         raise ValueError(f"The token has no name in its claim {claim!r}")

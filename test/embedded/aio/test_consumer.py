@@ -326,7 +326,7 @@ def test_stop_ends_what_waits(run, broker):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("way", ["cancel", "timeout", "anyio"])
-def test_a_thousand_cancelled_reads_lose_and_repeat_nothing(run_once, way):  # noqa: C901
+def test_hundreds_of_cancelled_reads_lose_and_repeat_nothing(run_once, way):  # noqa: C901
     rng = random.Random(way)
     total = 600
 
@@ -380,11 +380,11 @@ def test_a_thousand_cancelled_reads_lose_and_repeat_nothing(run_once, way):  # n
 
             producing = asyncio.ensure_future(produce())
             rounds = 0
-            while cancelled < 1_000:
+            while cancelled < 300:
                 await cut(rng.randrange(8))
                 rounds += 1
                 for partition in (T0, T1):
-                    if rounds % 200 == 0:
+                    if rounds % 50 == 0:
                         assert await reader.position(partition) == len(seen[partition])
                         assert (broker.committed("g", "t", partition.partition) or 0) <= len(seen[partition])
                 if rounds % 100 == 0 and producing.done():
@@ -611,6 +611,22 @@ def test_a_listener_may_be_coroutines_and_call_the_consumer(run, broker):
         assert found[0] == "subscribe"
         assert len(found) == 5
         assert [kind for kind, _ in listener.calls] == ["revoked", "assigned"], "stop() is no rebalance"
+
+    run(main())
+
+
+def test_start_returns_though_the_listener_has_ended_the_subscription(run, broker):
+    async def main():
+        listener = Listener()
+        reader = consumer(broker, group_id="g")
+
+        async def on_assigned(_assigned):
+            reader.unsubscribe()
+
+        listener.on_assigned = on_assigned
+        reader.subscribe(["t"], listener=listener)
+        async with reader:
+            assert reader.assignment() == set()
 
     run(main())
 
@@ -1027,7 +1043,7 @@ def test_an_idle_consumer_turns_nothing_between_two_deadlines(run_once):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_ten_thousand_idle_or_cancelled_calls_leave_memory_as_it_was(run_once, broker):
+def test_thousands_of_idle_or_cancelled_calls_leave_memory_as_it_was(run_once, broker):
     import tracemalloc
 
     async def main():
@@ -1045,17 +1061,17 @@ def test_ten_thousand_idle_or_cancelled_calls_leave_memory_as_it_was(run_once, b
                 del tasks
 
             tracemalloc.start()
-            await idle(2_000)
+            await idle(1_000)
             gc.collect()
             before = tracemalloc.get_traced_memory()[0]
-            await idle(10_000)
+            await idle(4_000)
             gc.collect()
             grown = tracemalloc.get_traced_memory()[0] - before
             tracemalloc.stop()
             assert reader._core._getters == 0
             return grown
 
-    assert run_once(main()) < 10 * 10_000  # ten bytes for a call are less than any object that is kept for one
+    assert run_once(main()) < 10 * 4_000  # ten bytes for a call are less than any object that is kept for one
 
 
 def test_nothing_keeps_the_context_of_a_caller_alive(run_once, broker):

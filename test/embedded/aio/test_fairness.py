@@ -20,8 +20,8 @@ measured = pytest.mark.alone
 
 PERIOD = 0.010
 FILLED_WITH = 200_000
-#: How often the timer goes off while it is watched: less often would make the most of all of them the 99th percentile.
-ENOUGH = 200
+#: How often the timer goes off while it is watched: five of them may be late.
+ENOUGH = 100
 
 
 class Ticker:
@@ -96,7 +96,7 @@ def run(request):
 @pytest.fixture(scope="module")
 def filled(request):
     """A broker with 200,000 records of 100 bytes, 20 MB, in batches of one codec."""
-    codec = request.param
+    codec = None if request.param == "plain" else request.param  # pytest sets a fixture up anew for each None
     with Broker(topics=["events"]) as broker:
 
         async def fill():
@@ -114,7 +114,7 @@ def filled(request):
 
 # Codec, most bytes of a fetch, and the way of reading: what decompresses and what hands out know nothing of each other.
 WAYS = [
-    *((None, 1, "iteration"), (None, 1, "getmany"), (None, 50, "iteration"), (None, 50, "getmany")),
+    *(("plain", 1, "iteration"), ("plain", 1, "getmany"), ("plain", 50, "iteration"), ("plain", 50, "getmany")),
     *(("gzip", 50, "iteration"), ("snappy", 50, "getmany"), ("lz4", 50, "iteration"), ("zstd", 50, "getmany")),
 ]
 
@@ -123,7 +123,7 @@ WAYS = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("filled", "fetched", "way"), WAYS, indirect=["filled"])
 def test_a_timer_is_on_time_while_a_consumer_reads(run_once, filled, fetched, way):
-    total = 1_000_000
+    total = 400_000
 
     async def read(watched_enough):
         seen = 0
@@ -230,7 +230,7 @@ def test_a_timer_is_on_time_during_a_tight_loop_of_sends(run):
             async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
                 await producer.partitions_for("events")
                 sent = 0
-                while sent < 400_000 or not watched_enough():
+                while sent < 200_000 or not watched_enough():
                     await producer.send("events", b"x" * 100)
                     sent += 1
 
@@ -291,11 +291,10 @@ def test_several_loops_in_several_threads_each_with_its_clients():
 
 
 @measured
-def test_in_debug_mode_no_callback_is_slow(caplog):
+def test_in_debug_mode_no_callback_is_slow():
     with Broker(topics=["events"]) as broker:
 
         async def main():
-            asyncio.get_running_loop().slow_callback_duration = 0.1
             async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
                 for _ in range(5000):
                     await producer.send("events", b"x" * 100)
@@ -306,8 +305,6 @@ def test_in_debug_mode_no_callback_is_slow(caplog):
                     await reader.getone()
 
         run_on(LOOPS["selector"], main())  # the first of all imports modules
-        caplog.clear()
-        threads = {threading.get_ident()}
-        run_on(LOOPS["debug"], main())
-    slow = [record for record in caplog.records if "took" in record.getMessage() and record.thread in threads]
-    assert not slow
+        with passes_timed() as passes:
+            run_on(LOOPS["debug"], main())
+    assert max(passes) < 0.1  # what asyncio itself takes for slow, by the clock of the thread: the machine is shared

@@ -48,6 +48,10 @@ def test_passwords_come_from_standard_input_and_show_nowhere(shell: Shell, tmp_p
     assert (refused.code, "hush" in refused.err) == (2, False)
     (tmp_path / "secret").write_text("psst\n")
     assert shell(f"purekafka users set-password ada --password @{tmp_path / 'secret'}").code == 0
+    assert shell("purekafka users delete ada --mechanism SCRAM-SHA-256 --yes").code == 0
+    assert [row["mechanism"] for row in shell("purekafka users list -f json").json] == ["SCRAM-SHA-512"]
+    refused = shell("purekafka users delete ada --mechanism SCRAM-SHA-512 --mechanism SCRAM-SHA-256 --yes")
+    assert (refused.code, "no password for SCRAM-SHA-256" in refused.err) == (1, True)
     assert shell("purekafka users delete ada --yes").code == 0
     assert shell("purekafka users list ada").code == 1
     assert shell("purekafka users delete ada --yes").code == 1
@@ -114,6 +118,8 @@ def test_quotas_are_set_and_unset(shell: Shell) -> None:
     assert len(shell("purekafka quotas list -f json").json) == 1
     assert shell("purekafka quotas set producer_byte_rate=much --user ada").code == 2
     assert shell("purekafka quotas set producer_byte_rate=1").code == 2
+    refused = shell("purekafka quotas set produce_rate=1 --user ada")
+    assert (refused.code, "the names of quotas are producer_byte_rate" in refused.err) == (1, True)
 
 
 def test_c11_a_reassignment_is_planned_applied_and_undone(tmp_path: Path) -> None:

@@ -89,13 +89,15 @@ def test_c14_consume_prints_at_half_the_rate_of_poll(broker: Broker, monkeypatch
 
     for layout, share in (("value", 0.5), ("jsonl", 0.25)):
         # The best of three: on a busy machine the network thread does more of poll()'s work, which is not counted.
-        ratio = max(polled() / printed(layout) for _ in range(3))
-        assert ratio >= share, f"{layout}: {ratio:.2f} of the rate of poll()"
+        ratios: list[float] = []
+        while max(ratios, default=0.0) < share and len(ratios) < 3:
+            ratios.append(polled() / printed(layout))
+        assert max(ratios) >= share, f"{layout}: {ratios} of the rate of poll()"
 
 
 def test_produce_writes_lines_at_half_the_rate_of_send(broker: Broker) -> None:
-    """CPU of this thread for 100,000 lines against send() for each."""
-    lines = [b'{"user": %d, "text": "%s"}' % (number, b"x" * (number % 200)) for number in range(100_000)]
+    """CPU of this thread for 40,000 lines against send() for each."""
+    lines = [b'{"user": %d, "text": "%s"}' % (number, b"x" * (number % 200)) for number in range(40_000)]
     data = b"\n".join(lines)
     servers = broker.bootstrap_servers
 
@@ -112,9 +114,12 @@ def test_produce_writes_lines_at_half_the_rate_of_send(broker: Broker) -> None:
         assert run(f"purekafka produce orders -b {servers}", stdin=data).code == 0
         return time.thread_time() - begun
 
-    # The least of three each: what else the machine does only adds to them.
-    rounds = [(sent(), produced()) for _ in range(3)]
-    ratio = min(one for one, _ in rounds) / min(other for _, other in rounds)
+    # The least of up to three each: what else the machine does only adds to them.
+    rounds: list[tuple[float, float]] = []
+    ratio = 0.0
+    while ratio < 0.5 and len(rounds) < 3:
+        rounds.append((sent(), produced()))
+        ratio = min(one for one, _ in rounds) / min(other for _, other in rounds)
     assert ratio >= 0.5, f"{ratio:.2f} of the rate of send()"
 
 

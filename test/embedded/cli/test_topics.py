@@ -70,7 +70,10 @@ def test_c8_one_of_several_items_that_fails_ends_with_1(shell: Shell) -> None:
     outcome = shell("purekafka topics create events new")
     assert (outcome.code, outcome.out) == (1, "new: created with 1 partition\n")
     assert outcome.err == "purekafka topics create: topic 'events': Topic 'events' already exists.\n"
-    assert shell("purekafka topics create events --if-not-exists").code == 0
+    assert shell("purekafka topics create events --if-not-exists")[:] == (0, b"events: exists\n", "")
+    outcome = shell("purekafka topics create events -p 9 --if-not-exists")
+    assert (outcome.code, outcome.out) == (0, "events: exists\n")
+    assert outcome.err.startswith("purekafka topics create: events keeps its ")
     outcome = shell("purekafka topics describe orders nope -f json")
     assert outcome.code == 1
     assert "topic 'nope'" in outcome.err

@@ -182,6 +182,39 @@ def test_a_topic_that_is_created_again_is_read_from_its_beginning(broker: Broker
     assert [(record.offset, record.value) for record in read(consumer, 1)] == [(0, b"new")]
 
 
+def create_again(broker: Broker, consumer: KafkaConsumer, partitions: int, count: int) -> None:
+    """Delete the topic, create it again, and wait until the consumer's metadata has the new one."""
+    client = consumer._core.client  # type: ignore[union-attr]
+    before = client.cluster.topic_id("events")
+    broker.delete_topic("events")
+    broker.create_topic("events", partitions)
+    fill(broker, count)
+    client.loop.call_soon(client.cluster.request_update)
+    deadline = time.monotonic() + TIMEOUT
+    while client.cluster.topic_id("events") in {None, before}:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize(("partitions", "count"), [(4, 10), (1, 15)])
+def test_the_offset_that_a_group_has_committed_of_a_deleted_topic_is_not_the_place_in_the_one_created_again(
+    broker: Broker, make_consumer: MakeConsumer, partitions: int, count: int, protocol: str
+) -> None:
+    """With fewer partitions the group rebalances, and commits what was returned; with the same count of records the
+    position is the one that was stored, and must be stored again."""
+    fill(broker, 10)
+    options = {"group_id": "g", "group_protocol": protocol, "allow_auto_create_topics": False, "fetch_max_wait_ms": 50}
+    consumer = make_consumer("events", **options)
+    read(consumer, 10)
+    consumer.commit()
+    create_again(broker, consumer, partitions, count)
+    assert broker.committed("g", "events") is None
+    assert [record.offset for record in read(consumer, count)] == list(range(count))
+    consumer.close()
+    assert broker.committed("g", "events") == count
+
+
 @pytest.mark.parametrize("fetch", [11, 17])
 @pytest.mark.parametrize("count", [1, 15])
 @pytest.mark.parametrize("reset", ["earliest", "none"])
@@ -195,17 +228,8 @@ def test_a_topic_that_is_created_again_between_two_fetches_is_read_from_its_begi
     consumer.assign([tp()])
     consumer.seek(tp(), 0)
     read(consumer, 10)
-    client = consumer._core.client  # type: ignore[union-attr]
-    before = client.cluster.topic_id("events")
     with held_up(broker, "Fetch"):
-        broker.delete_topic("events")
-        broker.create_topic("events", 4)
-        fill(broker, count)
-        client.loop.call_soon(client.cluster.request_update)
-        deadline = time.monotonic() + TIMEOUT
-        while client.cluster.topic_id("events") in {None, before}:
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+        create_again(broker, consumer, partitions=4, count=count)
     if reset == "none":
         for _ in range(2):
             with pytest.raises(LogTruncationError, match="created again") as caught:

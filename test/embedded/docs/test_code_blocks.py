@@ -27,6 +27,7 @@ from test.embedded.cli.test_examples import examples
 from test.embedded.share import test_guide as _of_share_groups  # noqa: F401
 from test.embedded.spark import test_documentation as _on_spark  # noqa: F401
 from test.real.docs import test_blocks as _with_kafka  # noqa: F401
+from test.real.docs import test_moves as _with_three_nodes  # noqa: F401
 
 from . import test_prepared_blocks as _prepared  # noqa: F401
 from .blocks import PREPARED, ROOT, Block, blocks, pages, python_blocks, run
@@ -137,6 +138,8 @@ def test_the_container_of_the_documentation_serves_and_is_healthy(tmp_path: Path
     assert words[words.index("--host") + 1] == "0.0.0.0"
     words[words.index("--host") + 1] = "127.0.0.1"  # and not every interface of this machine
     check = health[1].replace("127.0.0.1:9092", '"127.0.0.1:$(cat port)"')
+    assert "--timeout 3" in check
+    check = check.replace("--timeout 3", "--timeout 60")  # a container has its processor, and a test shares it
     with shell(tmp_path) as here:
         here.run_line(f"{shlex.join(words)} --port 0 --port-file port -- sh -c {shlex.quote(check)}")
 

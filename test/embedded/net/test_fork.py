@@ -18,13 +18,16 @@ CERTIFICATES = Path(__file__).parents[2] / "unit" / "net" / "certs"
 PROGRAM = """
     import os, sys, warnings
     warnings.simplefilter("ignore")
-    from kafka import KafkaClient, KafkaConsumer, KafkaProducer
+    from kafka import KafkaAdminClient, KafkaClient, KafkaConsumer, KafkaProducer
+    from kafka.errors import ForkedClientError
     from kafka.protocol.admin import ListGroupsRequest
 
     options = {"bootstrap_servers": sys.argv[1], "security_protocol": sys.argv[2], "ssl_cafile": sys.argv[3]}
     client = KafkaClient(**options)
     node_id = client.least_loaded_node()
     client.await_ready(node_id)
+    admin = KafkaAdminClient(**options)
+    admin.list_topics()
     producer = KafkaProducer(**options)
     consumer = KafkaConsumer("t", auto_offset_reset="earliest", **options)
 
@@ -45,7 +48,11 @@ PROGRAM = """
         child = os.fork()
         if not child:
             if end is None:
-                for each in (consumer, producer, client):
+                try:
+                    admin.list_topics()
+                except ForkedClientError:
+                    pass
+                for each in (consumer, producer, admin, client):
                     each.close()
                 del client, producer, consumer
                 sys.exit()

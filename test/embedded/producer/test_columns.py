@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafka import KafkaAdminClient
 from kafka.errors import (
     ClientClosedError,
     IllegalArgumentError,
@@ -79,7 +80,16 @@ def test_a_partition_that_is_given_goes_before_the_key(make, broker, wide):
     assert (None, b"3", ()) in rows(broker, wide, 1)
 
 
-@pytest.mark.parametrize("index", [5, -2])
+def test_a_partition_that_was_just_added_can_be_given(make, broker, topic):
+    producer = make()
+    producer.send(topic, b"0").get(WAIT)
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.create_partitions({topic: 3})
+    producer.send_columns(topic, pa.array([b"1"]), None, None, pa.array([2], pa.int32())).get(WAIT)
+    assert rows(broker, topic, 2) == [(None, b"1", ())]
+
+
+@pytest.mark.parametrize("index", [5, -1, -2])
 def test_a_partition_that_is_not_there_is_refused_and_nothing_sent(make, broker, wide, index):
     with pytest.raises(IllegalArgumentError, match=f"there is no partition {index} of topic"):
         make().send_columns(wide, pa.array([b"a", b"b"]), None, None, pa.array([0, index], pa.int32()))

@@ -77,7 +77,7 @@ def test_without_idempotence_a_cut_at_each_byte_loses_nothing_and_keeps_the_orde
 
 @pytest.mark.slow
 @pytest.mark.parametrize("idempotent", [True, False])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak), pytest.param(2, marks=pytest.mark.soak)])
 def test_connections_of_a_few_thousand_bytes_carry_everything_in_order(make, broker, proxy, topic, idempotent, seed):
     producer = make(
         bootstrap_servers=proxy.bootstrap_servers, batch_size=500, linger_ms=0, enable_idempotence=idempotent

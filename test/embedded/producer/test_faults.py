@@ -192,13 +192,13 @@ def test_leaders_move_all_the_time(make, broker, topic):
     mover.start()
     try:
         futures = []
-        for _ in range(40):
+        for _ in range(20):
             futures += [producer.send(topic, b"%d" % (len(futures) + at), partition=0) for at in range(50)]
             futures[-1].get(WAIT)
     finally:
         stop.set()
         mover.join()
-    assert numbers(broker, topic) == list(range(2000))
+    assert numbers(broker, topic) == list(range(1000))
     check_log(broker, topic, futures)
 
 
@@ -223,13 +223,13 @@ def test_leaders_move_and_connections_break_and_replies_are_lost(make, broker, t
     with broker.intercept("Produce", lose):
         troubler.start()
         try:
-            futures = produce(producer, topic, 3000)
+            futures = produce(producer, topic, 1000)
             producer.flush(60)
         finally:
             stop.set()
             troubler.join()
     assert all(future.succeeded() for future in futures)
-    assert numbers(broker, topic) == list(range(3000))
+    assert numbers(broker, topic) == list(range(1000))
     check_log(broker, topic, futures)
 
 

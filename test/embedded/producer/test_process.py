@@ -54,12 +54,16 @@ def test_an_exit_without_a_broker_ends_and_every_future_has_failed(broker, topic
         done = run(broker, topic, f"""
             import atexit, logging, kafka.producer.kafka
             {setup}
-            kafka.producer.kafka._EXIT_GRACE = 2.0  # enough to connect, get an id and send
+            kafka.producer.kafka._EXIT_GRACE = 0.2
             def report():
                 print(future.failed(), future.exception.outcome_unknown)
             atexit.register(report)
             producer = KafkaProducer(bootstrap_servers=servers, linger_ms=0)
             future = producer.send(topic, b"x")
+            while not any(
+                it["in_flight"] for name, it in producer.health()["brokers"].items() if name.endswith("/produce")
+            ):
+                time.sleep(0.01)
         """)  # fmt: skip
     assert done.stdout.split() == ["True", "True"], done
     assert done.stderr.count("1 record to topic ") == 1

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from kafka import KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.broker import Broker
 from kafka.broker.faults import NO_REPLY
 from kafka.errors import (
@@ -306,6 +306,14 @@ def test_the_partition_can_be_given(make, broker, topic):
     assert make().send(topic + "-3", b"x", partition=2).get(WAIT).partition == 2
     with pytest.raises(IllegalArgumentError, match=r"no partition 7 .* 3 partitions"):
         make().send(topic + "-3", b"x", partition=7)
+
+
+def test_a_partition_that_was_just_added_can_be_given(make, broker, topic):
+    producer = make()
+    producer.send(topic, b"0", partition=0).get(WAIT)
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.create_partitions({topic: 3})
+    assert producer.send(topic, b"1", partition=2).get(WAIT).partition == 2
 
 
 @pytest.mark.parametrize("partitioner", [RoundRobinPartitioner(), StickyPartitioner(), lambda key, every, some: 1])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from test.real import jvm
 from test.real.kafka_jars import KafkaUnavailable, cache_dir, locked
 from test.real.releases import NEWEST
 
+from .clients.toxiproxy import Toxiproxy
 from .peer_venvs import python_of
 
 pytestmark = pytest.mark.soak
@@ -180,44 +182,100 @@ def test_a_client_can_do_what_clients_do(
     assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []
 
 
-def test_the_share_group_tests_of_franz_go_pass(broker: Broker) -> None:
-    """They are in its module; the one for names of topics wants an internal topic, which this broker has not."""
+def _suite(name: str, module: str, package: str, *flags: str) -> Path:
+    """The directory of a Go module with its own tests, compiled there as the program ``judge``."""
     go = _tool("go")
 
     def make(where: Path) -> None:
         _fetch([go, "mod", "init", "judge"], where)
-        _fetch([go, "get", FRANZ_GO_TESTS], where)
+        _fetch([go, "get", module], where)
         listed = subprocess.run(
-            [go, "list", "-m", "-f", "{{.Dir}}", FRANZ_GO_TESTS.split("@", maxsplit=1)[0]],
+            [go, "list", "-m", "-f", "{{.Dir}}", module.split("@", maxsplit=1)[0]],
             cwd=where,
             capture_output=True,
             text=True,
             check=True,
         )
-        source = shutil.copytree(listed.stdout.strip(), where / "franz-go", copy_function=shutil.copyfile)
+        source = shutil.copytree(listed.stdout.strip(), where / name, copy_function=shutil.copyfile)
         source.chmod(0o755)
-        _fetch([go, "test", "-c", "-o", str(where / "judge"), "./pkg/kgo"], source)
+        _fetch([go, "test", "-c", *flags, "-o", str(source / package / "judge"), f"./{package}"], source)
 
-    home = _made("franz_go_tests", FRANZ_GO_TESTS, CLIENTS / "franz_go" / "main.go", make)
-    environment = {
-        "KGO_SEEDS": broker.bootstrap_servers,
-        "KGO_TEST_RECORDS": "20000",
-        "KGO_TEST_RF": "3",
-        "KGO_LOG_LEVEL": "none",
-    }
+    return _made(f"{name}_tests", (module, package, flags), CLIENTS / name / "main.go", make) / name / package
+
+
+def _run_suite(home: Path, environment: dict[str, str], wanted: str, skipped: dict[str, str]) -> tuple[int, list[str]]:
+    """Run tests of Go but those that are skipped for the reason given; how many passed, and what was skipped there."""
+    words = ["-test.v", "-test.timeout=850s", f"-test.run={wanted}", f"-test.skip=^({'|'.join(skipped)})$"]
     result = subprocess.run(
-        [home / "judge", "-test.v", "-test.run", "^TestShareGroup"],
+        [str(home / "judge"), *words],
         cwd=home,
         capture_output=True,
         text=True,
-        timeout=RUN_TIMEOUT,
+        timeout=900,
         env={**os.environ, **environment},
         check=False,
     )
-    print(result.stdout)
-    assert result.returncode == 0, result.stdout
-    for name in ("TestShareGroupETL", "TestShareGroupAckOnClose", "TestShareGroupOffsetsAdmin"):
-        assert f"--- PASS: {name} " in result.stdout
+    lines = [line for line in result.stdout.splitlines() if line.startswith("--- ")]
+    found = {
+        word: [line.split()[2] for line in lines if line.startswith(f"--- {word}")] for word in ("PASS", "FAIL", "SKIP")
+    }
+    print(f"{len(found['PASS'])} passed, {len(found['FAIL'])} failed, {found['SKIP']} skipped, and these by us:")
+    for name, why in skipped.items():
+        print(f"  {name}: {why}")
+    assert result.returncode == 0, result.stdout[-100_000:]
+    return len(found["PASS"]), found["SKIP"]
+
+
+@pytest.mark.timeout(1200)
+def test_the_tests_of_franz_go_pass() -> None:
+    """Those of its module, with SCRAM and tokens; most need a cluster."""
+    home = _suite("franz_go", FRANZ_GO_TESTS, "pkg/kgo")
+    internal = "it reads __consumer_offsets, which this broker has not"
+    skipped = {
+        "TestConsumeRegex": internal,
+        "TestConsumeRegexShareSkipsInternal": internal,
+        "Test848RegexBrokerResolves": internal,
+    }
+    users = [("SCRAM-SHA-256", "ada", "secret")]
+    tokens = [("OAUTHBEARER", "admin", "")]
+    with (
+        Broker(nodes=3, configs={"default.replication.factor": 3}) as broker,
+        Broker(sasl=users) as secured,
+        Broker(sasl=tokens) as with_tokens,
+    ):
+        environment = {
+            "KGO_SEEDS": broker.bootstrap_servers,
+            "KGO_TEST_RECORDS": "20000",
+            "KGO_TEST_RF": "3",
+            "KGO_LOG_LEVEL": "none",
+            "KGO_TEST_SCRAM": "ada:secret:256",
+            "KGO_TEST_SCRAM_SEEDS": secured.bootstrap_servers,
+            "KGO_TEST_OAUTH_SEEDS": with_tokens.bootstrap_servers,
+        }
+        passed, left = _run_suite(home, environment, ".", skipped)
+    assert passed > 140
+    assert left == ["TestIssueProduceBrokerTooOldFailsRecords"], "for brokers before Kafka 0.11"
+
+
+@pytest.mark.timeout(1200)
+def test_the_tests_of_sarama_pass(tmp_path: Path) -> None:
+    """Its functional tests, which cut connections and stop nodes."""
+    home = _suite("sarama", SARAMA[0], ".", "-tags=functional")
+    skipped = {"TestFuncIdempotentBufferedSequence": "it looks into the log of a container"}
+    tests = {
+        name
+        for path in home.glob("functional*_test.go")
+        for name in re.findall(r"^func (Test\w+)\(t \*testing\.T", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    with Toxiproxy(tmp_path) as toxiproxy:
+        environment = {
+            "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+            "TOXIPROXY_ADDR": toxiproxy.address,
+            "KAFKA_VERSION": NEWEST,
+        }
+        passed, left = _run_suite(home, environment, f"^({'|'.join(sorted(tests))})$", skipped)
+    assert passed > 60
+    assert all("Java" in name or name == "TestReadOnlyAndAllCommittedMessages" for name in left), left
 
 
 def _group(cluster: object, name: str) -> object:

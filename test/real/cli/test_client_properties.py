@@ -11,32 +11,17 @@ import pytest
 
 from kafka.config.client_properties import parse_properties
 from test.embedded.cli.shell import run
-from test.real import jvm, sasl
-from test.real.certificates import PASSWORD, Authority, broker_tls, java_stores
-from test.real.conftest import need_kafka
+from test.real import jvm
+from test.real.certificates import PASSWORD, Authority, java_stores
 from test.real.java_tools import JavaTools
 from test.real.kafka_process import KafkaCluster
-from test.real.oauth import CLIENT_ID, CLIENT_SECRET, TokenServer, broker_oauth
+from test.real.oauth import CLIENT_ID, CLIENT_SECRET, TokenServer
 from test.real.releases import NEWEST
 from test.unit.config.test_client_properties import PROPERTIES
 
 FACTS = Path(jvm.__file__).parent / "java" / "PropertiesFacts.java"
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 MODULES = "org.apache.kafka.common.security"
-
-
-@pytest.fixture(scope="module")
-def secured(authority: Authority, token_server: TokenServer) -> Iterator[KafkaCluster]:
-    security = (
-        sasl.plain({"alice": "@secret"}),
-        sasl.scram("SCRAM-SHA-512"),
-        broker_oauth(token_server),
-        broker_tls(authority, authority.issue("server"), client_auth="required", listener="MTLS"),
-    )
-    listeners = ("SASL_SSL", "SASL_PLAINTEXT", "MTLS:SSL")
-    with KafkaCluster(need_kafka(NEWEST), listeners=listeners, security=security) as cluster:
-        cluster.add_scram_user("bob", "hunter\\2", "SCRAM-SHA-512")
-        yield cluster
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +51,7 @@ def jks(source: Path) -> Path:
 @pytest.fixture
 def files(secured: KafkaCluster, authority: Authority, token_server: TokenServer, tmp_path: Path) -> dict[str, Path]:
     keys, trusted = java_stores(authority, authority.issue("reader", common_name="reader"))
+    secured.add_scram_user("ben", "hunter\\2", "SCRAM-SHA-512")
 
     def written(name: str, listener: str, text: str) -> Path:
         servers = secured.bootstrap(listener).replace(":", "\\:")
@@ -80,8 +66,8 @@ def files(secured: KafkaCluster, authority: Authority, token_server: TokenServer
         own = f"ssl.keystore.location={store}\nssl.keystore.type={kind}\nssl.keystore.password={PASSWORD}\n"
         return f"security.protocol=SSL\n{own}ssl.key.password={PASSWORD}\n{trust(trusted, 'PKCS12')}"
 
-    plain = f'{MODULES}.plain.PlainLoginModule required \\\n  username="alice" \\\n  password="@secret";\n'
-    scram = f'{MODULES}.scram.ScramLoginModule required username="bob" password="hunter\\\\\\\\2";\n'
+    plain = f'{MODULES}.plain.PlainLoginModule required \\\n  username="ada" \\\n  password="@secret";\n'
+    scram = f'{MODULES}.scram.ScramLoginModule required username="ben" password="hunter\\\\\\\\2";\n'
     oauth = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required clientId={CLIENT_ID} clientSecret={CLIENT_SECRET} ;"
     handler = f"{MODULES}.oauthbearer.OAuthBearerLoginCallbackHandler"
     return {

@@ -22,12 +22,17 @@ FIRST, SECOND = 2, 3  # the controllers; node 1 is the broker
 TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 
 
-@pytest.fixture
-def cluster(kafka_version: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[KafkaCluster]:
+@pytest.fixture(scope="module")
+def cluster(kafka_version: str) -> Iterator[KafkaCluster]:
+    """Each test begins and ends with the first controller as the only voter."""
     with KafkaCluster(kafka_version, nodes=1, controllers=2, dynamic_quorum=True) as cluster:
-        monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", cluster.bootstrap_servers)
-        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
         yield cluster
+
+
+@pytest.fixture(autouse=True)
+def settings(cluster: KafkaCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", cluster.bootstrap_servers)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
 
 def voters(found: QuorumDescription) -> list[int]:
@@ -106,6 +111,9 @@ def test_voters_are_added_and_removed_by_the_command_line(cluster: KafkaCluster)
         back = f"purekafka cluster voters add {FIRST} --listener {listener(cluster, FIRST)}"
         assert run(f"{back} --directory-id {directory_id(cluster, FIRST)} --yes").code == 0
         assert voters(admin.describe_metadata_quorum()) == [FIRST, SECOND]
+        wait_quorum(admin, lambda found: min(one.log_end_offset for one in found.voters) > 0, "the voter follows")
+        assert run(f"purekafka cluster voters remove {SECOND} --yes").code == 0
+        wait_quorum(admin, lambda found: found.leader_id == FIRST and voters(found) == [FIRST], "all is as it was")
 
 
 @pytest.mark.parametrize("at", ["broker", "controller"])

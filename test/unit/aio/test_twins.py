@@ -45,30 +45,28 @@ def public(kind):
     }
 
 
-@pytest.mark.parametrize("kind", TWINS, ids=lambda kind: kind.__name__)
-def test_every_call_is_compared(kind):
-    compared = {*WAITING[kind].split(), *AT_ONCE[kind].split()} | (
-        PLAIN | COROUTINES if kind is KafkaConsumer else set()
-    )
-    assert public(kind) - NOT_COMPARED == compared
+def test_every_call_is_compared():
+    for kind in TWINS:
+        compared = {*WAITING[kind].split(), *AT_ONCE[kind].split()} | (
+            PLAIN | COROUTINES if kind is KafkaConsumer else set()
+        )
+        assert public(kind) - NOT_COMPARED == compared
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in TWINS for name in sorted(public(kind) - NOT_COMPARED)]
-)
-def test_a_twin_has_the_same_parameters_and_defaults(kind, name):
-    twin = getattr(TWINS[kind], name)
-    waits = name in WAITING[kind].split() or name in COROUTINES
-    assert inspect.iscoroutinefunction(twin) is waits, name
-    mine = list(inspect.signature(getattr(kind, name)).parameters.values())
-    other = {parameter.name: parameter for parameter in inspect.signature(twin).parameters.values()}
-    for parameter in mine:
-        found = other[parameter.name]
-        assert found.default == parameter.default, parameter.name
-        assert found.kind == parameter.kind, parameter.name
-    if name not in REORDERED:
-        names = [parameter.name for parameter in mine]
-        assert [found for found in other if found in names] == names
+def test_a_twin_has_the_same_parameters_and_defaults():
+    for kind, name in [(one, name) for one in TWINS for name in sorted(public(one) - NOT_COMPARED)]:
+        twin = getattr(TWINS[kind], name)
+        waits = name in WAITING[kind].split() or name in COROUTINES
+        assert inspect.iscoroutinefunction(twin) is waits, name
+        mine = list(inspect.signature(getattr(kind, name)).parameters.values())
+        other = {parameter.name: parameter for parameter in inspect.signature(twin).parameters.values()}
+        for parameter in mine:
+            found = other[parameter.name]
+            assert found.default == parameter.default, parameter.name
+            assert found.kind == parameter.kind, parameter.name
+        if name not in REORDERED:
+            names = [parameter.name for parameter in mine]
+            assert [found for found in other if found in names] == names
 
 
 # aiokafka 0.14, by its documentation.
@@ -126,19 +124,18 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [(AIOKafkaProducer, name) for name in PRODUCER.split()] + [(AIOKafkaConsumer, name) for name in CONSUMER.split()],
-)
-def test_the_calls_of_aiokafka(kind, name):
-    found = inspect.getattr_static(kind, name)
-    if name in ASYNC:
-        assert inspect.iscoroutinefunction(found)
-    elif name != "client":
-        assert not inspect.iscoroutinefunction(found)
-    expected = SIGNATURES.get((kind, name))
-    if expected is not None:
-        assert list(inspect.signature(found).parameters)[1 : 1 + len(expected.split())] == expected.split()
+def test_the_calls_of_aiokafka():
+    for kind, name in [(AIOKafkaProducer, name) for name in PRODUCER.split()] + [
+        (AIOKafkaConsumer, name) for name in CONSUMER.split()
+    ]:
+        found = inspect.getattr_static(kind, name)
+        if name in ASYNC:
+            assert inspect.iscoroutinefunction(found)
+        elif name != "client":
+            assert not inspect.iscoroutinefunction(found)
+        expected = SIGNATURES.get((kind, name))
+        if expected is not None:
+            assert list(inspect.signature(found).parameters)[1 : 1 + len(expected.split())] == expected.split()
 
 
 @pytest.mark.parametrize("kind", OPTIONS)

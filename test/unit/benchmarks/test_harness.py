@@ -22,7 +22,6 @@ def test_a_wrong_command_line_is_refused(argv, capsys):
     assert capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_every_sub_target_describes_itself_with_known_libraries_and_has_its_main_rows():
     for name in harness.available():
         told = harness.describe(harness.HERE / f"{name}.py")
@@ -77,7 +76,6 @@ def test_importing_is_timed_as_processes_that_import_the_clients():
     assert imports.cpu_s() > before
 
 
-@pytest.mark.slow
 def test_content_is_uneven_and_comes_from_the_seed(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(harness.__file__).parent))
     from traffic import Content

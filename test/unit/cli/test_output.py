@@ -64,6 +64,30 @@ def test_c5_a_table_fits_a_terminal_and_is_whole_in_a_pipe(monkeypatch: pytest.M
     assert "…" not in pipe.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("prog", "format_", "complained", "said"),
+    [
+        ("purekafka topics list", "table", False, "purekafka topics list: no topics\n"),
+        ("purekafka groups lag", "table", False, "purekafka groups lag: nothing to show\n"),
+        ("purekafka topics list", "table", True, ""),
+        ("purekafka topics list", "json", False, ""),
+    ],
+)
+def test_c5_a_person_reads_that_a_list_is_empty_and_a_pipe_does_not(
+    prog: str, format_: str, complained: bool, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for out, expected in ((Terminal(), said), (io.StringIO(), "")):
+        arguments = Namespace(prog=prog, format=format_, quiet=False, fail_if_empty=True)
+        monkeypatch.setattr("sys.stdout", out)
+        monkeypatch.setattr("sys.stderr", io.StringIO())
+        if complained:
+            output.complain(arguments, "topic 'nope' does not exist")
+            sys.stderr.truncate(0)
+            sys.stderr.seek(0)
+        assert output.emit(arguments, [], Column.of("topic")) == 3
+        assert sys.stderr.getvalue() == expected  # type: ignore[attr-defined]
+
+
 def test_text_of_brokers_cannot_command_the_terminal() -> None:
     shown = io.StringIO()
     print_table(PLAIN, [{"name": "a\x1b[2Jb\nc"}], Column.of("name"), shown)

@@ -106,3 +106,12 @@ def test_a_consumer_with_nothing_to_commit_ends_at_once(cluster: Cluster, make: 
     read(consumer, 10)
     cluster.broker.stop()
     assert duration(cluster, consumer.close) < AT_ONCE
+
+
+def test_a_closed_consumer_still_has_its_metrics_and_no_connection(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = member(cluster, make)
+    assert consumer.bootstrap_connected()
+    consumer.close()
+    assert not consumer.bootstrap_connected()
+    assert consumer.metrics()["consumer-fetch-manager-metrics"]["records-consumed-total"] == 10
+    assert consumer.health()["closed"]

@@ -58,6 +58,13 @@ def test_a_request_has_the_settings_of_the_consumer(cluster: Cluster, make: Make
     assert request.topics[0].partitions[0].partition_max_bytes == 100_000
 
 
+def test_with_no_bytes_of_a_partition_batches_come_one_by_one(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(3)
+    consumer = make(max_partition_fetch_bytes=0)
+    consumer.assign([T0])
+    assert len(read(consumer, 3)) == 3
+
+
 def asked_partitions(request: Any) -> list[int]:
     return [part.partition for topic in request.topics for part in topic.partitions]
 

@@ -16,7 +16,6 @@ from kafka._runtime.application import complete
 from kafka.consumer import KafkaConsumer
 from test.unit.consumer.scripted import T0, Cluster, MakeConsumer, read, rest
 
-pytestmark = pytest.mark.slow
 WAYS: dict[str, Callable[[Any], list[int]]] = {
     "poll": lambda consumer: [one.offset for one in consumer.poll(timeout_ms=100, max_records=3).get(T0, [])],
     "poll_batches": lambda consumer: [

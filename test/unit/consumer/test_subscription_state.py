@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from uuid import uuid4
 
 import pytest
 
@@ -95,6 +96,19 @@ def test_only_what_was_handed_out_may_be_committed() -> None:
     assert state.consumed()[A].offset == 16
     state.end_iteration()
     assert state.consumed()[A] == OffsetAndMetadata(20, "", 7)
+
+
+def test_the_position_in_a_topic_that_was_created_again_is_not_committed() -> None:
+    state = subscribed(A, B)
+    ids = {"a": uuid4(), "b": uuid4()}
+    state.topic_ids = lambda: ids
+    for partition in (A, B):
+        state.seek(partition, 10)
+        state.get(partition).cursor.topic_id = ids[partition.topic]
+    ids = {"a": uuid4()}
+    assert set(state.consumed()) == {B}, "a topic that the metadata does not have may be the same"
+    state.seek(A, 3)
+    assert state.consumed()[A].offset == 3
 
 
 def test_records_that_an_iteration_has_not_handed_out_are_given_back() -> None:

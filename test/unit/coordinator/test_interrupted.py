@@ -17,7 +17,6 @@ from kafka.coordinator.states import MemberState
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
 from test.unit.producer.test_interrupted import interrupted
 
-pytestmark = pytest.mark.slow
 UNKNOWN_MEMBER = 25
 _CODE = ("kafka/coordinator/", "kafka/consumer/core.py", "kafka/future.py")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -140,6 +141,20 @@ def test_stored_offsets_are_not_committed_again(task: AutoCommitTask) -> None:
     owned = {T0: 1, T1: 2}
     task.stored(offsets(t0=5, t1=7), owned)
     assert task.changed(offsets(t0=5, t1=8), owned, expiring=False) == offsets(t1=8)
+
+
+def test_in_a_topic_that_was_created_again_they_are(clock: Clock) -> None:
+    ids: dict[str, UUID | None] = {"t": None}
+    task = AutoCommitTask(SimpleNamespace(loop=clock), 5.0, ids.get)  # type: ignore[arg-type]
+    task.stored(offsets(t0=5), None)
+    ids["t"] = uuid4()
+    assert task.changed(offsets(t0=5), None, expiring=False) == {}, "it was not known before"
+    task.stored(offsets(t0=5), None)
+    assert task.changed(offsets(t0=5), None, expiring=False) == {}
+    ids["t"] = None
+    assert task.changed(offsets(t0=5), None, expiring=False) == {}
+    ids["t"] = uuid4()
+    assert task.changed(offsets(t0=5), None, expiring=False) == offsets(t0=5)
 
 
 def test_in_a_later_ownership_they_are(task: AutoCommitTask) -> None:

@@ -31,7 +31,6 @@ answers = st.one_of(
 )
 
 
-@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.dictionaries(st.sampled_from(APIS), st.lists(answers, min_size=1, max_size=4), min_size=1))
 def test_a_hostile_cluster_gets_kafka_errors_out_of_us_and_nothing_else(script):

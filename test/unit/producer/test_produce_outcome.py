@@ -8,14 +8,14 @@ from kafka.errors import FixNeededError, KafkaConnectionError, for_code
 from kafka.producer.producer_batch import ProduceOutcome, classify
 
 
-@pytest.mark.parametrize("code", range(1, 134))
-def test_every_error_has_a_verdict_that_fits_its_family(code):
-    error = for_code(code)()
-    verdict = classify(error, 100)
-    if error.retriable:
-        assert verdict is ProduceOutcome.RETRY
-    if isinstance(error, FixNeededError) and code != 18:
-        assert verdict is ProduceOutcome.FAIL
+def test_every_error_has_a_verdict_that_fits_its_family():
+    for code in range(1, 134):
+        error = for_code(code)()
+        verdict = classify(error, 100)
+        if error.retriable:
+            assert verdict is ProduceOutcome.RETRY
+        if isinstance(error, FixNeededError) and code != 18:
+            assert verdict is ProduceOutcome.FAIL
 
 
 def test_a_connection_that_broke_is_tried_again():

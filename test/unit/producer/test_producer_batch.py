@@ -179,7 +179,6 @@ def test_each_callback_runs_once_while_threads_add_and_one_settles():
         assert sorted(ran) == [(number, offset) for number in range(3) for offset in range(50)]
 
 
-@pytest.mark.slow
 def test_sent_records_of_many_batches_are_found_without_a_search_of_all():
     sent = SentRecords(lambda at: (7, -1, 1))
     batches = [make_batch(1)[0] for _ in range(3)]

@@ -231,7 +231,6 @@ def test_formats_before_kafka_0_11_fill_batches_too() -> None:
     assert filled.add(partition=0) == (place[0], 1)
 
 
-@pytest.mark.slow
 def test_the_partition_of_a_key_is_that_of_the_default_partitioner_also_when_it_is_remembered_and_after_growth():
     accumulator = Filled().accumulator
     rng = random.Random(7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import Any
 
 import pytest
@@ -155,12 +156,14 @@ def test_a_callback_cannot_wait_for_a_topic_and_gets_an_error_that_names_the_fix
     errors = []
 
     def dead_letter(_: object) -> None:
-        with pytest.raises(IllegalStateError, match=r"call partitions_for\('dead-letters'\) once before") as error:
-            producer.send("dead-letters", b"x")
-        errors.append(error)
+        for call, name in ((partial(producer.send, value=b"x"), "send"), (producer.partitions_for, "partitions_for")):
+            with pytest.raises(IllegalStateError, match=r"call partitions_for\('dead-letters'\) once before") as error:
+                call("dead-letters")
+            assert str(error.value).startswith(f"{name}(")
+            errors.append(error)
 
     producer.send("events", b"x").add_callback(dead_letter).get(1)
-    assert len(errors) == 1
+    assert len(errors) == 2
 
 
 # Names that never become topics

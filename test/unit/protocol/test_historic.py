@@ -120,35 +120,35 @@ def imported(module, name):
 # Importing
 
 
-@pytest.mark.parametrize(("module", "name"), [(full(m), n) for m, names in OTHERS.items() for n in names.split()])
-def test_a_name_can_be_imported_from_where_it_was(module, name):
-    assert imported(module, name) is not None
-
-
-@pytest.mark.parametrize(("module", "name", "last"), FAMILIES)
-def test_a_message_can_be_imported_by_version_from_where_it_was(module, name, last):
-    family = imported(module, name)
-    assert len(family) > last
-    for version in range(last + 1):
-        cls = imported(module, f"{name}_v{version}")
-        assert cls is family[version]
-        assert version == cls.API_VERSION
-        assert cls.decode(cls().encode()) == cls()
-
-
-@pytest.mark.parametrize("module", sorted({*MESSAGES, *OTHERS}))
-def test_every_module_can_be_imported_and_has_what_it_exports(module):
-    found = importlib.import_module(full(module))
-    for name in getattr(found, "__all__", ()):
-        assert getattr(found, name) is not None
-
-
-@pytest.mark.parametrize("module", sorted({*HISTORIC_APIS, *CLASS_ALIASES, *MOVED_NAMES}))
-def test_every_module_of_the_tables_looks_names_up_in_them(module):
-    names = [*MOVED_NAMES.get(module, ()), *CLASS_ALIASES.get(module, ())]
-    names += [f"{api}Request_v0" for api in HISTORIC_APIS.get(module, ())]
-    for name in names:
+def test_a_name_can_be_imported_from_where_it_was():
+    for module, name in [(full(m), n) for m, names in OTHERS.items() for n in names.split()]:
         assert imported(module, name) is not None
+
+
+def test_a_message_can_be_imported_by_version_from_where_it_was():
+    for module, name, last in FAMILIES:
+        family = imported(module, name)
+        assert len(family) > last
+        for version in range(last + 1):
+            cls = imported(module, f"{name}_v{version}")
+            assert cls is family[version]
+            assert version == cls.API_VERSION
+            assert cls.decode(cls().encode()) == cls()
+
+
+def test_every_module_can_be_imported_and_has_what_it_exports():
+    for module in sorted({*MESSAGES, *OTHERS}):
+        found = importlib.import_module(full(module))
+        for name in getattr(found, "__all__", ()):
+            assert getattr(found, name) is not None
+
+
+def test_every_module_of_the_tables_looks_names_up_in_them():
+    for module in sorted({*HISTORIC_APIS, *CLASS_ALIASES, *MOVED_NAMES}):
+        names = [*MOVED_NAMES.get(module, ()), *CLASS_ALIASES.get(module, ())]
+        names += [f"{api}Request_v0" for api in HISTORIC_APIS.get(module, ())]
+        for name in names:
+            assert imported(module, name) is not None
 
 
 @pytest.mark.parametrize(

@@ -32,11 +32,11 @@ def test_the_table_is_what_the_tool_writes():
     assert tool.MODULE.read_text(encoding="utf-8") == tool.module(tool.offers(facts))
 
 
-@pytest.mark.parametrize("release", KNOWN_RELEASES, ids=str)
-def test_an_offer_stays_within_what_we_can_speak(release):
-    for key, (low, high) in apis_of(release).items():
-        assert 0 <= low <= high <= APIS[key].max_version, APIS[key]
-        assert high >= APIS[key].min_version, APIS[key]
+def test_an_offer_stays_within_what_we_can_speak():
+    for release in KNOWN_RELEASES:
+        for key, (low, high) in apis_of(release).items():
+            assert 0 <= low <= high <= APIS[key].max_version, APIS[key]
+            assert high >= APIS[key].min_version, APIS[key]
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_nonsense_is_refused_with_what_is_known(given):
 # From an offer to a release
 
 
-@pytest.mark.parametrize("release", KNOWN_RELEASES, ids=str)
-def test_each_release_recognises_itself(release):
-    assert infer_release(apis_of(release)) == release
+def test_each_release_recognises_itself():
+    for release in KNOWN_RELEASES:
+        assert infer_release(apis_of(release)) == release
 
 
 @pytest.mark.parametrize("release", [each for each in KNOWN_RELEASES if (2, 8) <= each < (4, 0)], ids=str)
@@ -123,12 +123,12 @@ def test_a_broker_of_either_kind_is_recognised(release):
     assert infer_release(kraft) == ((3, 3) if release == (3, 4) else release)
 
 
-@pytest.mark.parametrize("release", KNOWN_RELEASES, ids=str)
-def test_a_broker_that_leaves_out_all_that_is_not_needed_to_produce_and_consume_is_not_taken_for_a_newer_one(release):
-    plain = {key: versions for key, versions in apis_of(release).items() if key in {0, 1, 2, 3, *range(8, 15), 18}}
-    found = infer_release(plain)
-    assert found <= release
-    assert all(apis_of(found).get(key, (0, -1))[1] == versions[1] for key, versions in plain.items())
+def test_a_broker_that_leaves_out_all_that_is_not_needed_to_produce_and_consume_is_not_taken_for_a_newer_one():
+    for release in KNOWN_RELEASES:
+        plain = {key: versions for key, versions in apis_of(release).items() if key in {0, 1, 2, 3, *range(8, 15), 18}}
+        found = infer_release(plain)
+        assert found <= release
+        assert all(apis_of(found).get(key, (0, -1))[1] == versions[1] for key, versions in plain.items())
 
 
 def test_newer_versions_and_unknown_apis_are_taken_for_the_newest_release():

@@ -243,7 +243,6 @@ def test_rows_in_groups_are_encoded_group_by_group(records: list[tuple], limit: 
     assert found == wanted
 
 
-@pytest.mark.slow
 def test_batches_are_filled_to_the_limit() -> None:
     values = [b"%d" % at for at in range(200_000)]
     batches = list(encode_arrow(pa.array(values), pa.array(values), timestamps=NOW, limit=1 << 16))
@@ -345,7 +344,6 @@ def in_chunks(array, rows: int):
     return pa.chunked_array([array.slice(at, rows) for at in range(0, len(array), rows)])
 
 
-@pytest.mark.slow
 def test_what_many_small_chunks_cost_is_not_by_the_chunk() -> None:
     values = pa.array([None if at % 7 == 0 else b"%0*d" % (at % 90, at) for at in range(20_000)])
     keys = pa.array([f"key {at % 50}" for at in range(20_000)])
@@ -364,7 +362,6 @@ def test_what_many_small_chunks_cost_is_not_by_the_chunk() -> None:
     assert calls_of(lambda: encode(*chunked)) < 5000
 
 
-@pytest.mark.slow
 def test_chunks_too_large_to_be_put_together_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_encoder, "_LARGER_CHUNK", 10)
     large = in_chunks(pa.array([bytes(1 << 28)]), 1)

@@ -86,7 +86,7 @@ def mutations(draw: st.DrawFn) -> tuple[bytes, bytes]:
     return SAMPLES[whole], bytes(data)
 
 
-@given(mutations(), examples=400)
+@given(mutations(), examples=150)
 def test_damaged_batches_give_records_or_corrupt_record_error(both: tuple[bytes, bytes]) -> None:
     whole, data = both
     good = {(row.key, row.value) for row in read_all(whole)}
@@ -95,12 +95,12 @@ def test_damaged_batches_give_records_or_corrupt_record_error(both: tuple[bytes,
     assert {(row.key, row.value) for row in found} <= good
 
 
-@given(mutations(), examples=400)
+@given(mutations(), examples=150)
 def test_damage_that_the_checksum_does_not_show_does_no_harm(both: tuple[bytes, bytes]) -> None:
     read_all(both[1], check_crcs=False, max_batch_bytes=1 << 20)
 
 
-@given(mutations(), st.booleans(), examples=200)
+@given(mutations(), st.booleans(), examples=100)
 def test_columns_of_damaged_batches_agree_with_plain_ones(both: tuple[bytes, bytes], check_crcs: bool) -> None:
     outcomes = []
     for numpy in (True, False):
@@ -115,7 +115,7 @@ def test_columns_of_damaged_batches_agree_with_plain_ones(both: tuple[bytes, byt
     assert outcomes[0] == outcomes[1]
 
 
-@given(mutations(), examples=200)
+@given(mutations(), examples=100)
 def test_broker_side_raises_kafka_errors_only(both: tuple[bytes, bytes]) -> None:
     for act in (
         lambda data: validate_produced_batch(data, limit=1 << 20),
@@ -124,6 +124,13 @@ def test_broker_side_raises_kafka_errors_only(both: tuple[bytes, bytes]) -> None
     ):
         with suppress(KafkaError):
             act(both[1])
+
+
+def test_a_wrong_checksum_is_damage_with_every_codec() -> None:
+    for name, whole in SAMPLES.items():
+        data = bytearray(whole)
+        data[17 if name.startswith("v2") else 12] ^= 1
+        assert len(read_all(bytes(data))) < len(read_all(whole)), name
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
@@ -135,7 +142,7 @@ def test_every_truncation_is_seen(name: str) -> None:
             assert found == []
 
 
-@given(st.binary(max_size=60), st.integers(0, 9), examples=300)
+@given(st.binary(max_size=60), st.integers(0, 9), examples=120)
 @example(b"\x80" * 40, 1)
 @example(b"\xff" * 11 + b"\x01", 1)
 # Numbers in more bytes than they need: lengths of -1, 0 and 1, a timestamp of 0, two headers.
@@ -176,8 +183,7 @@ def nearly_right(draw: st.DrawFn) -> tuple[bytes, int]:
     return bytes(body), count
 
 
-@pytest.mark.slow
-@given(nearly_right(), examples=400)
+@given(nearly_right(), examples=150)
 @example((b"".join(b"\x12\0\0%b\x06key\0\0" % bytes((25 if at == 12 else 2 * at,)) for at in range(13)), 13))
 def test_runs_agree_with_the_reference(both: tuple[bytes, int]) -> None:
     body, count = both
@@ -259,15 +265,14 @@ def test_claimed_count_allocates_nothing(count: int) -> None:
     assert peak_of(act) < 1 << 20
 
 
-@pytest.mark.slow
 def test_reading_a_large_fetch_keeps_one_batch_and_what_was_taken() -> None:
-    """A fetch of 50 MB in compressed batches of 1 MB: beyond the fetch, one unpacked batch and 500 records."""
+    """A fetch of 15 MB in compressed batches of 1 MB: beyond the fetch, one unpacked batch and 500 records."""
     builder = BatchBuilder(1 << 20, "lz4")
     values = [bytes([65 + at % 26]) * 1000 for at in range(2000)]
     taken = builder.extend(values, NOW)
     assert taken > 1000
     raw = builder.seal().data
-    batches = 50
+    batches = 15
     data = b"".join((at * taken).to_bytes(8, "big") + raw[8:] for at in range(batches))
     unpacked = 1 << 20
 

@@ -576,7 +576,6 @@ def test_record_is_a_tuple_in_the_order_of_the_manual() -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("codec", [None, "gzip"])
 def test_a_large_fetch_takes_no_more_memory_than_itself_one_batch_and_the_records_taken(codec: str | None) -> None:
     builder = BatchBuilder(1 << 30, codec)

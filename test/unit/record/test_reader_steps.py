@@ -77,7 +77,6 @@ def test_a_missing_codec_is_reported_when_its_batch_is_read() -> None:
     assert [row.offset for row in found[11:-1]] == list(range(20, 40))
 
 
-@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(
@@ -110,8 +109,7 @@ def test_batches_of_any_kind_are_read_alike_in_steps_of_any_size(
     same(data, step, fetch_offset=begin, read_committed=committed, aborted=[(5, 0)] if committed else ())
 
 
-@pytest.mark.slow
-@given(st.integers(1, 20), st.integers(0, 2**30), st.integers(0, 255), st.integers(1, 50), st.booleans(), examples=300)
+@given(st.integers(1, 20), st.integers(0, 2**30), st.integers(0, 255), st.integers(1, 50), st.booleans(), examples=120)
 def test_damage_is_reported_where_it_is(per: int, where: int, byte: int, step: int, check: bool) -> None:
     data = bytearray(small_batches(60 // per, per, 20))
     data[where % len(data)] = byte

@@ -156,7 +156,6 @@ def passes(row: Row, condition: Condition) -> bool:
     return found is not None and found is not condition.negated
 
 
-@pytest.mark.slow
 @given(logs(), st.lists(conditions(), max_size=4))
 def test_the_rows_that_pass_are_among_what_is_read(rows: list[Row], filters: list[Condition]) -> None:
     ranges = [OffsetRange(topic, partition, 0, 21) for topic, partition in [("a", 0), ("a", 1), ("b", 0)]]

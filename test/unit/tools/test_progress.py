@@ -13,7 +13,6 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="descriptors of a shell")
 @pytest.mark.parametrize("processes", [0, 2])
 def test_a_run_shows_its_beginning_each_twentieth_and_failures(processes: int, tmp_path: Path) -> None:

@@ -480,5 +480,5 @@ class AnyOrder(RuleBasedStateMachine):
             assert self.group.state == "Stable"
 
 
-TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
-TestAnyOrder.settings = hypothesis_settings(max_examples=80, stateful_step_count=30, deadline=None)
+TestAnyOrder = AnyOrder.TestCase
+TestAnyOrder.settings = hypothesis_settings(max_examples=40, stateful_step_count=30, deadline=None)

@@ -158,7 +158,7 @@ def test_unsecured_tokens_name_the_user_and_end_with_the_session() -> None:
 def test_tokens_that_say_nothing_valid_are_refused_in_two_steps(said: bytes) -> None:
     here = session(mechanism="OAUTHBEARER")
     assert json.loads(here.token(said).words) == {"status": "invalid_token"}
-    with pytest.raises(SaslAuthenticationFailedError):
+    with pytest.raises(SaslAuthenticationFailedError, match=r'\{"status":"invalid_token"\}: \S'):
         here.token(b"\x01")
 
 

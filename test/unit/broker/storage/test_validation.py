@@ -154,7 +154,6 @@ def test_an_old_message_set_that_takes_long_is_left_to_a_thread_as_well() -> Non
     assert accept(data, 2, LogConfig(), TP, NOW).header.count == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("old", [False, True], ids=["v2", "v1"])
 def test_a_batch_unpacks_to_64_times_what_it_may_have(codec: str, old: bool) -> None:

@@ -389,4 +389,4 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = hypothesis_settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestAnyOrder.settings = hypothesis_settings(max_examples=30, stateful_step_count=30, deadline=None)
