@@ -24,12 +24,7 @@ from kafka.broker.security.acls import Permission, bindings_of
 from kafka.broker.server.node import ListenerOptions, Node, format_address
 from kafka.broker.server.versions import ApiKeyLike, api_key_of
 from kafka.broker.storage.cleaner import LogCleaner
-from kafka.errors import (
-    IllegalArgumentError,
-    KafkaTimeoutError,
-    TopicAlreadyExistsError,
-    UnknownTopicOrPartitionError,
-)
+from kafka.errors import IllegalArgumentError, KafkaTimeoutError, UnknownTopicOrPartitionError
 from kafka.partitioner.murmur2_hash import murmur2
 from kafka.structs import TopicPartition
 
@@ -517,16 +512,10 @@ class Broker:
     def create_topic(
         self, name: str, partitions: int = 1, replication_factor: int = 1, configs: Mapping[str, object] | None = None
     ) -> None:
-        """Create a topic; TopicAlreadyExistsError if there is one of this name."""
+        """Create a topic; one of this name is replaced, with its records."""
         check_topic(name, partitions)
         settings = {key: text_of(value) for key, value in (configs or {}).items()}
-
-        def create() -> None:
-            if name in self.cluster.topics:
-                raise TopicAlreadyExistsError(f"topic {name!r} exists, with its records; delete_topic() removes it")
-            self.cluster.create_topic(name, partitions, replication_factor, settings)
-
-        self._thread.call(create)
+        self._thread.call(self.cluster.create_topic, name, partitions, replication_factor, settings)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and its records."""

@@ -497,7 +497,6 @@ def test_one_error_is_given_in_any_form(error: Any) -> None:
         (lambda b: b.intercept("Produce", None), "must be callable, not None"),
         (lambda b: b.clock.advance(float("nan")), "the time to advance must be a number of seconds, not nan"),
         (lambda b: b.clock.advance(-1), "the time to advance must not be negative"),
-        (lambda b: b.create_topic("events"), "topic 'events' exists, with its records; delete_topic() removes it"),
         (lambda b: b.fail("Produce", "NOT_LEADER"), "Kafka has no error 'NOT_LEADER'; did you mean 'NOT_"),
         (lambda b: b.append("events", {"a": 1}), "value of a record must be bytes, str or None, not dict; give json"),
         (lambda b: b.append("events", 7), "not int; give json.dumps(...)"),
