@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-quick test-times test-unit test-embedded test-alone test-real test-matrix test-pythons test-spark-versions test-clients test-injected-errors test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons release-check generated clean \
-	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-idle bench-aio bench-spark
+	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-idle bench-aio bench-cluster bench-spark
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST) | column -t -s :
@@ -157,6 +157,9 @@ bench-idle: $(INSTALLED)  ## what clients cost that nobody uses
 
 bench-aio: $(INSTALLED)  ## the asyncio clients beside aiokafka
 	$(BENCH) aio
+
+bench-cluster: $(INSTALLED)  ## clients of 100 brokers and 10,000 topics, a group of 200 members
+	$(BIN)/python -m benchmarks.cluster
 
 bench-spark: $(INSTALLED)  ## the Spark source beside Spark's own connector
 	$(BENCH) spark

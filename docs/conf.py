@@ -42,7 +42,7 @@ nitpick_ignore_regex = [
         "py:.*",
         r"(pyarrow|pyspark|numpy)\..*|Column|DataSourceStreamWriter|Query(Idle|Progress|Started|Terminated)Event|SparkSession|StreamingQuery|StructType",
     ),
-    ("py:.*", r"FileDescriptorLike|Path|UUID|defaultdict"),
+    ("py:.*", r"FileDescriptorLike|Path|Random|UUID|defaultdict"),
     # Parameters of types, and types of the core that appear in signatures which applications do not call.
     (
         "py:class",

@@ -83,7 +83,7 @@ class SubscriptionPattern(NamedTuple):
     """A pattern of topic names in RE2's syntax, which the group's coordinator matches against whole names (KIP-848).
 
     For ``consumer.subscribe(pattern=SubscriptionPattern("log-.*"))`` with ``group_protocol='consumer'``. Any other
-    pattern is matched by the consumer itself, which has to know all topics of the cluster for that.
+    pattern is matched by the consumer itself, which must know all topics of the cluster for that.
 
     >>> SubscriptionPattern("log-[0-9]+")
     SubscriptionPattern(pattern='log-[0-9]+')

@@ -95,7 +95,7 @@ def as_groups(groups: Iterable[object]) -> list[str]:
     Traceback (most recent call last):
     TypeError: group_ids must be a list of names, not 'g'; for one group, a list with one element
     """
-    if isinstance(groups, str):
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
         raise TypeError(f"group_ids must be a list of names, not {groups!r}; for one group, a list with one element")
     return list(dict.fromkeys(as_group(group) for group in groups))
 

@@ -108,7 +108,7 @@ def as_new_topics(topics: Iterable[object]) -> list[NewTopic]:
     >>> [topic.num_partitions for topic in as_new_topics(["a", {"b": {"num_partitions": 2}}.popitem()])]
     [-1, 2]
     """
-    if isinstance(topics, (str, NewTopic)):
+    if isinstance(topics, (str, NewTopic)) or not isinstance(topics, Iterable):
         raise TypeError(f"new_topics must be a list or a dict, not {topics!r}; for one topic, a list with one element")
     entries: Iterable[object] = topics.items() if isinstance(topics, Mapping) else topics
     found = [_new_topic(entry) for entry in entries]
@@ -188,7 +188,7 @@ def as_topics(topics: Iterable[str | UUID], what: str = "topics") -> list[str | 
     Traceback (most recent call last):
     TypeError: topics must be a list of names or ids, not 'events'; for one topic, a list with one element
     """
-    if isinstance(topics, (str, UUID)):
+    if isinstance(topics, (str, UUID)) or not isinstance(topics, Iterable):
         raise TypeError(
             f"{what} must be a list of names or ids, not {topics!r}; for one topic, a list with one element"
         )

@@ -302,6 +302,8 @@ class Transactions(Calls):
     async def abort_transaction(self, spec: AbortTransactionSpec, timeout_ms: float | None = None) -> None:
         """Abort the open transaction of a producer in one partition (Kafka 2.8), for transactions that hang."""
         deadline = self._core.deadline(timeout_ms)
+        if not isinstance(spec, (tuple, list)):
+            raise TypeError(f"spec must be an AbortTransactionSpec, not {spec!r}")
         wanted = AbortTransactionSpec(*spec)
         (partition,) = as_partitions([wanted.topic_partition])
         chosen = wanted._replace(topic_partition=partition)

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kafka._arguments import check_callable, check_time
 from kafka.broker import batches
 from kafka.broker.cluster.creation import MOST_PARTITIONS, create_on_demand
 from kafka.broker.cluster.thread import ClusterOptions, ClusterThread, Snapshot
@@ -82,7 +83,7 @@ class Broker:
     ) -> None:
         options = ClusterOptions(
             nodes=nodes,
-            topics=_check_options(nodes, port, topics, sasl),
+            topics=_check_options(nodes, port, topics, sasl, as_version),
             listener=ListenerOptions(host, ssl_context, needs_sasl=bool(sasl), advertise=advertise),
             port=port,
             data_dir=None if data_dir is None else Path(data_dir),
@@ -215,8 +216,15 @@ class Broker:
         """
         codes = deque(error_codes(errors) * times)
         if not codes:
-            raise IllegalArgumentError("fail() needs at least one error, such as 'NOT_LEADER_OR_FOLLOWER'")
-        return self._thread.call(self.cluster.faults.add, api, errors=codes, times=None, node=node)
+            raise IllegalArgumentError(
+                "fail() needs at least one error, such as 'NOT_LEADER_OR_FOLLOWER', at least one time"
+            )
+        return self._order(api, node, errors=codes, times=None)
+
+    def _order(self, api: ApiKeyLike | None, node: int | None, **options: Any) -> Order:
+        if node is not None:
+            self._node(node)
+        return self._thread.call(self.cluster.faults.add, api, node=node, **options)
 
     def intercept(
         self,
@@ -233,18 +241,20 @@ class Broker:
         they say. With ``before`` it is asked before the request is served, and an answer means that it is not.
         It runs on the broker's loop: it must not block.
         """
-        return self._thread.call(self.cluster.faults.add, api, interceptor=call, before=before, times=times, node=node)
+        check_callable("the function of intercept()", call)
+        return self._order(api, node, interceptor=call, before=before, times=times)
 
     def delay(
         self, api: ApiKeyLike | None, seconds: float, *, times: int | None = None, node: int | None = None
     ) -> Order:
         """Have requests of an API wait, on the broker's clock, before they are served."""
-        return self._thread.call(self.cluster.faults.add, api, delay=seconds, times=times, node=node)
+        check_time("the time of a delay", seconds, unit="seconds")
+        return self._order(api, node, delay=seconds, times=times)
 
     def drop_connections(self, node: int | None = None, *, api: ApiKeyLike | None = None, times: int = 1) -> int:
         """Cut all connections, of one node or all, and return how many; with ``api``, the next to use it."""
         if api is not None:
-            self._thread.call(self.cluster.faults.add, api, drops=True, times=times, node=node)
+            self._order(api, node, drops=True, times=times)
             return 0
         nodes = [self._node(node)] if node is not None else list(self.cluster.nodes.values())
         return self._thread.call(lambda: sum(found.listener.drop() for found in nodes))
@@ -502,7 +512,7 @@ class Broker:
     def create_topic(
         self, name: str, partitions: int = 1, replication_factor: int = 1, configs: Mapping[str, object] | None = None
     ) -> None:
-        """Create a topic."""
+        """Create a topic; one of this name is replaced, with its records."""
         check_topic(name, partitions)
         settings = {key: text_of(value) for key, value in (configs or {}).items()}
         self._thread.call(self.cluster.create_topic, name, partitions, replication_factor, settings)
@@ -686,7 +696,11 @@ class Broker:
 
 
 def _check_options(
-    nodes: int, port: int, topics: Mapping[str, int] | Iterable[str], sasl: Sequence[tuple[str, str, str]]
+    nodes: int,
+    port: int,
+    topics: Mapping[str, int] | Iterable[str],
+    sasl: Sequence[tuple[str, str, str]],
+    as_version: str | None,
 ) -> dict[str, int]:
     """Raise for what cannot be meant; return the topics with their numbers of partitions."""
     for name, value in (("nodes", nodes), ("port", port)):
@@ -697,6 +711,8 @@ def _check_options(
     if port and not 0 < port <= port + nodes - 1 <= _LAST_PORT:
         last = "" if nodes == 1 else f" to {port + nodes - 1}"
         raise IllegalArgumentError(f"ports go from 1 to {_LAST_PORT}, or 0 for any: there is no {port}{last}")
+    if not isinstance(as_version, (str, type(None))):
+        raise IllegalArgumentError(f"as_version must be a release of Kafka such as '2.8', not {as_version!r}")
     for user in sasl:
         if not isinstance(user, (tuple, list)) or len(user) != 3:
             raise IllegalArgumentError("sasl takes triples of mechanism, user and password, as ('PLAIN', 'ada', 'b')")

@@ -168,6 +168,8 @@ def _copy_resumably(arguments: Namespace, connection: Connection, target: Connec
     return 0
 
 
+# `consume --format jsonl` and `produce --format jsonl` exchange the same lines as streams. A backup is a file: it holds
+# the committed records up to the present end, appears whole under its name or not at all, and may be compressed.
 @Verb(
     "dump: write the records of a topic to a file of JSON lines, compressed if its name ends in .gz",
     [_TOPIC, arg("FILE", "the file to write; - is standard output", complete="file"), *_RANGE],

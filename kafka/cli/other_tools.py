@@ -61,6 +61,7 @@ _MEANINGS: Final = {
     "--if-empty": "--fail-if-empty",
     "--add-config": "--set NAME=VALUE",
     "--delete-config": "--unset NAME",
+    "--port --web.listen-address": "--listen HOST:PORT",
 }
 _WORDS: Final = {word: found.split(" / ") for words, found in _MEANINGS.items() for word in words.split()}
 

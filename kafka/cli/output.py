@@ -69,12 +69,8 @@ def emit(
     unless the command has printed another reason there.
     """
     found = rows if items is None else items
-    if (
-        not found
-        and arguments.format == "table"
-        and sys.stdout.isatty()
-        and not getattr(arguments, "complained", False)
-    ):
+    is_shown = sys.stdout.isatty() and arguments.format == "table" and not arguments.quiet
+    if is_shown and not found and not getattr(arguments, "complained", False):
         words = arguments.prog.split()
         complain(arguments, f"no {words[1]}" if words[-1] == "list" else "nothing to show")
     if arguments.quiet:

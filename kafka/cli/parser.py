@@ -179,6 +179,8 @@ class _Parser(argparse.ArgumentParser):
 
     def _hint(self, option: str) -> str:
         options = self._option_string_actions
+        if option == "--yes":
+            return ": this command does not ask"
         arguments = {str(action.metavar) for action in self._get_positional_actions()}
         return advice(option, options, arguments) or nearest(option, options, _OPTIONS_ALIKE)
 

@@ -1,7 +1,7 @@
 """A Spark data source for Kafka, without a jar.
 
 ``spark.readStream.format("purekafka")`` reads topics and ``df.writeStream.format("purekafka")`` writes them; options,
-columns and checkpoints are the same as in Spark's own Kafka connector. See docs/spark.rst.
+columns and checkpoints are the same as in Spark's own Kafka connector. See ``docs/spark.rst``.
 
 Importing this package imports neither pyspark nor pyarrow; names that need them are loaded on first use.
 """

@@ -14,6 +14,8 @@ from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
+from kafka._arguments import check_time
+
 __all__ = ["BrokerClock", "Timer", "Timers"]
 
 
@@ -49,8 +51,7 @@ class BrokerClock:
 
     def advance(self, seconds: float) -> None:
         """Let ``seconds`` pass at once; whatever falls due has happened when this returns."""
-        if seconds < 0:
-            raise ValueError("time goes forward only")
+        check_time("the time to advance", seconds, unit="seconds")
         self._ahead += seconds
         self._on_change()
 

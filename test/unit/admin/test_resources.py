@@ -84,7 +84,7 @@ def test_wrong_partitions_are_refused(topics, error):
 
 def test_topics_are_names_and_ids_each_once():
     assert as_topics(["a", ID, "a"]) == ["a", ID]
-    for wrong in ("a", ID):
+    for wrong in ("a", ID, None):
         with pytest.raises(TypeError, match="a list with one element"):
             as_topics(wrong)
 

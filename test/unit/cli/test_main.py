@@ -215,6 +215,7 @@ def test_the_help_of_commands_that_take_secrets_says_how(capsys: pytest.CaptureF
     ("line", "hint"),
     [
         ("topics create --topic events", "unknown option --topic: TOPIC is an argument, and stands without an option"),
+        ("quotas set producer_byte_rate=1 --user ada --yes", "unknown option --yes: this command does not ask"),
         ("topics create -t events", "unknown option -t: TOPIC is an argument, and stands without an option"),
         (
             "topics describe --topic=events",
@@ -244,6 +245,7 @@ def test_the_help_of_commands_that_take_secrets_says_how(capsys: pytest.CaptureF
         ("consume events --offset 3", "unknown option --offset: did you mean --from OFFSET?"),
         ("topics list --formt json", "unknown option --formt: did you mean --format?"),
         ("topics list --frobnicate", "unknown option --frobnicate\n"),
+        ("exporter --port 9308", "unknown option --port: did you mean --listen HOST:PORT?"),
         ("topics create x --config retention.ms=1", "a setting of a topic is --set NAME=VALUE"),
     ],
 )

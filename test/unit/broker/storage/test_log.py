@@ -262,6 +262,21 @@ def test_transactions_hold_the_stable_offset_back(make: Callable[..., Log]) -> N
     assert len(log.producers.aborted) == 1
 
 
+def test_a_producer_is_forgotten_after_a_day_unless_its_transaction_is_open(
+    make: Callable[..., Log], clock: Clock
+) -> None:
+    log = make(retention_ms=-1)
+    log.append(sent(0, transactional=True), 0)
+    clock.now += 2 * 86_400_000
+    log.apply_retention()
+    with pytest.raises(OutOfOrderSequenceNumberError):
+        check(log, sent(7, transactional=True))
+    log.append_marker(1, 0, 0, committed=True)
+    clock.now += 4 * 86_400_000
+    log.apply_retention()
+    assert log.producers.states == {}
+
+
 def test_the_stable_offset_is_not_before_the_start(make: Callable[..., Log]) -> None:
     log = make()
     log.append(sent(0, transactional=True), 0)

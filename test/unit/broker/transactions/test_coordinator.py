@@ -94,6 +94,16 @@ def test_each_start_fences_the_producer_before() -> None:
         bench.end(old)
 
 
+def test_a_start_may_be_repeated_but_not_by_a_producer_that_another_one_has_replaced() -> None:
+    bench = Bench()
+    first = bench.start()
+    second = bench.coordinator.init_producer("x", 60.0, first)
+    assert bench.coordinator.init_producer("x", 60.0, first) == second, "the answer was lost"
+    bench.start()
+    with pytest.raises(ProducerFencedError):
+        bench.coordinator.init_producer("x", 60.0, second)
+
+
 @pytest.mark.parametrize("bumps", [False, True])
 @pytest.mark.parametrize("committed", [False, True])
 def test_an_end_reaches_all_partitions_and_groups(bumps: bool, committed: bool) -> None:
