@@ -191,7 +191,6 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         self._listening.context, self._listening.timeout = self._listener_context, self._rebalance_timeout
         self._application.call = self._listening.call
         core = self._core = AIOConsumerCore(self.config, self._client, self._application, self._subscription)
-        core.poll_limit = self._most_records or _MOST_RECORDS
         if core.group is not None:
             core.group.membership.rebalance_timeout = self._rebalance_timeout
         self._client.cluster.set_topics(self._subscription.wanted_topics)
@@ -355,7 +354,7 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         milliseconds. {} if nothing came in time, or the consumer is stopped. Cancelled, it has taken none.
         """
         self._check_get("getmany()")
-        limit = self._core.poll_limit if max_records is None else checked_limit(max_records)
+        limit = (self._most_records or _MOST_RECORDS) if max_records is None else checked_limit(max_records)
         only = frozenset(checked_partitions(partitions)) if partitions else None
         deadline = self._poll_until(self._core, timeout_ms, "getmany")
         await self._yield()

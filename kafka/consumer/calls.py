@@ -322,7 +322,7 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         if unknown:
             refuse_arguments("poll", unknown)
         core = await self._taking("poll()")
-        limit = core.poll_limit if max_records is None else checked_limit(max_records)
+        limit: int = self.config["max_poll_records"] if max_records is None else checked_limit(max_records)
         # Nothing is called after it, not even `cast`: where a function begins Ctrl-C may come, and lose these records.
         found: Any = await core.poll(limit, self._poll_until(core, timeout_ms, "poll"), move_on=update_offsets)
         return found  # type: ignore[no-any-return]

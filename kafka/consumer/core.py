@@ -86,8 +86,6 @@ class ConsumerCore:
         self.application = application
         self.loop = client.loop
         self.waiting = Wakeup()
-        self.poll_limit: int = config["max_poll_records"]
-        """How many records one poll() returns at most."""
         self.subscription = subscription
         read_committed = config["isolation_level"] == "read_committed"
         self.lookup = OffsetLookup(self.client, committed_only=read_committed)

@@ -79,13 +79,13 @@ class Loop:
                 done.set_result(result)
 
         # The caller's context says whether a listener calls.
-        self._loop.call_soon_threadsafe(
-            lambda: tasks.append(self._loop.create_task(call())), context=contextvars.copy_context()
-        )
         try:
+            self._loop.call_soon_threadsafe(
+                lambda: tasks.append(self._loop.create_task(call())), context=contextvars.copy_context()
+            )
             return done.result(PATIENCE)
         except KeyboardInterrupt:
-            self._loop.call_soon_threadsafe(tasks[0].cancel)
+            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
             raise
         except IllegalOperation as error:
             raise IllegalStateError(*error.args) from error
