@@ -41,6 +41,7 @@ class Topology:
         "controller_id",
         "errors",
         "internal_topics",
+        "named",
         "names_by_id",
         "topic_ids",
         "topics",
@@ -57,6 +58,7 @@ class Topology:
         controller_id: int = -1,
         cluster_id: str | None = None,
         names_by_id: Mapping[UUID, str] | None = None,
+        named: Collection[str] = (),
     ) -> None:
         self.brokers = brokers
         self.topics = topics
@@ -66,6 +68,8 @@ class Topology:
         if names_by_id is None:
             names_by_id = {topic_id: name for name, topic_id in topic_ids.items()}
         self.names_by_id = names_by_id
+        self.named = named
+        """Topics that the last response was about."""
         self.internal_topics = internal_topics
         self.controller_id = controller_id
         self.cluster_id = cluster_id
@@ -77,6 +81,7 @@ class Topology:
             name: getattr(self, name)
             for name in ("brokers", "topics", "errors", "topic_ids", "internal_topics", "controller_id", "cluster_id")
         }
+        parts["named"] = self.named
         if "topic_ids" not in changes:  # the index of the ids stays as it is: it costs more than all the rest
             parts["names_by_id"] = self.names_by_id
         return Topology(**{**parts, **changes})
@@ -121,10 +126,12 @@ def merged(old: Topology, response: MetadataResponse, *, whole: bool, forget: Co
     topics: dict[str, Partitions] = {} if whole else dict(old.topics)
     errors: dict[str, int] = {} if whole else dict(old.errors)
     ids: dict[str, UUID] = {} if whole else dict(old.topic_ids)
+    names: dict[UUID, str] = {} if whole else dict(old.names_by_id)  # hashing all ids again costs more than the rest
     internal: set[str] = set() if whole else set(old.internal_topics)
     for gone in forget:
-        for table in (topics, errors, ids):
+        for table in (topics, errors):
             table.pop(gone, None)
+        _drop_id(gone, ids, names)
         internal.discard(gone)
     # A response without a version is not from the wire.
     epochs = getattr(type(response), "API_VERSION", _EPOCHS_SINCE) >= _EPOCHS_SINCE
@@ -133,15 +140,16 @@ def merged(old: Topology, response: MetadataResponse, *, whole: bool, forget: Co
         if name is None:
             continue  # requested by an id that the broker does not know
         if topic.error_code:
-            _keep_known(old, name, topic.error_code, topics, errors, ids)
+            _keep_known(old, name, topic.error_code, topics, errors, ids, names)
             continue
         errors.pop(name, None)
         topic_id = getattr(topic, "topic_id", None) or _NO_ID
         same = old.topic_ids.get(name, topic_id) == topic_id
         known = old.topics.get(name, _NONE) if same and epochs else _NONE
         topics[name] = _partitions(name, topic.partitions, known, epochs=epochs)
-        if topic_id != _NO_ID:
-            ids[name] = topic_id
+        if topic_id != _NO_ID and ids.get(name) != topic_id:
+            _drop_id(name, ids, names)
+            ids[name], names[topic_id] = topic_id, name
         if topic.is_internal:
             internal.add(name)
     brokers = {
@@ -156,8 +164,15 @@ def merged(old: Topology, response: MetadataResponse, *, whole: bool, forget: Co
         internal_topics=frozenset(internal),
         controller_id=response.controller_id,
         cluster_id=response.cluster_id or old.cluster_id,
-        names_by_id=old.names_by_id if ids == old.topic_ids else None,
+        names_by_id=names,
+        named=[topic.name for topic in response.topics if topic.name is not None],
     )
+
+
+def _drop_id(name: str, ids: dict[str, UUID], names: dict[UUID, str]) -> None:
+    topic_id = ids.pop(name, None)
+    if topic_id is not None:
+        names.pop(topic_id, None)
 
 
 def _keep_known(
@@ -167,16 +182,18 @@ def _keep_known(
     topics: dict[str, Partitions],
     errors: dict[str, int],
     ids: dict[str, UUID],
+    names: dict[UUID, str],
 ) -> None:
     errors[name] = code
     gone = code == Code.UNKNOWN_TOPIC_OR_PARTITION and old.errors.get(name) == Code.UNKNOWN_TOPIC_OR_PARTITION
     if gone or code == Code.TOPIC_AUTHORIZATION_FAILED:
         topics.pop(name, None)
-        ids.pop(name, None)
+        _drop_id(name, ids, names)
     elif name in old.topics:
         topics[name] = old.topics[name]
         if name in old.topic_ids:
             ids[name] = old.topic_ids[name]
+            names[ids[name]] = name
 
 
 def _partitions(

@@ -60,6 +60,7 @@ class ProducerCore:
         self._features_known = True
         self.metrics: ProducerMetrics | None = None
         self._topic_idle = config.seconds("metadata_max_idle_ms")
+        self._idle_from = 0.0  # no topic is idle before
         self._sought: dict[str, float] = {}
         """Names that are requested and were not found yet, and when a call wanted each last."""
         self._missed: set[str] = set()
@@ -256,9 +257,9 @@ class ProducerCore:
 
     def _metadata_changed(self, cluster: ClusterMetadata) -> None:
         topics = cluster.topology.topics
-        for name, topic in tuple(self.accumulator.topics.items()):
-            partitions = topics.get(name)
-            if partitions and len(partitions) != len(topic.indexes):
+        for name in cluster.topology.named:
+            topic, partitions = self.accumulator.topics.get(name), topics.get(name)
+            if topic is not None and partitions and len(partitions) != len(topic.indexes):
                 self.accumulator.topic(name, partitions)
         idle = self._idle_topics()
         for name in idle:
@@ -269,10 +270,16 @@ class ProducerCore:
     def _idle_topics(self) -> set[str]:
         """Return the topics that nothing was sent to for metadata_max_idle_ms."""
         now = self.now()
+        if now < self._idle_from:
+            return set()
         for batch in self.accumulator.unsettled():
             batch.partition.topic.used_at = now
+        topics = tuple(self.accumulator.topics.items())
         long_ago = now - self._topic_idle
-        return {name for name, topic in tuple(self.accumulator.topics.items()) if topic.used_at < long_ago}
+        # With thousands of topics each new one is an update: look at all of them when the first may be idle.
+        used = [topic.used_at for _, topic in topics if topic.used_at >= long_ago]
+        self._idle_from = min(used, default=now) + self._topic_idle
+        return {name for name, topic in topics if topic.used_at < long_ago}
 
     def _not_found(self) -> set[str]:
         """Return the names that no call waits for, and that the cluster has answered are not topics.

@@ -22,7 +22,7 @@ from kafka.protocol.metadata import MetadataResponse
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
 from kafka.testing import FakeClock
 
-ZERO, ONE, TWO = UUID(int=0), UUID(int=1), UUID(int=2)
+ZERO, ONE, TWO, THREE = (UUID(int=number) for number in range(4))
 
 
 def partition(number, leader, epoch=-1, error=0):
@@ -155,6 +155,27 @@ def test_a_topic_created_again_restarts_its_epochs(cluster):
     cluster.update_metadata(response(topic("t", partition(0, 0, 0), topic_id=TWO)))
     assert cluster.leader_for_partition(TP) == 0
     assert cluster.topic_name_for_id(ONE) is None
+
+
+@pytest.mark.parametrize(
+    ("replies", "left"),
+    [
+        ([[topic("t", partition(0, 1), topic_id=TWO)]], {"u": ONE, "t": TWO}),
+        ([[topic("t", error=5)], [topic("t", partition(0, 1), topic_id=ZERO)]], {"t": THREE, "u": ONE}),
+        ([[topic("t", error=3)], [topic("t", error=3)]], {"u": ONE}),
+        ([[topic("t", error=29)]], {"u": ONE}),
+        ([None, [topic("t", partition(0, 1), topic_id=THREE)]], {"t": THREE}),
+    ],
+    ids=["created again", "known", "deleted", "refused", "all"],
+)
+def test_ids_and_names_are_each_others_index_whatever_happens(cluster, replies, left):
+    cluster.update_metadata(response(topic("t", partition(0, 1), topic_id=THREE), topic("u", topic_id=ONE)))
+    whole = replies[0] is None
+    for reply in filter(None, replies):
+        cluster.update_metadata(response(*reply), whole=whole)
+    topology = cluster.topology
+    assert topology.topic_ids == left
+    assert topology.names_by_id == {topic_id: name for name, topic_id in left.items()}
 
 
 def test_a_topic_that_was_not_asked_for_stays_unless_all_were(cluster):
