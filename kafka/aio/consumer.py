@@ -354,7 +354,7 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         milliseconds. {} if nothing came in time, or the consumer is stopped. Cancelled, it has taken none.
         """
         self._check_get("getmany()")
-        limit = (self._most_records or _MOST_RECORDS) if max_records is None else checked_limit(max_records)
+        limit = self._limit(max_records)
         only = frozenset(checked_partitions(partitions)) if partitions else None
         deadline = self._poll_until(self._core, timeout_ms, "getmany")
         await self._yield()
@@ -362,6 +362,11 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
             return cast("Records[K, V]", await self._core.poll(limit, deadline, only=only))
         except ConsumerStoppedError:
             return {}
+
+    def _limit(self, max_records: int | None) -> int:
+        if max_records is not None:
+            return checked_limit(max_records)
+        return self._most_records or _MOST_RECORDS
 
     async def _taking(self, what: str) -> AIOConsumerCore:
         self._check_get(what)

@@ -291,6 +291,10 @@ class ImmediateCalls(ClientStatus):
             )
         return core.loop.time() + checked_timeout(timeout_ms)
 
+    def _limit(self, max_records: int | None) -> int:
+        """Return how many records a call may return."""
+        return int(self.config["max_poll_records"]) if max_records is None else checked_limit(max_records)
+
     async def _taking(self, what: str) -> ConsumerCore:  # noqa: ARG002
         """Return the core for a call that takes records."""
         return self._usable()
@@ -322,7 +326,7 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         if unknown:
             refuse_arguments("poll", unknown)
         core = await self._taking("poll()")
-        limit: int = self.config["max_poll_records"] if max_records is None else checked_limit(max_records)
+        limit = self._limit(max_records)
         # Nothing is called after it, not even `cast`: where a function begins Ctrl-C may come, and lose these records.
         found: Any = await core.poll(limit, self._poll_until(core, timeout_ms, "poll"), move_on=update_offsets)
         return found  # type: ignore[no-any-return]

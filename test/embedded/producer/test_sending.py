@@ -524,6 +524,7 @@ def test_a_topic_that_was_idle_continues_with_its_sequence_numbers(make, broker,
     first = producer.send(topic, b"first").get(WAIT)
     state = producer._accumulator.topics[topic]
     state.used_at -= 10
+    producer._core._idle_from = 0.0
     complete(producer._driver.run(producer._core.client.refresh(producer._core.now() + WAIT), None, "refresh"))
     assert topic not in producer._accumulator.topics
     second = producer.send(topic, b"second").get(WAIT)
