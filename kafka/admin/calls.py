@@ -52,8 +52,8 @@ def call(
 ) -> Callable[Concatenate[C, P], Coroutine[Any, Any, T]]:
     """Return the call that runs a coroutine, which has a parameter `timeout_ms`, on the client's loop by its deadline.
 
-    A call that another call makes gets that one's `Deadline` for its timeout, and runs where it is. None is refused here
-    for each parameter without a default.
+    A call that another call makes gets that one's `Deadline` for its timeout, and runs where it is. For a parameter
+    without a default None is refused.
     """
     name = method.__name__
     parameters = list(inspect.signature(method).parameters.values())[1:]

@@ -169,8 +169,8 @@ class Membership:
     def polled(self) -> None:
         """Record that the application called poll()."""
         self.heartbeat.poll()
-        # In each poll, so no set: the hash of an enum's member is Python code before 3.12. While there is an error this is
-        # the poll() that raises it.
+        # In each poll, so no set: the hash of an enum's member is Python code before 3.12.
+        # While there is an error this is the poll() that raises it.
         if (self.state is MemberState.LEFT or self.state is MemberState.FAILED) and self.error is None:
             self.loop.call_soon(self._polled_again)
 

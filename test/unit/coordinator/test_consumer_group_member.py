@@ -138,7 +138,8 @@ def test_a_partition_of_the_target_is_owned_before_the_application_knows_of_it(
     group.script.append(NOT_COORDINATOR)  # the heartbeat after it has all fields
     rest(consumer, 3)
     told = [owned for at in range(before, len(group.heartbeats)) if (owned := group.owned(at)) is not None]
-    assert told and all(owned == [0, 1] for owned in told)
+    assert told
+    assert all(owned == [0, 1] for owned in told)
 
 
 def test_a_member_that_is_closed_before_the_first_heartbeat_is_answered_leaves(
