@@ -15,8 +15,6 @@ from kafka.protocol.telemetry import (
     PushTelemetryRequest,
 )
 
-__all__ = ["ClientMetrics", "TelemetrySubscription"]
-
 _NO_ID: Final = UUID(int=0)
 _CLIENT_METRICS: Final = 16
 

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from kafka.protocol.api import Request, Response
     from kafka.protocol.configs import DescribeConfigsResponse
 
-__all__ = ["Configs"]
-
 _DOCUMENTED_SINCE: Final = 3
 #: Settings of brokers that they list only where they are set (KIP-73, KIP-113).
 _LISTED_ONCE_SET: Final = frozenset(

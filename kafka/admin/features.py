@@ -16,8 +16,6 @@ from kafka.protocol.negotiation import ApiVersions
 if TYPE_CHECKING:
     from kafka.protocol.admin import ApiVersionsResponse
 
-__all__ = ["Features", "FeaturesDescription", "UpdateFeatureType", "VersionRange"]
-
 _TYPES_SINCE: Final = 1
 _EACH_UNTIL: Final = 1
 

@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from kafka.protocol.share import ShareGroupDescribeResponse
     from kafka.protocol.streams import StreamsGroupDescribeResponse
 
-__all__ = [
-    "DescribedGroup",
-    "GroupDescription",
-    "GroupDescriptions",
-    "MemberAssignment",
-    "MemberDescription",
-    "MemberMetadata",
-    "assigned_partitions",
-]
-
 _OPERATIONS_SINCE: Final = 3
 _MANY_MEMBERS_SINCE: Final = 3
 _CLASSIC_MEMBER: Final = 0

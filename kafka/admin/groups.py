@@ -12,17 +12,6 @@ from kafka.admin.results import Outcome, Result, error_of, raise_first
 from kafka.errors import KafkaError, NoError
 from kafka.protocol.admin import DeleteGroupsRequest, DeleteGroupsResponse, ListGroupsRequest
 
-__all__ = [
-    "GroupState",
-    "GroupType",
-    "Groups",
-    "ListedGroup",
-    "ListedGroups",
-    "MemberToRemove",
-    "as_group",
-    "as_groups",
-]
-
 _STATES_SINCE: Final = 4
 _TYPES_SINCE: Final = 5
 

@@ -12,8 +12,6 @@ from kafka.errors import KafkaError, NoError
 from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafka.structs import TopicPartition, TopicPartitionReplica
 
-__all__ = ["BrokerLogDirs", "DescribedLogDirs", "LogDir", "LogDirs", "ReplicaLogDir"]
-
 
 class LogDir(ItemResult):
     """A directory of a broker: its topics, and the bytes of its file system (-1 before Kafka 3.3)."""

@@ -15,8 +15,6 @@ from kafka.protocol.quorum import AddRaftVoterRequest, DescribeQuorumRequest, Re
 if TYPE_CHECKING:
     from kafka.protocol.quorum import DescribeQuorumResponse
 
-__all__ = ["Quorum", "QuorumDescription", "QuorumNode", "QuorumReplica", "RaftVoterEndpoint"]
-
 _METADATA_TOPIC: Final = "__cluster_metadata"
 
 

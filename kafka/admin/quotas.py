@@ -12,8 +12,6 @@ from kafka.protocol.users import AlterClientQuotasRequest, DescribeClientQuotasR
 if TYPE_CHECKING:
     from kafka.protocol.users import AlterClientQuotasResponse, DescribeClientQuotasResponse
 
-__all__ = ["AlteredQuota", "ClientQuota", "Quotas"]
-
 _EXACT: Final = 0
 _DEFAULT: Final = 1
 _ANY: Final = 2

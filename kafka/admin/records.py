@@ -12,8 +12,6 @@ from kafka.errors import BrokerResponseError, Code, IllegalArgumentError, KafkaE
 from kafka.protocol.admin import DeleteRecordsRequest, DeleteRecordsResponse
 from kafka.structs import TopicPartition
 
-__all__ = ["DeletedRecords", "Records", "RecordsToDelete"]
-
 _COMPACTED: Final = "the topic's cleanup.policy is compact; records can be deleted where it has 'delete' too"
 
 

@@ -20,8 +20,6 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.protocol.admin import ElectLeadersResponse
 
-__all__ = ["ElectLeadersResult", "ElectedPartition", "ElectionType", "Reassignment", "Replicas"]
-
 _UNCLEAN_SINCE: Final = 1
 
 

@@ -15,8 +15,6 @@ from kafka.errors import BrokerResponseError, KafkaError, NoError, for_code
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["ItemResult", "Outcome", "Result", "Results", "error_of", "raise_failed", "raise_first", "raise_refused"]
-
 
 class Result(dict[str, Any]):
     """Fields by name.

@@ -25,8 +25,6 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.protocol.share import ShareGroupDescribeResponse
 
-__all__ = ["ShareGroupDescription", "ShareGroupOffset", "ShareGroups", "ShareMember"]
-
 _STABLE_SHARE_VERSION: Final = 1
 
 

@@ -15,16 +15,6 @@ from kafka.protocol.streams import StreamsGroupDescribeRequest
 if TYPE_CHECKING:
     from kafka.protocol.streams import StreamsGroupDescribeResponse
 
-__all__ = [
-    "InternalTopic",
-    "StreamsGroupDescription",
-    "StreamsGroups",
-    "StreamsMember",
-    "Subtopology",
-    "TaskAssignment",
-    "TaskOffset",
-]
-
 
 class TaskAssignment(Result):
     """Tasks of a streams member: partitions by the id of a subtopology."""

@@ -7,18 +7,6 @@ from uuid import UUID
 
 from kafka.admin.results import ItemResult, Result, Results
 
-__all__ = [
-    "CreatePartitionsResult",
-    "CreateTopicsResult",
-    "CreatedTopic",
-    "DeleteTopicsResult",
-    "DeletedTopic",
-    "PartitionDescription",
-    "ResizedTopic",
-    "TopicDescription",
-    "TopicPartitionsPage",
-]
-
 
 class PartitionDescription(ItemResult):
     """A partition: its leader and replicas."""

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from kafka.protocol.admin import CreateTopicsResponse
     from kafka.protocol.metadata import DescribeTopicPartitionsResponse, MetadataResponse
 
-__all__ = ["Topics"]
-
 _NO_ID: Final = UUID(int=0)
 # How often brokers are asked whether they serve a topic yet, in seconds.
 _LOOK_AGAIN: Final = 0.05

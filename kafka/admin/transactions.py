@@ -26,19 +26,6 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.protocol.transaction import WriteTxnMarkersResponse
 
-__all__ = [
-    "AbortTransactionSpec",
-    "FencedProducer",
-    "HangingTransaction",
-    "ListedTransactions",
-    "PartitionProducerState",
-    "ProducerState",
-    "TransactionDescription",
-    "TransactionListing",
-    "TransactionState",
-    "Transactions",
-]
-
 _DURATION_SINCE: Final = 1
 _PATTERN_SINCE: Final = 2
 _LONGEST_TRANSACTION_MS: Final = 900_000

@@ -15,8 +15,6 @@ from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-__all__ = ["from_json", "to_json"]
-
 T = TypeVar("T")
 
 
