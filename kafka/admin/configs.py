@@ -119,11 +119,9 @@ class Configs(Calls):
         def read(response: DescribeConfigsResponse) -> dict[ResourceKey, DescribedResource]:
             replies.append(response)
             return {
-                (ConfigResourceType(found.resource_type), found.resource_name): DescribedResource(
-                    error_code=found.error_code,
-                    error_message=found.error_message,
+                (ConfigResourceType(found.resource_type), found.resource_name): DescribedResource.of_entry(
+                    found,
                     resource_type=ConfigResourceType(found.resource_type),
-                    resource_name=found.resource_name,
                     configs={
                         setting.name: described
                         for setting in found.configs
@@ -339,11 +337,8 @@ class Configs(Calls):
 
         def read(response: Response) -> dict[ResourceKey, AlteredResource]:
             return {
-                (ConfigResourceType(found.resource_type), found.resource_name): AlteredResource(
-                    error_code=found.error_code,
-                    error_message=found.error_message,
-                    resource_type=ConfigResourceType(found.resource_type),
-                    resource_name=found.resource_name,
+                (ConfigResourceType(found.resource_type), found.resource_name): AlteredResource.of_entry(
+                    found, resource_type=ConfigResourceType(found.resource_type)
                 )
                 for found in response.responses
             }

@@ -138,12 +138,7 @@ class Groups(Calls):
         failed = {node: answer for node, answer in answers.items() if isinstance(answer, KafkaError)}
         # Both brokers may list a group whose coordinator moves meanwhile.
         groups = {
-            group.group_id: ListedGroup(
-                group_id=group.group_id,
-                protocol_type=group.protocol_type,
-                group_state=group.group_state,
-                group_type=group.group_type,
-            )
+            group.group_id: ListedGroup.of_entry(group)
             for answer in answers.values()
             if not isinstance(answer, KafkaError)
             for group in answer.groups
