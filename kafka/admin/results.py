@@ -91,7 +91,7 @@ class ItemResult(Result):
 
     __slots__ = ("_error",)
     _item: ClassVar[str]
-    """What the outcome is about, as a format of the outcome, for error messages."""
+    """The format by which error messages name the item of an outcome."""
     _error: KafkaError
     error_code: int
     error_message: str | None
