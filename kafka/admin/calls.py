@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from kafka._runtime.application import Application
     from kafka.admin.core import AdminCore
 
-__all__ = ["Calls", "call"]
-
 C = TypeVar("C", bound="Calls")
 P = ParamSpec("P")
 T = TypeVar("T")

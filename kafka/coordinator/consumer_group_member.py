@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from kafka.coordinator.rebalance import Subscription
     from kafka.protocol.group import ConsumerGroupHeartbeatResponse
 
-__all__ = ["ConsumerGroupMember"]
-
 _JOIN: Final = 0
 _LEAVE: Final = -1
 _LEAVE_STATIC: Final = -2  # a static member, whose place is kept

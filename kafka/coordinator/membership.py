@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from kafka._runtime.application import Application
     from kafka.config import Config
 
-__all__ = ["GroupMember", "Membership", "PartitionedMember", "REMOVED", "new_member_id"]
-
 REMOVED: Final = "the coordinator removed this member from the group"
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from kafka.broker.groups.settings import GroupSettings
     from kafka.structs import TopicPartition
 
-__all__ = ["UNSAVED", "ClassicMembers", "Commit", "Group", "GroupMember"]
-
 #: The metadata of a dataclass's field that is not kept on disk.
 UNSAVED: Final = {"saved": False}
 

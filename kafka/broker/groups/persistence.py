@@ -15,8 +15,6 @@ from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-__all__ = ["from_json", "to_json"]
-
 T = TypeVar("T")
 
 
@@ -48,7 +46,8 @@ def to_json(value: Any) -> Any:
 
 
 def _fields_to_json(value: Any) -> dict[str, Any]:
-    names = _saved(type(value))
+    kind: Any = type(value)
+    names = _saved(kind)
     values = [getattr(value, name) for name in names]
     before = getattr(value, "saved", None)
     if before is not None and before[0] == values:

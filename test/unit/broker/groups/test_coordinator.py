@@ -352,6 +352,25 @@ def test_a_change_of_one_member_makes_the_saved_data_of_that_one_alone() -> None
     assert before["a"]["holding"] != after["a"]["holding"]
 
 
+@pytest.mark.parametrize("way", ["group", "topic"])
+def test_offsets_that_a_transaction_was_to_commit_do_not_come_back_after_a_deletion(way: str) -> None:
+    """They made the offset of a group of the same name unstable for ever, after a restart."""
+    tables = Tables()
+    world, groups = make(tables=tables)
+    groups.check_commit("g", "", None, -1, 9, [T0], transactional=True)
+    groups.commit_pending("g", 7, [(T0, offset(world, 8))])
+    if way == "group":
+        groups.delete("g")
+    else:
+        groups.forget_topic(T0.topic)
+    groups.end_transaction(7, ["g"], committed=True)
+    groups.close()
+    _, later = make(World(t=4), tables)
+    assert not later.offsets_of("g").is_unstable(T0)
+    assert not later.offsets_of("g").committed
+    later.close()
+
+
 @pytest.mark.parametrize("timeout", [5.9, 1801])
 def test_session_timeouts_have_limits_and_a_refusal_leaves_no_group_behind(timeout: float) -> None:
     _, groups = make()
