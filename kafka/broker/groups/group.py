@@ -35,7 +35,7 @@ class GroupMember:
     session: Timer | None = field(default=None, metadata=UNSAVED)
     #: Removes the member unless it does in time what a rebalance asks of it.
     rebalance: Timer | None = field(default=None, metadata=UNSAVED)
-    #: What was last saved of it: the values of its fields, none of which is ever changed in place, and their JSON data.
+    #: Its fields as they were last saved, of which none is ever changed in place, and the JSON data made of them.
     saved: tuple[list[Any], Any] | None = field(default=None, metadata=UNSAVED)
 
     def stop_session(self) -> None:
