@@ -205,7 +205,7 @@ class ConsumerGroupMember:
         return fields
 
     def _owned(self) -> list[ConsumerGroupHeartbeatRequest.TopicPartitions]:
-        """Return what the coordinator may give to no other member: the owned partitions and the partitions of the target."""
+        """Return the partitions that no other member may get: those owned, and the target."""
         owned: dict[UUID, set[int]] = {topic_id: set(numbers) for topic_id, numbers in (self._target or {}).items()}
         ids = {name: topic_id for topic_id, name in self._names.items()}
         for topic, number in self._assignments.held():
