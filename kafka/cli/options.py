@@ -125,8 +125,9 @@ class Contexts:
             found = parse_toml(path.read_text(encoding="utf-8"), str(path))
         except FileNotFoundError:
             found = {}
-        except OSError as error:
-            raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            cause = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+            raise UsageError(f"cannot read {path}: {cause}") from None
         self.current: str | None = found.get("current")
         self.contexts: dict[str, dict[str, str]] = {
             name: {option: _text(value) for option, value in options.items()}

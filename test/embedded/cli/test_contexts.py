@@ -137,6 +137,14 @@ def test_c4_files_of_java_of_kcat_and_toml(name: str, text: str, home: Path) -> 
     assert options(config_file=str(home / name)) == expected
 
 
+def test_a_file_of_contexts_that_is_not_text_is_an_error_of_usage(home: Path) -> None:
+    run("purekafka contexts add a -b b1:9092")
+    file = home / "purekafka" / "config.toml"
+    file.write_bytes(b"\xff" + file.read_bytes())
+    outcome = run("purekafka contexts list")
+    assert (outcome.code, "it is not text in UTF-8" in outcome.err) == (2, True)
+
+
 def test_c4_contexts_are_one_file_that_only_its_owner_reads(home: Path) -> None:
     run("purekafka contexts add a -b b1:9092")
     file = home / "purekafka" / "config.toml"
