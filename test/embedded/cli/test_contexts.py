@@ -137,12 +137,21 @@ def test_c4_files_of_java_of_kcat_and_toml(name: str, text: str, home: Path) -> 
     assert options(config_file=str(home / name)) == expected
 
 
-def test_a_file_of_contexts_that_is_not_text_is_an_error_of_usage(home: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (b"\xff", "it is not text in UTF-8"),
+        (b'contexts = "a"', "a context is a table"),
+        (b'[contexts]\na = "b1:9092"', "a context is a table"),
+        (b'a = 1\n[a.b]\nc = "d"', "line 2: a has a value already"),
+        (b'current = "a\\q"', 'line 1: "a\\q" is not a value'),
+    ],
+)
+def test_a_file_of_contexts_that_is_malformed_is_an_error_of_usage(home: Path, text: bytes, complaint: str) -> None:
     run("purekafka contexts add a -b b1:9092")
-    file = home / "purekafka" / "config.toml"
-    file.write_bytes(b"\xff" + file.read_bytes())
+    (home / "purekafka" / "config.toml").write_bytes(text)
     outcome = run("purekafka contexts list")
-    assert (outcome.code, "it is not text in UTF-8" in outcome.err) == (2, True)
+    assert (outcome.code, complaint in outcome.err) == (2, True), outcome.err
 
 
 def test_c4_contexts_are_one_file_that_only_its_owner_reads(home: Path) -> None:
