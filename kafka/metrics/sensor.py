@@ -236,5 +236,5 @@ def _all_of(rows: list[T]) -> list[T]:
     taken: list[T] = []
     with suppress(IndexError):
         for _ in range(len(rows)):
-            taken.append(rows.pop(0))  # noqa: PERF401 - what was taken before an IndexError counts
+            taken.append(rows.pop(0))  # noqa: PERF401 - entries taken before an IndexError count
     return taken

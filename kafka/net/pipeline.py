@@ -203,7 +203,7 @@ Decode = Callable[[Any], object]  # of a Buffer
 
 
 class Traffic:
-    """What the connections to one broker have sent and received. The loop alone writes it, any thread may read."""
+    """The numbers of the connections to one broker. The loop alone writes it, any thread may read."""
 
     __slots__ = ("_requests", "_responses", "received", "responses", "seconds", "sent", "throttled")
 
