@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from kafka.protocol.metadata import MetadataResponse
     from kafka.protocol.negotiation import ApiVersions
 
-__all__ = ["AdminCore", "Deadline"]
-
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
