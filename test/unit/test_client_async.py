@@ -214,7 +214,7 @@ def test_servers_of_which_none_is_a_broker_are_not_waited_for(make, cluster):
     with pytest.raises(InvalidReceiveError, match="speaks HTTP: this is not a broker's port"):
         make(bootstrap_servers="b0,b1,b2")
     cluster.brokers[1].stop()  # another one that does not listen is waited for as if all did not
-    with pytest.raises(NoBrokersAvailable, match="speaks HTTP.*refused|refused.*speaks HTTP"):
+    with pytest.raises(NoBrokersAvailable, match=r"speaks HTTP.*refused|refused.*speaks HTTP"):
         make(bootstrap_servers="b0,b1,b2")
     assert cluster.network.clock.monotonic() - before < 3
 
