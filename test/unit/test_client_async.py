@@ -200,14 +200,14 @@ def test_a_server_that_does_not_answer_holds_up_for_a_moment_only(make, cluster)
     assert cluster.network.clock.monotonic() - before < 2.5
 
 
-def test_a_server_that_is_no_broker_does_not_stand_in_the_way_of_the_others(make, cluster):
+def test_a_bootstrap_server_that_is_not_a_broker_leaves_the_search_to_the_others(make, cluster):
     for number in (0, 1):
         cluster.brokers[number].on("ApiVersions", lambda *_: b"HTTP/1.1 400 Bad Request")
     for _ in range(8):  # the order of the servers is random
         make(bootstrap_servers="b0,b1,b2")
 
 
-def test_servers_of_which_none_is_a_broker_are_not_waited_for(make, cluster):
+def test_servers_that_are_all_something_else_than_brokers_are_not_waited_for(make, cluster):
     for broker in cluster.brokers:
         broker.on("ApiVersions", lambda *_: b"HTTP/1.1 400 Bad Request")
     before = cluster.network.clock.monotonic()

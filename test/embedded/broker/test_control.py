@@ -651,7 +651,7 @@ def test_a_test_waits_for_records_that_are_still_to_come() -> None:
         assert watchers == [set(), set()]
 
 
-def test_a_test_that_waits_in_its_event_loop_is_told_that_no_client_runs_there(broker: Broker) -> None:
+def test_waiting_in_an_event_loop_raises_an_error_that_names_asyncio_to_thread(broker: Broker) -> None:
     async def test() -> None:
         async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=20) as producer:
             await producer.send("events", b"a")
