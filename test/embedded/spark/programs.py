@@ -44,9 +44,7 @@ class Programs:
                 break
         return code, shown
 
-    def _run(
-        self, words: list[str], heard: Callable[[subprocess.Popen[str], str], None] | None
-    ) -> tuple[int, str]:
+    def _run(self, words: list[str], heard: Callable[[subprocess.Popen[str], str], None] | None) -> tuple[int, str]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(words) + "\n")

@@ -28,6 +28,10 @@ BANNER = 10
 #: query before its first batch, of one that fails while a batch is planned, and of a batch or a streaming query of
 #: which a task fails, whose stack Spark prints two to four times; a task that writes has a longer one.
 PLANNED, STARTED, IN_BATCH, TASK, WRITE_TASK, STREAM_TASK = 25, 85, 150, 100, 140, 280
+#: Progress bars, and what Spark says of the python3 on the path, which is a wrong one here.
+_NOT_OURS = re.compile(
+    r"^\[Stage .*|^.* WARN DataSourceManager: Skipping the lookup.*\n\S.*\n(\tat .*\n)+", re.MULTILINE
+)
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required username='alice' password='no';"
 IMPATIENT = {
     "startingOffsets": "earliest",
@@ -138,7 +142,7 @@ def test_a_program_shows_the_cause_on_the_first_screen_or_last(
             banner = 0 if one_process.have_run else BANNER
             options = {**case.options, "checkpoint": str(tmp_path / name)} if kind == "stream" else case.options
             _, shown = one_process.run(FAILING, kind, json.dumps(options))
-            lines = [line for line in shown.splitlines() if not re.fullmatch(r"|\[Stage .*", line.strip())]
+            lines = [line for line in _NOT_OURS.sub("", shown).splitlines() if line.strip()]
             at = [index for index, line in enumerate(lines, 1) if case.cause in line]
             print(f"{name}: {len(lines)} lines, the cause in {at}")
             is_early = bool(at) and at[0] <= SCREEN - BANNER + banner
