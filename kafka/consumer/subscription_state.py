@@ -389,8 +389,8 @@ class ConsumerRebalanceListener:
 class AsyncConsumerRebalanceListener(ABC):
     """The base of rebalance listeners with coroutine functions, as in kafka-python 3.
 
-    `KafkaConsumer` runs them to their end, in an event loop of their own, in the thread that called `poll`; heartbeats
-    go on. They may call any method of the consumer. `kafka.aio.AIOKafkaConsumer` takes such a listener too.
+    `KafkaConsumer` runs each to its end, in its own event loop, in the thread that called `poll`; heartbeats
+    continue. They may call any method of the consumer. `kafka.aio.AIOKafkaConsumer` takes such a listener too.
 
     >>> class Saver(AsyncConsumerRebalanceListener):
     ...     async def on_partitions_revoked(self, revoked):
