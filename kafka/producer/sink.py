@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 #: From this many bytes on, joining a batch's header and body costs more than one more piece for the socket.
 _WORTH_TWO_PIECES: Final = 8 << 10
 
-#: The most batches that one pass sends: each takes some 20 us, and other tasks of an event loop wait meanwhile. Partitions
-#: that wait for the next pass have larger batches then.
+#: The most batches that one pass sends: each takes some 20 us, and other tasks of an event loop wait meanwhile. The
+#: partitions that wait for the next pass have larger batches then.
 _MOST_BATCHES: Final = 128
 
 #: Topics by the number of their id: to hash and compare ids themselves calls Python functions.
@@ -154,7 +154,7 @@ class Sink:
 
     # Sending…
 
-    def _send(self, link: Connection, most: int) -> int:
+    def _send(self, link: Connection, most: int) -> int:  # noqa: C901 - hot
         """Send a request with one batch of each partition that has one, `most` in all; return how many."""
         sender, waiting = self._sender, self.waiting
         batches: list[ProducerBatch] = []
