@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
@@ -360,20 +360,13 @@ class Broker:
         time. Members take part in a rebalance while they poll, so another thread must do that meanwhile.
         """
 
-        async def wait() -> dict[str, str]:
-            try:
-                return await asyncio.wait_for(self._groups().when_stable(group, members), timeout)
-            except asyncio.TimeoutError:
-                found = self._groups().coordinator.groups.get(group)
-                state = (
-                    "does not exist" if found is None else f"is {found.state_name} with {len(found.members)} members"
-                )
-                wanted = "" if members is None else f" with {members} members"
-                raise KafkaTimeoutError(
-                    f"waited {timeout} s for the group {group!r} to be stable{wanted}: it {state}"
-                ) from None
+        def late() -> str:
+            found = self._groups().coordinator.groups.get(group)
+            state = "does not exist" if found is None else f"is {found.state_name} with {len(found.members)} members"
+            wanted = "" if members is None else f" with {members} members"
+            return f"for the group {group!r} to be stable{wanted}: it {state}"
 
-        return self._thread.wait(wait(), timeout + 60)
+        return self._wait(lambda: self._groups().when_stable(group, members), timeout, late)
 
     def expire_member(self, group: str, member: str | None = None) -> None:
         """End a member's session as if it had been silent for too long.
@@ -645,16 +638,29 @@ class Broker:
         [b'hello']
         """
 
-        async def wait() -> list[ConsumerRecord]:
-            found = batches.wait_for_records(self.cluster, topic, count, committed=committed)
+        def late() -> str:
+            known = self.cluster.topic(topic)
+            partitions = () if known is None else known.partitions
+            number = sum(len(batches.decode(one, committed=committed)) for one in partitions)
+            has = f"{topic!r} has {number} records" if known is not None else f"topic {topic!r} does not exist"
+            return f"for {count} records: {has}"
+
+        return self._wait(
+            lambda: batches.wait_for_records(self.cluster, topic, count, committed=committed), timeout, late
+        )
+
+    def _wait(self, begin: Callable[[], Coroutine[Any, Any, T]], timeout: float, late: Callable[[], str]) -> T:
+        """Return what comes within that many seconds of real time; KafkaTimeoutError with the text of `late`."""
+        stopped = asyncio._get_running_loop()  # noqa: SLF001 - get_running_loop() raises where none runs
+
+        async def wait() -> T:
             try:
-                return await asyncio.wait_for(found, timeout)
+                return await asyncio.wait_for(begin(), timeout)
             except asyncio.TimeoutError:
-                known = self.cluster.topic(topic)
-                partitions = () if known is None else known.partitions
-                number = sum(len(batches.decode(one, committed=committed)) for one in partitions)
-                has = f"{topic!r} has {number} records" if known is not None else f"topic {topic!r} does not exist"
-                raise KafkaTimeoutError(f"waited {timeout} s for {count} records: {has}") from None
+                text = f"waited {timeout} s {late()}"
+                if stopped is not None:
+                    text += "; this thread's event loop stood still meanwhile, and its clients: use asyncio.to_thread()"
+                raise KafkaTimeoutError(text) from None
 
         return self._thread.wait(wait(), timeout + 60)
 
