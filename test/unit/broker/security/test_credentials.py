@@ -12,9 +12,7 @@ from kafka.errors import DelegationTokenExpiredError, DelegationTokenOwnerMismat
 
 def make(clock: list[int]) -> Tokens:
     table: dict[str, Any] = {}
-    return Tokens(
-        b"secret", table, lambda: clock[0], lambda: f"id{len(table)}", lifetime_ms=50, max_lifetime_ms=100
-    )
+    return Tokens(b"secret", table, lambda: clock[0], lambda: f"id{len(table)}", lifetime_ms=50, max_lifetime_ms=100)
 
 
 def test_a_token_lives_to_the_millisecond_in_which_it_expires_and_not_beyond() -> None:

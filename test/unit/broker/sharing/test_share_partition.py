@@ -30,9 +30,7 @@ def reading(count: int, *, table: Any = None, pieces: int | None = None, **optio
     log = Log(MemorySegment, World().now_ms, LogConfig())
     for _ in range(pieces or count):
         log.append(batch(*[b"x"] * (count // (pieces or count))), 0)
-    settings = GroupSettings(
-        share_auto_offset_reset="earliest", share_partition_max_record_locks=count, **options
-    )
+    settings = GroupSettings(share_auto_offset_reset="earliest", share_partition_max_record_locks=count, **options)
     world: Any = World()
     partition = Partition(topic, 0, [1], log)
     offsets = ShareOffsets({} if table is None else table, "g")
