@@ -89,7 +89,12 @@ class KafkaError(RuntimeError):
         return {k: value for k, value in vars(self).items() if k not in _NO_FACTS and not k.startswith("__")}
 
     def __str__(self) -> str:
-        return printable(self._with_facts(super().__str__() or type(self).__name__))
+        return printable(self._with_facts(self._text() or type(self).__name__))
+
+    def _text(self) -> str:
+        # Some have first what programs for kafka-python and aiokafka take from `args[0]`, and the text behind it.
+        last = self.args[-1] if len(self.args) == 2 and not isinstance(self.args[0], str) else None
+        return last if isinstance(last, str) else super().__str__()
 
     def _with_facts(self, text: str) -> str:
         shown = ", ".join(f"{name}={value}" for name, value in self.facts.items() if value is not None)
@@ -167,6 +172,9 @@ class OutcomeUnknownError(KafkaError):
 
 # Error codes of brokers
 
+kafka_errors: dict[int, type[BrokerResponseError]] = {}
+"""All known codes with their classes."""
+
 
 class BrokerResponseError(KafkaError):
     """A broker answered with an error code. The subclasses are the codes.
@@ -185,8 +193,11 @@ class BrokerResponseError(KafkaError):
     description: ClassVar[str] = "A broker answered with an error code."
     """One sentence on what the code means."""
 
-    def __init_subclass__(cls, **kwargs: object) -> None:
+    def __init_subclass__(cls, code: Code | None = None, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
+        if code is not None:
+            cls.errno, cls.message = code.value, code.name
+            kafka_errors[code.value] = cls
         # Under -OO there are no docstrings; the code's name must do then.
         cls.description = cls.__doc__ or str(cls.message)
 
@@ -196,7 +207,7 @@ class BrokerResponseError(KafkaError):
         return -1 if self.errno is None else self.errno
 
     def __str__(self) -> str:
-        text = RuntimeError.__str__(self) or self.description
+        text = self._text() or self.description
         return printable(self._with_facts(f"[Error {self.code}] {type(self).__name__}: {text}"))
 
 
@@ -370,953 +381,560 @@ class Code(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 133
 
 
-class UnknownError(BrokerResponseError):
+class UnknownError(BrokerResponseError, code=Code.UNKNOWN_SERVER_ERROR):
     """The broker failed with an error that has no code; see its log."""
 
-    errno = -1
-    message = "UNKNOWN_SERVER_ERROR"
     outcome_unknown = True
 
 
-class NoError(BrokerResponseError):
+class NoError(BrokerResponseError, code=Code.NONE):
     """No error: the request succeeded."""
 
-    errno = 0
-    message = "NONE"
 
-
-class OffsetOutOfRangeError(BrokerResponseError):
+class OffsetOutOfRangeError(BrokerResponseError, code=Code.OFFSET_OUT_OF_RANGE):
     """The offset lies before the start or beyond the end of the partition's log."""
 
-    errno = 1
-    message = "OFFSET_OUT_OF_RANGE"
 
-
-class CorruptRecordError(RetriableError, RecordFacts, BrokerResponseError):
+class CorruptRecordError(RetriableError, RecordFacts, BrokerResponseError, code=Code.CORRUPT_MESSAGE):
     """A record or batch is damaged: its checksum, size or layout is wrong."""
 
-    errno = 2
-    message = "CORRUPT_MESSAGE"
 
-
-class UnknownTopicOrPartitionError(InvalidMetadataError, BrokerResponseError):
+class UnknownTopicOrPartitionError(InvalidMetadataError, BrokerResponseError, code=Code.UNKNOWN_TOPIC_OR_PARTITION):
     """The broker does not have this topic or partition, or not yet."""
 
-    errno = 3
-    message = "UNKNOWN_TOPIC_OR_PARTITION"
 
-
-class InvalidFetchRequestError(BrokerResponseError):
+class InvalidFetchRequestError(BrokerResponseError, code=Code.INVALID_FETCH_SIZE):
     """The size in the fetch request is not valid."""
 
-    errno = 4
-    message = "INVALID_FETCH_SIZE"
 
-
-class LeaderNotAvailableError(InvalidMetadataError, BrokerResponseError):
+class LeaderNotAvailableError(InvalidMetadataError, BrokerResponseError, code=Code.LEADER_NOT_AVAILABLE):
     """The partition has no leader at the moment; an election is under way."""
 
-    errno = 5
-    message = "LEADER_NOT_AVAILABLE"
 
-
-class NotLeaderOrFollowerError(InvalidMetadataError, BrokerResponseError):
+class NotLeaderOrFollowerError(InvalidMetadataError, BrokerResponseError, code=Code.NOT_LEADER_OR_FOLLOWER):
     """The broker is no longer the leader, or not a replica, of the partition."""
 
-    errno = 6
-    message = "NOT_LEADER_OR_FOLLOWER"
 
-
-class RequestTimedOutError(RetriableError, BrokerResponseError):
+class RequestTimedOutError(RetriableError, BrokerResponseError, code=Code.REQUEST_TIMED_OUT):
     """The broker could not finish the request in the time given; it may still take effect."""
 
-    errno = 7
-    message = "REQUEST_TIMED_OUT"
     outcome_unknown = True
 
 
-class BrokerNotAvailableError(BrokerResponseError):
+class BrokerNotAvailableError(BrokerResponseError, code=Code.BROKER_NOT_AVAILABLE):
     """The broker that the request needs is down."""
 
-    errno = 8
-    message = "BROKER_NOT_AVAILABLE"
 
-
-class ReplicaNotAvailableError(InvalidMetadataError, BrokerResponseError):
+class ReplicaNotAvailableError(InvalidMetadataError, BrokerResponseError, code=Code.REPLICA_NOT_AVAILABLE):
     """A replica of the partition is not available on this broker."""
 
-    errno = 9
-    message = "REPLICA_NOT_AVAILABLE"
 
-
-class MessageSizeTooLargeError(BrokerResponseError):
+class MessageSizeTooLargeError(BrokerResponseError, code=Code.MESSAGE_TOO_LARGE):
     """The batch is larger than the topic or the broker accepts (max.message.bytes)."""
 
-    errno = 10
-    message = "MESSAGE_TOO_LARGE"
 
-
-class StaleControllerEpochError(BrokerResponseError):
+class StaleControllerEpochError(BrokerResponseError, code=Code.STALE_CONTROLLER_EPOCH):
     """The cluster's controller has moved to another node."""
 
-    errno = 11
-    message = "STALE_CONTROLLER_EPOCH"
 
-
-class OffsetMetadataTooLargeError(BrokerResponseError):
+class OffsetMetadataTooLargeError(BrokerResponseError, code=Code.OFFSET_METADATA_TOO_LARGE):
     """The metadata text of an offset commit is longer than the broker accepts."""
 
-    errno = 12
-    message = "OFFSET_METADATA_TOO_LARGE"
 
-
-class NetworkExceptionError(InvalidMetadataError, BrokerResponseError):
+class NetworkExceptionError(InvalidMetadataError, BrokerResponseError, code=Code.NETWORK_EXCEPTION):
     """The connection was lost before the response arrived; the request may have taken effect."""
 
-    errno = 13
-    message = "NETWORK_EXCEPTION"
     outcome_unknown = True
 
 
-class CoordinatorLoadInProgressError(RetriableError, BrokerResponseError):
+class CoordinatorLoadInProgressError(RetriableError, BrokerResponseError, code=Code.COORDINATOR_LOAD_IN_PROGRESS):
     """The coordinator is still loading its state and cannot respond yet."""
 
-    errno = 14
-    message = "COORDINATOR_LOAD_IN_PROGRESS"
 
-
-class CoordinatorNotAvailableError(InvalidCoordinatorError, BrokerResponseError):
+class CoordinatorNotAvailableError(InvalidCoordinatorError, BrokerResponseError, code=Code.COORDINATOR_NOT_AVAILABLE):
     """No coordinator is available for this group or transaction at the moment."""
 
-    errno = 15
-    message = "COORDINATOR_NOT_AVAILABLE"
 
-
-class NotCoordinatorError(InvalidCoordinatorError, BrokerResponseError):
+class NotCoordinatorError(InvalidCoordinatorError, BrokerResponseError, code=Code.NOT_COORDINATOR):
     """The broker is not, or no longer, the coordinator."""
 
-    errno = 16
-    message = "NOT_COORDINATOR"
 
-
-class InvalidTopicError(FixNeededError, BrokerResponseError):
+class InvalidTopicError(FixNeededError, BrokerResponseError, code=Code.INVALID_TOPIC_EXCEPTION):
     """The topic's name is not valid, or the operation is not allowed on this topic."""
 
-    errno = 17
-    message = "INVALID_TOPIC_EXCEPTION"
 
-
-class RecordListTooLargeError(FixNeededError, BrokerResponseError):
+class RecordListTooLargeError(FixNeededError, BrokerResponseError, code=Code.RECORD_LIST_TOO_LARGE):
     """The batch is larger than a whole log segment of the topic."""
 
-    errno = 18
-    message = "RECORD_LIST_TOO_LARGE"
 
-
-class NotEnoughReplicasError(RetriableError, BrokerResponseError):
+class NotEnoughReplicasError(RetriableError, BrokerResponseError, code=Code.NOT_ENOUGH_REPLICAS):
     """Fewer replicas are in sync than min.insync.replicas requires; nothing was written."""
 
-    errno = 19
-    message = "NOT_ENOUGH_REPLICAS"
 
-
-class NotEnoughReplicasAfterAppendError(RetriableError, BrokerResponseError):
+class NotEnoughReplicasAfterAppendError(
+    RetriableError, BrokerResponseError, code=Code.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+):
     """The records were written, but too few replicas were in sync to confirm them."""
 
-    errno = 20
-    message = "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
     outcome_unknown = True
 
 
-class InvalidRequiredAcksError(FixNeededError, BrokerResponseError):
+class InvalidRequiredAcksError(FixNeededError, BrokerResponseError, code=Code.INVALID_REQUIRED_ACKS):
     """The broker does not know this value of acks."""
 
-    errno = 21
-    message = "INVALID_REQUIRED_ACKS"
 
-
-class IllegalGenerationError(RejoinNeededError, BrokerResponseError):
+class IllegalGenerationError(RejoinNeededError, BrokerResponseError, code=Code.ILLEGAL_GENERATION):
     """The request has another generation than the group's current one."""
 
-    errno = 22
-    message = "ILLEGAL_GENERATION"
 
-
-class InconsistentGroupProtocolError(FixNeededError, BrokerResponseError):
+class InconsistentGroupProtocolError(FixNeededError, BrokerResponseError, code=Code.INCONSISTENT_GROUP_PROTOCOL):
     """This member shares no assignor or protocol type with the rest of its group."""
 
-    errno = 23
-    message = "INCONSISTENT_GROUP_PROTOCOL"
 
-
-class InvalidGroupIdError(FixNeededError, BrokerResponseError):
+class InvalidGroupIdError(FixNeededError, BrokerResponseError, code=Code.INVALID_GROUP_ID):
     """The group id is empty or otherwise not acceptable."""
 
-    errno = 24
-    message = "INVALID_GROUP_ID"
 
-
-class UnknownMemberIdError(RejoinNeededError, BrokerResponseError):
+class UnknownMemberIdError(RejoinNeededError, BrokerResponseError, code=Code.UNKNOWN_MEMBER_ID):
     """The coordinator does not know this member; it was removed from the group or never joined."""
 
-    errno = 25
-    message = "UNKNOWN_MEMBER_ID"
 
-
-class InvalidSessionTimeoutError(FixNeededError, BrokerResponseError):
+class InvalidSessionTimeoutError(FixNeededError, BrokerResponseError, code=Code.INVALID_SESSION_TIMEOUT):
     """The session timeout is outside the range that the broker allows."""
 
-    errno = 26
-    message = "INVALID_SESSION_TIMEOUT"
 
-
-class RebalanceInProgressError(RejoinNeededError, BrokerResponseError):
+class RebalanceInProgressError(RejoinNeededError, BrokerResponseError, code=Code.REBALANCE_IN_PROGRESS):
     """The group is rebalancing; members must join it again."""
 
-    errno = 27
-    message = "REBALANCE_IN_PROGRESS"
 
-
-class InvalidCommitOffsetSizeError(BrokerResponseError):
+class InvalidCommitOffsetSizeError(BrokerResponseError, code=Code.INVALID_COMMIT_OFFSET_SIZE):
     """The offset commit is too large to be stored."""
 
-    errno = 28
-    message = "INVALID_COMMIT_OFFSET_SIZE"
 
-
-class TopicAuthorizationFailedError(AuthorizationError):
+class TopicAuthorizationFailedError(AuthorizationError, code=Code.TOPIC_AUTHORIZATION_FAILED):
     """This principal has no permission for this operation on the topic."""
 
-    errno = 29
-    message = "TOPIC_AUTHORIZATION_FAILED"
 
-
-class GroupAuthorizationFailedError(AuthorizationError):
+class GroupAuthorizationFailedError(AuthorizationError, code=Code.GROUP_AUTHORIZATION_FAILED):
     """This principal has no permission for this operation on the group."""
 
-    errno = 30
-    message = "GROUP_AUTHORIZATION_FAILED"
 
-
-class ClusterAuthorizationFailedError(AuthorizationError):
+class ClusterAuthorizationFailedError(AuthorizationError, code=Code.CLUSTER_AUTHORIZATION_FAILED):
     """This principal has no permission for this operation on the cluster."""
 
-    errno = 31
-    message = "CLUSTER_AUTHORIZATION_FAILED"
 
-
-class InvalidTimestampError(BrokerResponseError):
+class InvalidTimestampError(BrokerResponseError, code=Code.INVALID_TIMESTAMP):
     """A record's timestamp is too far from the broker's clock for this topic."""
 
-    errno = 32
-    message = "INVALID_TIMESTAMP"
 
-
-class UnsupportedSaslMechanismError(AuthenticationError, BrokerResponseError):
+class UnsupportedSaslMechanismError(AuthenticationError, BrokerResponseError, code=Code.UNSUPPORTED_SASL_MECHANISM):
     """The broker does not offer this SASL mechanism on this listener."""
 
-    errno = 33
-    message = "UNSUPPORTED_SASL_MECHANISM"
 
-
-class IllegalSaslStateError(AuthenticationError, BrokerResponseError):
+class IllegalSaslStateError(AuthenticationError, BrokerResponseError, code=Code.ILLEGAL_SASL_STATE):
     """The request does not fit the current step of the SASL exchange."""
 
-    errno = 34
-    message = "ILLEGAL_SASL_STATE"
 
-
-class UnsupportedVersionError(FixNeededError, BrokerResponseError):
+class UnsupportedVersionError(FixNeededError, BrokerResponseError, code=Code.UNSUPPORTED_VERSION):
     """The broker does not have this version of the request, or lacks the feature."""
 
-    errno = 35
-    message = "UNSUPPORTED_VERSION"
 
-
-class TopicAlreadyExistsError(BrokerResponseError):
+class TopicAlreadyExistsError(BrokerResponseError, code=Code.TOPIC_ALREADY_EXISTS):
     """A topic with this name already exists."""
 
-    errno = 36
-    message = "TOPIC_ALREADY_EXISTS"
 
-
-class InvalidPartitionsError(FixNeededError, BrokerResponseError):
+class InvalidPartitionsError(FixNeededError, BrokerResponseError, code=Code.INVALID_PARTITIONS):
     """The number of partitions is not acceptable."""
 
-    errno = 37
-    message = "INVALID_PARTITIONS"
 
-
-class InvalidReplicationFactorError(FixNeededError, BrokerResponseError):
+class InvalidReplicationFactorError(FixNeededError, BrokerResponseError, code=Code.INVALID_REPLICATION_FACTOR):
     """The replication factor is below one or above the number of brokers."""
 
-    errno = 38
-    message = "INVALID_REPLICATION_FACTOR"
 
-
-class InvalidReplicationAssignmentError(FixNeededError, BrokerResponseError):
+class InvalidReplicationAssignmentError(FixNeededError, BrokerResponseError, code=Code.INVALID_REPLICA_ASSIGNMENT):
     """The list of replicas given for a partition is not acceptable."""
 
-    errno = 39
-    message = "INVALID_REPLICA_ASSIGNMENT"
 
-
-class InvalidConfigurationError(FixNeededError, BrokerResponseError):
+class InvalidConfigurationError(FixNeededError, BrokerResponseError, code=Code.INVALID_CONFIG):
     """A configuration entry has an unknown name or a value that is not acceptable."""
 
-    errno = 40
-    message = "INVALID_CONFIG"
 
-
-class NotControllerError(InvalidMetadataError, BrokerResponseError):
+class NotControllerError(InvalidMetadataError, BrokerResponseError, code=Code.NOT_CONTROLLER):
     """The broker is not the cluster's controller."""
 
-    errno = 41
-    message = "NOT_CONTROLLER"
 
-
-class InvalidRequestError(BrokerResponseError):
+class InvalidRequestError(BrokerResponseError, code=Code.INVALID_REQUEST):
     """The broker finds the request malformed or contradictory."""
 
-    errno = 42
-    message = "INVALID_REQUEST"
 
-
-class UnsupportedForMessageFormatError(FixNeededError, BrokerResponseError):
+class UnsupportedForMessageFormatError(FixNeededError, BrokerResponseError, code=Code.UNSUPPORTED_FOR_MESSAGE_FORMAT):
     """The topic's message format is too old for this request."""
 
-    errno = 43
-    message = "UNSUPPORTED_FOR_MESSAGE_FORMAT"
 
-
-class PolicyViolationError(FixNeededError, BrokerResponseError):
+class PolicyViolationError(FixNeededError, BrokerResponseError, code=Code.POLICY_VIOLATION):
     """A policy that the cluster's operator installed forbids this."""
 
-    errno = 44
-    message = "POLICY_VIOLATION"
 
-
-class OutOfOrderSequenceNumberError(BrokerResponseError):
+class OutOfOrderSequenceNumberError(BrokerResponseError, code=Code.OUT_OF_ORDER_SEQUENCE_NUMBER):
     """A batch's sequence number is not the next one that the broker expects."""
 
-    errno = 45
-    message = "OUT_OF_ORDER_SEQUENCE_NUMBER"
 
-
-class DuplicateSequenceNumberError(BrokerResponseError):
+class DuplicateSequenceNumberError(BrokerResponseError, code=Code.DUPLICATE_SEQUENCE_NUMBER):
     """The broker has already written a batch with this sequence number."""
 
-    errno = 46
-    message = "DUPLICATE_SEQUENCE_NUMBER"
 
-
-class InvalidProducerEpochError(FatalError, BrokerResponseError):
+class InvalidProducerEpochError(FatalError, BrokerResponseError, code=Code.INVALID_PRODUCER_EPOCH):
     """The producer's epoch is too old; a newer instance or an abort has raised it."""
 
-    errno = 47
-    message = "INVALID_PRODUCER_EPOCH"
 
-
-class InvalidTxnStateError(BrokerResponseError):
+class InvalidTxnStateError(BrokerResponseError, code=Code.INVALID_TXN_STATE):
     """The transaction is not in a state that allows this step."""
 
-    errno = 48
-    message = "INVALID_TXN_STATE"
 
-
-class InvalidProducerIdMappingError(FatalError, BrokerResponseError):
+class InvalidProducerIdMappingError(FatalError, BrokerResponseError, code=Code.INVALID_PRODUCER_ID_MAPPING):
     """The producer id does not belong, or no longer, to this transactional id."""
 
-    errno = 49
-    message = "INVALID_PRODUCER_ID_MAPPING"
 
-
-class InvalidTransactionTimeoutError(FixNeededError, BrokerResponseError):
+class InvalidTransactionTimeoutError(FixNeededError, BrokerResponseError, code=Code.INVALID_TRANSACTION_TIMEOUT):
     """The transaction timeout is above the broker's limit (transaction.max.timeout.ms)."""
 
-    errno = 50
-    message = "INVALID_TRANSACTION_TIMEOUT"
 
-
-class ConcurrentTransactionsError(RetriableError, BrokerResponseError):
+class ConcurrentTransactionsError(RetriableError, BrokerResponseError, code=Code.CONCURRENT_TRANSACTIONS):
     """The transaction's previous step is not finished yet."""
 
-    errno = 51
-    message = "CONCURRENT_TRANSACTIONS"
 
-
-class TransactionCoordinatorFencedError(BrokerResponseError):
+class TransactionCoordinatorFencedError(BrokerResponseError, code=Code.TRANSACTION_COORDINATOR_FENCED):
     """A transaction coordinator wrote markers after another one had taken over."""
 
-    errno = 52
-    message = "TRANSACTION_COORDINATOR_FENCED"
 
-
-class TransactionalIdAuthorizationFailedError(AuthorizationError):
+class TransactionalIdAuthorizationFailedError(AuthorizationError, code=Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED):
     """This principal has no permission to use the transactional id."""
 
-    errno = 53
-    message = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 
-
-class SecurityDisabledError(FixNeededError, BrokerResponseError):
+class SecurityDisabledError(FixNeededError, BrokerResponseError, code=Code.SECURITY_DISABLED):
     """The cluster has no authorizer, so there is nothing to list or to change."""
 
-    errno = 54
-    message = "SECURITY_DISABLED"
 
-
-class OperationNotAttemptedError(BrokerResponseError):
+class OperationNotAttemptedError(BrokerResponseError, code=Code.OPERATION_NOT_ATTEMPTED):
     """The broker did not attempt this part because another part of the request failed."""
 
-    errno = 55
-    message = "OPERATION_NOT_ATTEMPTED"
 
-
-class KafkaStorageError(InvalidMetadataError, BrokerResponseError):
+class KafkaStorageError(InvalidMetadataError, BrokerResponseError, code=Code.KAFKA_STORAGE_ERROR):
     """The broker's disk failed while it served the partition."""
 
-    errno = 56
-    message = "KAFKA_STORAGE_ERROR"
 
-
-class LogDirNotFoundError(BrokerResponseError):
+class LogDirNotFoundError(BrokerResponseError, code=Code.LOG_DIR_NOT_FOUND):
     """The broker has no log directory of this name."""
 
-    errno = 57
-    message = "LOG_DIR_NOT_FOUND"
 
-
-class SaslAuthenticationFailedError(AuthenticationError, BrokerResponseError):
+class SaslAuthenticationFailedError(AuthenticationError, BrokerResponseError, code=Code.SASL_AUTHENTICATION_FAILED):
     """The broker refused the credentials."""
 
-    errno = 58
-    message = "SASL_AUTHENTICATION_FAILED"
 
-
-class UnknownProducerIdError(BrokerResponseError):
+class UnknownProducerIdError(BrokerResponseError, code=Code.UNKNOWN_PRODUCER_ID):
     """The broker no longer has this producer id: its last records may have been deleted."""
 
-    errno = 59
-    message = "UNKNOWN_PRODUCER_ID"
 
-
-class ReassignmentInProgressError(BrokerResponseError):
+class ReassignmentInProgressError(BrokerResponseError, code=Code.REASSIGNMENT_IN_PROGRESS):
     """The partition is already being moved to other brokers."""
 
-    errno = 60
-    message = "REASSIGNMENT_IN_PROGRESS"
 
-
-class DelegationTokenAuthDisabledError(FixNeededError, BrokerResponseError):
+class DelegationTokenAuthDisabledError(FixNeededError, BrokerResponseError, code=Code.DELEGATION_TOKEN_AUTH_DISABLED):
     """Delegation tokens are switched off on this cluster."""
 
-    errno = 61
-    message = "DELEGATION_TOKEN_AUTH_DISABLED"
 
-
-class DelegationTokenNotFoundError(BrokerResponseError):
+class DelegationTokenNotFoundError(BrokerResponseError, code=Code.DELEGATION_TOKEN_NOT_FOUND):
     """The cluster does not know this delegation token."""
 
-    errno = 62
-    message = "DELEGATION_TOKEN_NOT_FOUND"
 
-
-class DelegationTokenOwnerMismatchError(BrokerResponseError):
+class DelegationTokenOwnerMismatchError(BrokerResponseError, code=Code.DELEGATION_TOKEN_OWNER_MISMATCH):
     """This principal neither owns the delegation token nor may renew it."""
 
-    errno = 63
-    message = "DELEGATION_TOKEN_OWNER_MISMATCH"
 
-
-class DelegationTokenRequestNotAllowedError(FixNeededError, BrokerResponseError):
+class DelegationTokenRequestNotAllowedError(
+    FixNeededError, BrokerResponseError, code=Code.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+):
     """Delegation token requests are not allowed on this kind of connection."""
 
-    errno = 64
-    message = "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
 
-
-class DelegationTokenAuthorizationFailedError(AuthorizationError):
+class DelegationTokenAuthorizationFailedError(AuthorizationError, code=Code.DELEGATION_TOKEN_AUTHORIZATION_FAILED):
     """This principal has no permission for this delegation token."""
 
-    errno = 65
-    message = "DELEGATION_TOKEN_AUTHORIZATION_FAILED"
 
-
-class DelegationTokenExpiredError(BrokerResponseError):
+class DelegationTokenExpiredError(BrokerResponseError, code=Code.DELEGATION_TOKEN_EXPIRED):
     """The delegation token has expired."""
 
-    errno = 66
-    message = "DELEGATION_TOKEN_EXPIRED"
 
-
-class InvalidPrincipalTypeError(BrokerResponseError):
+class InvalidPrincipalTypeError(BrokerResponseError, code=Code.INVALID_PRINCIPAL_TYPE):
     """The cluster does not know this type of principal."""
 
-    errno = 67
-    message = "INVALID_PRINCIPAL_TYPE"
 
-
-class NonEmptyGroupError(BrokerResponseError):
+class NonEmptyGroupError(BrokerResponseError, code=Code.NON_EMPTY_GROUP):
     """The group still has members."""
 
-    errno = 68
-    message = "NON_EMPTY_GROUP"
 
-
-class GroupIdNotFoundError(BrokerResponseError):
+class GroupIdNotFoundError(BrokerResponseError, code=Code.GROUP_ID_NOT_FOUND):
     """The coordinator has no group with this id."""
 
-    errno = 69
-    message = "GROUP_ID_NOT_FOUND"
 
-
-class FetchSessionIdNotFoundError(RetriableError, BrokerResponseError):
+class FetchSessionIdNotFoundError(RetriableError, BrokerResponseError, code=Code.FETCH_SESSION_ID_NOT_FOUND):
     """The broker has dropped this fetch session; the client must open a new one."""
 
-    errno = 70
-    message = "FETCH_SESSION_ID_NOT_FOUND"
 
-
-class InvalidFetchSessionEpochError(RetriableError, BrokerResponseError):
+class InvalidFetchSessionEpochError(RetriableError, BrokerResponseError, code=Code.INVALID_FETCH_SESSION_EPOCH):
     """The fetch session's epoch is not the one that the broker expects."""
 
-    errno = 71
-    message = "INVALID_FETCH_SESSION_EPOCH"
 
-
-class ListenerNotFoundError(InvalidMetadataError, BrokerResponseError):
+class ListenerNotFoundError(InvalidMetadataError, BrokerResponseError, code=Code.LISTENER_NOT_FOUND):
     """The partition's leader has no listener like the one that this client uses."""
 
-    errno = 72
-    message = "LISTENER_NOT_FOUND"
 
-
-class TopicDeletionDisabledError(FixNeededError, BrokerResponseError):
+class TopicDeletionDisabledError(FixNeededError, BrokerResponseError, code=Code.TOPIC_DELETION_DISABLED):
     """The cluster does not allow topics to be deleted."""
 
-    errno = 73
-    message = "TOPIC_DELETION_DISABLED"
 
-
-class FencedLeaderEpochError(InvalidMetadataError, BrokerResponseError):
+class FencedLeaderEpochError(InvalidMetadataError, BrokerResponseError, code=Code.FENCED_LEADER_EPOCH):
     """The leader epoch known to the client is older than the broker's."""
 
-    errno = 74
-    message = "FENCED_LEADER_EPOCH"
 
-
-class UnknownLeaderEpochError(RetriableError, BrokerResponseError):
+class UnknownLeaderEpochError(RetriableError, BrokerResponseError, code=Code.UNKNOWN_LEADER_EPOCH):
     """The leader epoch known to the client is newer than the broker's."""
 
-    errno = 75
-    message = "UNKNOWN_LEADER_EPOCH"
 
-
-class UnsupportedCompressionTypeError(BrokerResponseError):
+class UnsupportedCompressionTypeError(BrokerResponseError, code=Code.UNSUPPORTED_COMPRESSION_TYPE):
     """The codec of the records is not one that this version of the request can carry."""
 
-    errno = 76
-    message = "UNSUPPORTED_COMPRESSION_TYPE"
 
-
-class StaleBrokerEpochError(BrokerResponseError):
+class StaleBrokerEpochError(BrokerResponseError, code=Code.STALE_BROKER_EPOCH):
     """The broker has registered again since the epoch in the request."""
 
-    errno = 77
-    message = "STALE_BROKER_EPOCH"
 
-
-class OffsetNotAvailableError(RetriableError, BrokerResponseError):
+class OffsetNotAvailableError(RetriableError, BrokerResponseError, code=Code.OFFSET_NOT_AVAILABLE):
     """A new leader does not know its high watermark yet."""
 
-    errno = 78
-    message = "OFFSET_NOT_AVAILABLE"
 
-
-class MemberIdRequiredError(RejoinNeededError, BrokerResponseError):
+class MemberIdRequiredError(RejoinNeededError, BrokerResponseError, code=Code.MEMBER_ID_REQUIRED):
     """The coordinator has assigned a member id; the member must join again with it."""
 
-    errno = 79
-    message = "MEMBER_ID_REQUIRED"
 
-
-class PreferredLeaderNotAvailableError(InvalidMetadataError, BrokerResponseError):
+class PreferredLeaderNotAvailableError(
+    InvalidMetadataError, BrokerResponseError, code=Code.PREFERRED_LEADER_NOT_AVAILABLE
+):
     """The preferred replica cannot become the leader now."""
 
-    errno = 80
-    message = "PREFERRED_LEADER_NOT_AVAILABLE"
 
-
-class GroupMaxSizeReachedError(FixNeededError, BrokerResponseError):
+class GroupMaxSizeReachedError(FixNeededError, BrokerResponseError, code=Code.GROUP_MAX_SIZE_REACHED):
     """The group has as many members as the broker allows."""
 
-    errno = 81
-    message = "GROUP_MAX_SIZE_REACHED"
 
-
-class FencedInstanceIdError(FatalError, BrokerResponseError):
+class FencedInstanceIdError(FatalError, BrokerResponseError, code=Code.FENCED_INSTANCE_ID):
     """Another consumer with the same group_instance_id has taken this member's place."""
 
-    errno = 82
-    message = "FENCED_INSTANCE_ID"
 
-
-class EligibleLeadersNotAvailableError(InvalidMetadataError, BrokerResponseError):
+class EligibleLeadersNotAvailableError(
+    InvalidMetadataError, BrokerResponseError, code=Code.ELIGIBLE_LEADERS_NOT_AVAILABLE
+):
     """No replica that could become the leader is available."""
 
-    errno = 83
-    message = "ELIGIBLE_LEADERS_NOT_AVAILABLE"
 
-
-class ElectionNotNeededError(InvalidMetadataError, BrokerResponseError):
+class ElectionNotNeededError(InvalidMetadataError, BrokerResponseError, code=Code.ELECTION_NOT_NEEDED):
     """The partition already has the leader that the election would choose."""
 
-    errno = 84
-    message = "ELECTION_NOT_NEEDED"
 
-
-class NoReassignmentInProgressError(BrokerResponseError):
+class NoReassignmentInProgressError(BrokerResponseError, code=Code.NO_REASSIGNMENT_IN_PROGRESS):
     """The partition is not being moved, so there is nothing to cancel."""
 
-    errno = 85
-    message = "NO_REASSIGNMENT_IN_PROGRESS"
 
-
-class GroupSubscribedToTopicError(BrokerResponseError):
+class GroupSubscribedToTopicError(BrokerResponseError, code=Code.GROUP_SUBSCRIBED_TO_TOPIC):
     """Offsets cannot be deleted while members of the group are subscribed to the topic."""
 
-    errno = 86
-    message = "GROUP_SUBSCRIBED_TO_TOPIC"
 
-
-class InvalidRecordError(BrokerResponseError):
+class InvalidRecordError(BrokerResponseError, code=Code.INVALID_RECORD):
     """The broker refused a record, for example a record without a key in a compacted topic."""
 
-    errno = 87
-    message = "INVALID_RECORD"
 
-
-class UnstableOffsetCommitError(RetriableError, BrokerResponseError):
+class UnstableOffsetCommitError(RetriableError, BrokerResponseError, code=Code.UNSTABLE_OFFSET_COMMIT):
     """A transaction that commits offsets for the partition is still open."""
 
-    errno = 88
-    message = "UNSTABLE_OFFSET_COMMIT"
 
-
-class ThrottlingQuotaExceededError(RetriableError, BrokerResponseError):
+class ThrottlingQuotaExceededError(RetriableError, BrokerResponseError, code=Code.THROTTLING_QUOTA_EXCEEDED):
     """The quota of changes to topics is used up for now."""
 
-    errno = 89
-    message = "THROTTLING_QUOTA_EXCEEDED"
 
-
-class ProducerFencedError(FatalError, BrokerResponseError):
+class ProducerFencedError(FatalError, BrokerResponseError, code=Code.PRODUCER_FENCED):
     """A newer producer with the same transactional id has taken over."""
 
-    errno = 90
-    message = "PRODUCER_FENCED"
 
-
-class ResourceNotFoundError(BrokerResponseError):
+class ResourceNotFoundError(BrokerResponseError, code=Code.RESOURCE_NOT_FOUND):
     """Something that the request refers to does not exist."""
 
-    errno = 91
-    message = "RESOURCE_NOT_FOUND"
 
-
-class DuplicateResourceError(BrokerResponseError):
+class DuplicateResourceError(BrokerResponseError, code=Code.DUPLICATE_RESOURCE):
     """The request names the same thing twice."""
 
-    errno = 92
-    message = "DUPLICATE_RESOURCE"
 
-
-class UnacceptableCredentialError(FixNeededError, BrokerResponseError):
+class UnacceptableCredentialError(FixNeededError, BrokerResponseError, code=Code.UNACCEPTABLE_CREDENTIAL):
     """The credential does not meet the cluster's rules."""
 
-    errno = 93
-    message = "UNACCEPTABLE_CREDENTIAL"
 
-
-class InconsistentVoterSetError(BrokerResponseError):
+class InconsistentVoterSetError(BrokerResponseError, code=Code.INCONSISTENT_VOTER_SET):
     """Sender and receiver of a quorum request disagree about the voters."""
 
-    errno = 94
-    message = "INCONSISTENT_VOTER_SET"
 
-
-class InvalidUpdateVersionError(BrokerResponseError):
+class InvalidUpdateVersionError(BrokerResponseError, code=Code.INVALID_UPDATE_VERSION):
     """The version given for the update is not acceptable."""
 
-    errno = 95
-    message = "INVALID_UPDATE_VERSION"
 
-
-class FeatureUpdateFailedError(BrokerResponseError):
+class FeatureUpdateFailedError(BrokerResponseError, code=Code.FEATURE_UPDATE_FAILED):
     """The cluster could not change its finalized features."""
 
-    errno = 96
-    message = "FEATURE_UPDATE_FAILED"
 
-
-class PrincipalDeserializationFailureError(BrokerResponseError):
+class PrincipalDeserializationFailureError(BrokerResponseError, code=Code.PRINCIPAL_DESERIALIZATION_FAILURE):
     """A forwarded request carried a principal that the controller cannot read."""
 
-    errno = 97
-    message = "PRINCIPAL_DESERIALIZATION_FAILURE"
 
-
-class SnapshotNotFoundError(BrokerResponseError):
+class SnapshotNotFoundError(BrokerResponseError, code=Code.SNAPSHOT_NOT_FOUND):
     """The snapshot asked for does not exist."""
 
-    errno = 98
-    message = "SNAPSHOT_NOT_FOUND"
 
-
-class PositionOutOfRangeError(BrokerResponseError):
+class PositionOutOfRangeError(BrokerResponseError, code=Code.POSITION_OUT_OF_RANGE):
     """The position lies outside the snapshot."""
 
-    errno = 99
-    message = "POSITION_OUT_OF_RANGE"
 
-
-class UnknownTopicIdError(InvalidMetadataError, BrokerResponseError):
+class UnknownTopicIdError(InvalidMetadataError, BrokerResponseError, code=Code.UNKNOWN_TOPIC_ID):
     """The broker does not have a topic with this id, or not yet."""
 
-    errno = 100
-    message = "UNKNOWN_TOPIC_ID"
 
-
-class DuplicateBrokerRegistrationError(BrokerResponseError):
+class DuplicateBrokerRegistrationError(BrokerResponseError, code=Code.DUPLICATE_BROKER_REGISTRATION):
     """Another broker runs under this id."""
 
-    errno = 101
-    message = "DUPLICATE_BROKER_REGISTRATION"
 
-
-class BrokerIdNotRegisteredError(BrokerResponseError):
+class BrokerIdNotRegisteredError(BrokerResponseError, code=Code.BROKER_ID_NOT_REGISTERED):
     """No broker is registered under this id."""
 
-    errno = 102
-    message = "BROKER_ID_NOT_REGISTERED"
 
-
-class InconsistentTopicIdError(InvalidMetadataError, BrokerResponseError):
+class InconsistentTopicIdError(InvalidMetadataError, BrokerResponseError, code=Code.INCONSISTENT_TOPIC_ID):
     """The partition's log has another topic id, for example after the topic was created again."""
 
-    errno = 103
-    message = "INCONSISTENT_TOPIC_ID"
 
-
-class InconsistentClusterIdError(BrokerResponseError):
+class InconsistentClusterIdError(BrokerResponseError, code=Code.INCONSISTENT_CLUSTER_ID):
     """The request was meant for another cluster."""
 
-    errno = 104
-    message = "INCONSISTENT_CLUSTER_ID"
 
-
-class TransactionalIdNotFoundError(BrokerResponseError):
+class TransactionalIdNotFoundError(BrokerResponseError, code=Code.TRANSACTIONAL_ID_NOT_FOUND):
     """The coordinator does not have this transactional id."""
 
-    errno = 105
-    message = "TRANSACTIONAL_ID_NOT_FOUND"
 
-
-class FetchSessionTopicIdError(RetriableError, BrokerResponseError):
+class FetchSessionTopicIdError(RetriableError, BrokerResponseError, code=Code.FETCH_SESSION_TOPIC_ID_ERROR):
     """The fetch session mixes topic names and topic ids."""
 
-    errno = 106
-    message = "FETCH_SESSION_TOPIC_ID_ERROR"
 
-
-class IneligibleReplicaError(BrokerResponseError):
+class IneligibleReplicaError(BrokerResponseError, code=Code.INELIGIBLE_REPLICA):
     """The request adds a replica to the in-sync set that is not eligible for it."""
 
-    errno = 107
-    message = "INELIGIBLE_REPLICA"
 
-
-class NewLeaderElectedError(BrokerResponseError):
+class NewLeaderElectedError(BrokerResponseError, code=Code.NEW_LEADER_ELECTED):
     """The change was made, but the partition has another leader now."""
 
-    errno = 108
-    message = "NEW_LEADER_ELECTED"
 
-
-class OffsetMovedToTieredStorageError(BrokerResponseError):
+class OffsetMovedToTieredStorageError(BrokerResponseError, code=Code.OFFSET_MOVED_TO_TIERED_STORAGE):
     """The offset is in remote storage only."""
 
-    errno = 109
-    message = "OFFSET_MOVED_TO_TIERED_STORAGE"
 
-
-class FencedMemberEpochError(RejoinNeededError, BrokerResponseError):
+class FencedMemberEpochError(RejoinNeededError, BrokerResponseError, code=Code.FENCED_MEMBER_EPOCH):
     """The coordinator has fenced this member; it must give up its partitions and join again."""
 
-    errno = 110
-    message = "FENCED_MEMBER_EPOCH"
 
-
-class UnreleasedInstanceIdError(BrokerResponseError):
+class UnreleasedInstanceIdError(BrokerResponseError, code=Code.UNRELEASED_INSTANCE_ID):
     """Another member still holds this group_instance_id."""
 
-    errno = 111
-    message = "UNRELEASED_INSTANCE_ID"
 
-
-class UnsupportedAssignorError(FixNeededError, BrokerResponseError):
+class UnsupportedAssignorError(FixNeededError, BrokerResponseError, code=Code.UNSUPPORTED_ASSIGNOR):
     """The coordinator does not have the requested assignor."""
 
-    errno = 112
-    message = "UNSUPPORTED_ASSIGNOR"
 
-
-class StaleMemberEpochError(BrokerResponseError):
+class StaleMemberEpochError(BrokerResponseError, code=Code.STALE_MEMBER_EPOCH):
     """The member's epoch is too old; the response to its next heartbeat has the new one."""
 
-    errno = 113
-    message = "STALE_MEMBER_EPOCH"
 
-
-class MismatchedEndpointTypeError(BrokerResponseError):
+class MismatchedEndpointTypeError(BrokerResponseError, code=Code.MISMATCHED_ENDPOINT_TYPE):
     """The request was sent to a broker but is meant for a controller, or the reverse."""
 
-    errno = 114
-    message = "MISMATCHED_ENDPOINT_TYPE"
 
-
-class UnsupportedEndpointTypeError(BrokerResponseError):
+class UnsupportedEndpointTypeError(BrokerResponseError, code=Code.UNSUPPORTED_ENDPOINT_TYPE):
     """Requests of this kind cannot be sent to this kind of node yet."""
 
-    errno = 115
-    message = "UNSUPPORTED_ENDPOINT_TYPE"
 
-
-class UnknownControllerIdError(BrokerResponseError):
+class UnknownControllerIdError(BrokerResponseError, code=Code.UNKNOWN_CONTROLLER_ID):
     """No controller has this id."""
 
-    errno = 116
-    message = "UNKNOWN_CONTROLLER_ID"
 
-
-class UnknownSubscriptionIdError(BrokerResponseError):
+class UnknownSubscriptionIdError(BrokerResponseError, code=Code.UNKNOWN_SUBSCRIPTION_ID):
     """The telemetry subscription is unknown or has been replaced."""
 
-    errno = 117
-    message = "UNKNOWN_SUBSCRIPTION_ID"
 
-
-class TelemetryTooLargeError(BrokerResponseError):
+class TelemetryTooLargeError(BrokerResponseError, code=Code.TELEMETRY_TOO_LARGE):
     """The metrics pushed are more than the broker accepts at once."""
 
-    errno = 118
-    message = "TELEMETRY_TOO_LARGE"
 
-
-class InvalidRegistrationError(BrokerResponseError):
+class InvalidRegistrationError(BrokerResponseError, code=Code.INVALID_REGISTRATION):
     """The controller refused a broker's registration."""
 
-    errno = 119
-    message = "INVALID_REGISTRATION"
 
-
-class TransactionAbortableError(AbortableTransactionError, BrokerResponseError):
+class TransactionAbortableError(AbortableTransactionError, BrokerResponseError, code=Code.TRANSACTION_ABORTABLE):
     """The transaction must be aborted; the producer is usable after that."""
 
-    errno = 120
-    message = "TRANSACTION_ABORTABLE"
 
-
-class InvalidRecordStateError(BrokerResponseError):
+class InvalidRecordStateError(BrokerResponseError, code=Code.INVALID_RECORD_STATE):
     """The record can no longer be acknowledged, for example because its lock has expired."""
 
-    errno = 121
-    message = "INVALID_RECORD_STATE"
 
-
-class ShareSessionNotFoundError(RetriableError, BrokerResponseError):
+class ShareSessionNotFoundError(RetriableError, BrokerResponseError, code=Code.SHARE_SESSION_NOT_FOUND):
     """The broker has dropped this share session; the client must open a new one."""
 
-    errno = 122
-    message = "SHARE_SESSION_NOT_FOUND"
 
-
-class InvalidShareSessionEpochError(RetriableError, BrokerResponseError):
+class InvalidShareSessionEpochError(RetriableError, BrokerResponseError, code=Code.INVALID_SHARE_SESSION_EPOCH):
     """The share session's epoch is not the one that the broker expects."""
 
-    errno = 123
-    message = "INVALID_SHARE_SESSION_EPOCH"
 
-
-class FencedStateEpochError(BrokerResponseError):
+class FencedStateEpochError(BrokerResponseError, code=Code.FENCED_STATE_EPOCH):
     """The state of the share group has moved to a newer epoch."""
 
-    errno = 124
-    message = "FENCED_STATE_EPOCH"
 
-
-class InvalidVoterKeyError(BrokerResponseError):
+class InvalidVoterKeyError(BrokerResponseError, code=Code.INVALID_VOTER_KEY):
     """The voter's key differs from the key of the replica that received the request."""
 
-    errno = 125
-    message = "INVALID_VOTER_KEY"
 
-
-class DuplicateVoterError(BrokerResponseError):
+class DuplicateVoterError(BrokerResponseError, code=Code.DUPLICATE_VOTER):
     """The replica is a voter already."""
 
-    errno = 126
-    message = "DUPLICATE_VOTER"
 
-
-class VoterNotFoundError(BrokerResponseError):
+class VoterNotFoundError(BrokerResponseError, code=Code.VOTER_NOT_FOUND):
     """The replica is not one of the voters."""
 
-    errno = 127
-    message = "VOTER_NOT_FOUND"
 
-
-class InvalidRegularExpressionError(FixNeededError, BrokerResponseError):
+class InvalidRegularExpressionError(FixNeededError, BrokerResponseError, code=Code.INVALID_REGULAR_EXPRESSION):
     """The broker cannot compile the pattern; brokers use RE2's syntax."""
 
-    errno = 128
-    message = "INVALID_REGULAR_EXPRESSION"
 
-
-class RebootstrapRequiredError(BrokerResponseError):
+class RebootstrapRequiredError(BrokerResponseError, code=Code.REBOOTSTRAP_REQUIRED):
     """The client's metadata is too old; the client must start again from its bootstrap servers."""
 
-    errno = 129
-    message = "REBOOTSTRAP_REQUIRED"
 
-
-class StreamsInvalidTopologyError(BrokerResponseError):
+class StreamsInvalidTopologyError(BrokerResponseError, code=Code.STREAMS_INVALID_TOPOLOGY):
     """The streams topology is not acceptable."""
 
-    errno = 130
-    message = "STREAMS_INVALID_TOPOLOGY"
 
-
-class StreamsInvalidTopologyEpochError(BrokerResponseError):
+class StreamsInvalidTopologyEpochError(BrokerResponseError, code=Code.STREAMS_INVALID_TOPOLOGY_EPOCH):
     """The epoch of the streams topology is not acceptable."""
 
-    errno = 131
-    message = "STREAMS_INVALID_TOPOLOGY_EPOCH"
 
-
-class StreamsTopologyFencedError(BrokerResponseError):
+class StreamsTopologyFencedError(BrokerResponseError, code=Code.STREAMS_TOPOLOGY_FENCED):
     """The streams topology has been replaced by a newer one."""
 
-    errno = 132
-    message = "STREAMS_TOPOLOGY_FENCED"
 
-
-class ShareSessionLimitReachedError(RetriableError, BrokerResponseError):
+class ShareSessionLimitReachedError(RetriableError, BrokerResponseError, code=Code.SHARE_SESSION_LIMIT_REACHED):
     """The broker holds as many share sessions as it allows."""
-
-    errno = 133
-    message = "SHARE_SESSION_LIMIT_REACHED"
 
 
 # --- broker errors, written by tools/generate_errors.py: end ---
@@ -1345,17 +963,6 @@ class UnrecognizedBrokerError(UnknownError):
 
 def _rebuild_unrecognized(code: int, args: tuple[object, ...], state: Mapping[str, object]) -> KafkaError:
     return _rebuild(for_code(code), args, state)
-
-
-def _broker_errors(cls: type[BrokerResponseError] = BrokerResponseError) -> dict[int, type[BrokerResponseError]]:
-    found = {} if cls.errno is None or "errno" not in vars(cls) else {cls.errno: cls}
-    for subclass in cls.__subclasses__():
-        found.update(_broker_errors(subclass))
-    return found
-
-
-kafka_errors: dict[int, type[BrokerResponseError]] = dict(sorted(_broker_errors().items()))
-"""All known codes with their classes."""
 
 
 def for_code(error_code: int) -> type[BrokerResponseError]:

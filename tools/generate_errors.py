@@ -22,6 +22,7 @@ ROOT = HERE.parent
 MODULE = ROOT / "kafka" / "errors.py"
 DOCS = ROOT / "docs" / "reference" / "error-codes.inc"
 WORDS = runpy.run_path(str(HERE / "errors" / "words.py"))
+LINE = 120
 BEGIN = "# --- broker errors, written by tools/generate_errors.py: begin ---\n"
 END = "# --- broker errors, written by tools/generate_errors.py: end ---\n"
 
@@ -67,16 +68,12 @@ def bases(entry: dict) -> list[str]:
 def python_class(entry: dict) -> str:
     """The source of one class."""
     name = entry["name"]
-    lines = [
-        f"class {class_name(name)}({', '.join(bases(entry))}):",
-        f'    """{WORDS["DESCRIPTIONS"][name]}"""',
-        "",
-        f"    errno = {entry['code']}",
-        f'    message = "{name}"',
-    ]
-    if name in WORDS["OUTCOME_UNKNOWN"]:
-        lines.append("    outcome_unknown = True")
-    return "\n".join(lines) + "\n"
+    arguments = f"{', '.join(bases(entry))}, code=Code.{name}"
+    head = f"class {class_name(name)}({arguments}):"
+    if len(head) > LINE:
+        head = f"class {class_name(name)}(\n    {arguments}\n):"
+    unknown = "\n    outcome_unknown = True\n" if name in WORDS["OUTCOME_UNKNOWN"] else ""
+    return f'{head}\n    """{WORDS["DESCRIPTIONS"][name]}"""\n{unknown}'
 
 
 def code_enum(table: list[dict]) -> str:

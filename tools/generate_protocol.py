@@ -399,13 +399,13 @@ def write_message(message: MessageSpec) -> str:
         head = f"class {message.name}(\n    {arguments}\n):"
     lines = [head, f'    """{purpose_of(message)}"""', ""]
     seen: dict[str, tuple[FieldSpec, ...]] = {}
-    for owner, spec in nested_structs(message.fields, message.name):
+    for spec in nested_structs(message.fields):
         if spec.type in seen:
             if seen[spec.type] != spec.fields:
                 raise SystemExit(f"{message.name} has two structs named {spec.type}")
             continue
         seen[spec.type] = spec.fields
-        lines += write_struct(message, owner, spec)
+        lines += write_struct(message, spec)
     lines += [f"    {line}" for f in message.fields for line in write_field(message, f)]
     if not message.fields:
         lines.pop()
@@ -424,21 +424,18 @@ def purpose_of(message: MessageSpec) -> str:
     return purpose
 
 
-def nested_structs(fields: tuple[FieldSpec, ...], owner: str) -> list[tuple[str, FieldSpec]]:
+def nested_structs(fields: tuple[FieldSpec, ...]) -> list[FieldSpec]:
     """All structs below, parts before the structs that have them."""
-    out: list[tuple[str, FieldSpec]] = []
+    out: list[FieldSpec] = []
     for spec in fields:
         if spec.fields:
-            out += nested_structs(spec.fields, spec.type)
-            out.append((f"{owner}.{spec.attribute}", spec))
+            out += [*nested_structs(spec.fields), spec]
     return out
 
 
-def write_struct(message: MessageSpec, owner: str, spec: FieldSpec) -> list[str]:
-    what = "An element of" if spec.is_array else "The value of"
-    lines = [f"    class {spec.type}(Struct):", f'        """{what} ``{owner}``."""', ""]
-    lines += [f"        {line}" for f in spec.fields for line in write_field(message, f, indent=8)]
-    return [*lines, ""]
+def write_struct(message: MessageSpec, spec: FieldSpec) -> list[str]:
+    body = [f"        {line}" for f in spec.fields for line in write_field(message, f, indent=8)]
+    return [f"    class {spec.type}(Struct):", *body, ""]
 
 
 def write_field(message: MessageSpec, spec: FieldSpec, indent: int = 4) -> list[str]:

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 from kafka._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from kafka.acl import ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourceType
     from kafka.admin.acls import (
         ACL,
         ACLFilter,
-        ACLOperation,
-        ACLPermissionType,
-        ACLResourcePatternType,
         CreateAclsResult,
         ResourcePattern,
         ResourcePatternFilter,
-        ResourceType,
         acl_bindings,
         consumer_acls,
         producer_acls,
@@ -47,7 +44,7 @@ if TYPE_CHECKING:
     from kafka.admin.quorum import QuorumDescription, QuorumNode, QuorumReplica, RaftVoterEndpoint
     from kafka.admin.quotas import AlteredQuota, ClientQuota
     from kafka.admin.records import DeletedRecords, RecordsToDelete
-    from kafka.admin.replicas import ElectedPartition, ElectionType, ElectLeadersResult, Reassignment
+    from kafka.admin.replicas import ElectedPartition, ElectLeadersResult, Reassignment
     from kafka.admin.resources import NewPartitions, NewTopic
     from kafka.admin.results import Outcome
     from kafka.admin.share_groups import ShareGroupDescription, ShareGroupOffset, ShareMember
@@ -90,6 +87,7 @@ if TYPE_CHECKING:
         UserScramCredentials,
         UserScramCredentialUpsertion,
     )
+    from kafka.protocol.admin import ElectionType
 
 __all__ = [
     "ACL",

@@ -14,23 +14,6 @@ from kafka.protocol.acl import CreateAclsRequest, DeleteAclsRequest, DescribeAcl
 if TYPE_CHECKING:
     from kafka.protocol.acl import DeleteAclsResponse, DescribeAclsResponse
 
-__all__ = [
-    "ACL",
-    "ACLFilter",
-    "ACLOperation",
-    "ACLPermissionType",
-    "ACLResourcePatternType",
-    "Acls",
-    "CreateAclsResult",
-    "ResourcePattern",
-    "ResourcePatternFilter",
-    "ResourceType",
-    "acl_bindings",
-    "consumer_acls",
-    "producer_acls",
-    "valid_acl_operations",
-]
-
 _PATTERNS_SINCE: Final = 1
 _USERS_SINCE: Final = 3
 

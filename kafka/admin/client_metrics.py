@@ -15,8 +15,6 @@ from kafka.protocol.telemetry import (
     PushTelemetryRequest,
 )
 
-__all__ = ["ClientMetrics", "TelemetrySubscription"]
-
 _NO_ID: Final = UUID(int=0)
 _CLIENT_METRICS: Final = 16
 
@@ -58,18 +56,12 @@ class ClientMetrics(Calls):
     @call
     async def client_instance_id(self, timeout_ms: float | None = None) -> UUID:
         """Return the id that brokers give this client, the same for its life (Kafka 3.7)."""
-        return (
-            await self._subscribe(
-                self._core.deadline(timeout_ms),
-            )
-        ).client_instance_id
+        return (await self._subscribe(self._core.deadline(timeout_ms))).client_instance_id
 
     @call
     async def telemetry_subscription(self, timeout_ms: float | None = None) -> TelemetrySubscription:
         """Return the metrics that brokers want from this client (Kafka 3.7)."""
-        return await self._subscribe(
-            self._core.deadline(timeout_ms),
-        )
+        return await self._subscribe(self._core.deadline(timeout_ms))
 
     @call
     async def push_telemetry(
@@ -96,15 +88,7 @@ class ClientMetrics(Calls):
     async def _subscribe(self, deadline: float) -> TelemetrySubscription:
         response = await self._response(deadline)
         self._core.client_instance_id = response.client_instance_id
-        return TelemetrySubscription(
-            client_instance_id=response.client_instance_id,
-            subscription_id=response.subscription_id,
-            accepted_compression_types=list(response.accepted_compression_types),
-            push_interval_ms=response.push_interval_ms,
-            telemetry_max_bytes=response.telemetry_max_bytes,
-            delta_temporality=response.delta_temporality,
-            requested_metrics=list(response.requested_metrics),
-        )
+        return TelemetrySubscription.of_entry(response)
 
     async def _response(self, deadline: float) -> GetTelemetrySubscriptionsResponse:
         """Return what the broker wants; if this client pushes metrics, its last response."""

@@ -13,8 +13,6 @@ from kafka.protocol.registry import ApiKey
 if TYPE_CHECKING:
     from kafka.protocol.metadata import DescribeClusterResponse, MetadataResponse
 
-__all__ = ["BrokerDescription", "Cluster", "ClusterDescription"]
-
 _FENCED_SINCE: Final = 2
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2

@@ -292,17 +292,23 @@ class ConfigEntry(Result):
         )
 
 
-class DescribedResource(ItemResult):
-    """The configuration of a resource, or why it is not known."""
+class _Resource(ItemResult):
+    """The outcome for a resource."""
 
     __slots__ = ()
     resource_type: ConfigResourceType
     resource_name: str
-    configs: dict[str, ConfigEntry]
 
     def item(self) -> str:
         """Return what the outcome is about, for error messages."""
         return f"{kind_name(self.resource_type)} {self.resource_name!r}"
+
+
+class DescribedResource(_Resource):
+    """The configuration of a resource, or why it is not known."""
+
+    __slots__ = ()
+    configs: dict[str, ConfigEntry]
 
 
 class DescribeConfigsResult(dict[str, dict[str, dict[str, ConfigEntry]]]):
@@ -330,16 +336,10 @@ class DescribeConfigsResult(dict[str, dict[str, dict[str, ConfigEntry]]]):
         return super().__iter__() if self._filtered else iter(self.replies)
 
 
-class AlteredResource(ItemResult):
+class AlteredResource(_Resource):
     """Whether the configuration of a resource was changed."""
 
     __slots__ = ()
-    resource_type: ConfigResourceType
-    resource_name: str
-
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"{kind_name(self.resource_type)} {self.resource_name!r}"
 
 
 class AlterConfigsResult(dict[str, dict[str, Outcome]]):

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from kafka.protocol.api import Request, Response
     from kafka.protocol.configs import DescribeConfigsResponse
 
-__all__ = ["Configs"]
-
 _DOCUMENTED_SINCE: Final = 3
 #: Settings of brokers that they list only where they are set (KIP-73, KIP-113).
 _LISTED_ONCE_SET: Final = frozenset(
@@ -121,11 +119,9 @@ class Configs(Calls):
         def read(response: DescribeConfigsResponse) -> dict[ResourceKey, DescribedResource]:
             replies.append(response)
             return {
-                (ConfigResourceType(found.resource_type), found.resource_name): DescribedResource(
-                    error_code=found.error_code,
-                    error_message=found.error_message,
+                (ConfigResourceType(found.resource_type), found.resource_name): DescribedResource.of_entry(
+                    found,
                     resource_type=ConfigResourceType(found.resource_type),
-                    resource_name=found.resource_name,
                     configs={
                         setting.name: described
                         for setting in found.configs
@@ -341,11 +337,8 @@ class Configs(Calls):
 
         def read(response: Response) -> dict[ResourceKey, AlteredResource]:
             return {
-                (ConfigResourceType(found.resource_type), found.resource_name): AlteredResource(
-                    error_code=found.error_code,
-                    error_message=found.error_message,
-                    resource_type=ConfigResourceType(found.resource_type),
-                    resource_name=found.resource_name,
+                (ConfigResourceType(found.resource_type), found.resource_name): AlteredResource.of_entry(
+                    found, resource_type=ConfigResourceType(found.resource_type)
                 )
                 for found in response.responses
             }

@@ -16,8 +16,6 @@ from kafka.protocol.negotiation import ApiVersions
 if TYPE_CHECKING:
     from kafka.protocol.admin import ApiVersionsResponse
 
-__all__ = ["Features", "FeaturesDescription", "UpdateFeatureType", "VersionRange"]
-
 _TYPES_SINCE: Final = 1
 _EACH_UNTIL: Final = 1
 
@@ -74,10 +72,7 @@ class Features(Calls):
                 for one in response.finalized_features
             },
             finalized_features_epoch=response.finalized_features_epoch,
-            supported_features={
-                one.name: VersionRange(min_version=one.min_version, max_version=one.max_version)
-                for one in response.supported_features
-            },
+            supported_features={one.name: VersionRange.of_entry(one) for one in response.supported_features},
         )
 
     @call

@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from kafka.protocol.share import ShareGroupDescribeResponse
     from kafka.protocol.streams import StreamsGroupDescribeResponse
 
-__all__ = [
-    "DescribedGroup",
-    "GroupDescription",
-    "GroupDescriptions",
-    "MemberAssignment",
-    "MemberDescription",
-    "MemberMetadata",
-    "assigned_partitions",
-]
-
 _OPERATIONS_SINCE: Final = 3
 _MANY_MEMBERS_SINCE: Final = 3
 _CLASSIC_MEMBER: Final = 0
@@ -54,7 +44,7 @@ class DescribedGroup(ItemResult):
     """The description of a group of any kind by its coordinator; ``error`` is the error in place of one."""
 
     __slots__ = ()
-    _kind: ClassVar[str] = "group"
+    _item = "group {0.group_id!r}"
     _blank: ClassVar[Mapping[str, object]] = {}
     """The values of the fields that a kind of group adds, for a group that is not known."""
     group_id: str
@@ -64,10 +54,6 @@ class DescribedGroup(ItemResult):
     assignment_epoch: int
     coordinator_id: int
     authorized_operations: list[str] | None
-
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"{self._kind} {self.group_id!r}"
 
     @classmethod
     def known(

@@ -16,8 +16,6 @@ from kafka.admin.share_groups import ShareGroupDescription, ShareGroupOffset, Sh
 from kafka.errors import GroupIdNotFoundError, KafkaError
 from kafka.structs import TopicPartition
 
-__all__ = ["GroupLag", "GroupLags", "Lags", "PartitionLag"]
-
 K = TypeVar("K")
 
 Ends = Mapping[TopicPartition, "int | KafkaError"]

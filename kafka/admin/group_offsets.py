@@ -32,8 +32,6 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from kafka.protocol.commit import OffsetDeleteResponse
 
-__all__ = ["GroupOffsets", "ListedOffsets", "ResetOffset", "Shift", "as_group_specs"]
-
 _MANY_GROUPS_SINCE: Final = 8
 _ALL_PARTITIONS_SINCE: Final = 2
 _STABLE_SINCE: Final = 7

@@ -12,17 +12,6 @@ from kafka.admin.results import Outcome, Result, error_of, raise_first
 from kafka.errors import KafkaError, NoError
 from kafka.protocol.admin import DeleteGroupsRequest, DeleteGroupsResponse, ListGroupsRequest
 
-__all__ = [
-    "GroupState",
-    "GroupType",
-    "Groups",
-    "ListedGroup",
-    "ListedGroups",
-    "MemberToRemove",
-    "as_group",
-    "as_groups",
-]
-
 _STATES_SINCE: Final = 4
 _TYPES_SINCE: Final = 5
 
@@ -149,12 +138,7 @@ class Groups(Calls):
         failed = {node: answer for node, answer in answers.items() if isinstance(answer, KafkaError)}
         # Both brokers may list a group whose coordinator moves meanwhile.
         groups = {
-            group.group_id: ListedGroup(
-                group_id=group.group_id,
-                protocol_type=group.protocol_type,
-                group_state=group.group_state,
-                group_type=group.group_type,
-            )
+            group.group_id: ListedGroup.of_entry(group)
             for answer in answers.values()
             if not isinstance(answer, KafkaError)
             for group in answer.groups

@@ -12,23 +12,18 @@ from kafka.errors import KafkaError, NoError
 from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafka.structs import TopicPartition, TopicPartitionReplica
 
-__all__ = ["BrokerLogDirs", "DescribedLogDirs", "LogDir", "LogDirs", "ReplicaLogDir"]
-
 
 class LogDir(ItemResult):
     """A directory of a broker: its topics, and the bytes of its file system (-1 before Kafka 3.3)."""
 
     __slots__ = ()
+    _item = "log directory {0.log_dir!r}"
     _aliases: ClassVar = {"path": "log_dir"}
     log_dir: str
     total_bytes: int
     usable_bytes: int
     is_cordoned: bool
     topics: list[Result]
-
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"log directory {self.log_dir!r}"
 
 
 class BrokerLogDirs(Result):
@@ -232,13 +227,9 @@ def _by_broker(replicas: Iterable[TopicPartitionReplica]) -> dict[int, list[Topi
 
 
 def _log_dir(entry: DescribeLogDirsResponse.DescribeLogDirsResult) -> LogDir:
-    return LogDir(
-        error_code=entry.error_code,
+    return LogDir.of_entry(
+        entry,
         error_message=None,
-        log_dir=entry.log_dir,
-        total_bytes=entry.total_bytes,
-        usable_bytes=entry.usable_bytes,
-        is_cordoned=entry.is_cordoned,
         topics=[
             Result(
                 name=topic.name,

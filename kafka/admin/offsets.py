@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from kafka.protocol.offset import ListOffsetsResponse, OffsetForLeaderEpochResponse
 
-__all__ = ["IsolationLevel", "OffsetSpec", "OffsetTimestamp", "Offsets", "as_timestamp"]
-
 _BY_TIME_SINCE: Final = 1
 _ISOLATION_SINCE: Final = 2
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)

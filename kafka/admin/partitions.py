@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from kafka.errors import IllegalArgumentError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["as_offsets", "as_partition", "as_partitions", "by_topic"]
-
 
 def as_partitions(partitions: Iterable[object]) -> list[TopicPartition]:
     """Return partitions, from `TopicPartition` objects, tuples, or a dict from topic to numbers.

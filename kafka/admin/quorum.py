@@ -13,9 +13,7 @@ from kafka.protocol.admin import UnregisterBrokerRequest
 from kafka.protocol.quorum import AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest
 
 if TYPE_CHECKING:
-    from kafka.protocol.quorum import DescribeQuorumResponse
-
-__all__ = ["Quorum", "QuorumDescription", "QuorumNode", "QuorumReplica", "RaftVoterEndpoint"]
+    pass
 
 _METADATA_TOPIC: Final = "__cluster_metadata"
 
@@ -93,19 +91,12 @@ class Quorum(Calls):
                     raise UnknownError(f"{what}: the response has no partition of {_METADATA_TOPIC}")
                 attempt.check(entries[0].error_code, entries[0].error_message)
         (entry,) = entries
-        return QuorumDescription(
-            leader_id=entry.leader_id,
-            leader_epoch=entry.leader_epoch,
-            high_watermark=entry.high_watermark,
-            voters=[_replica(one) for one in entry.current_voters],
-            observers=[_replica(one) for one in entry.observers],
+        return QuorumDescription.of_entry(
+            entry,
+            voters=[QuorumReplica.of_entry(one) for one in entry.current_voters],
+            observers=[QuorumReplica.of_entry(one) for one in entry.observers],
             nodes=[
-                QuorumNode(
-                    node_id=node.node_id,
-                    listeners=[
-                        RaftVoterEndpoint(name=one.name, host=one.host, port=one.port) for one in node.listeners
-                    ],
-                )
+                QuorumNode.of_entry(node, listeners=[RaftVoterEndpoint.of_entry(one) for one in node.listeners])
                 for node in response.nodes
             ],
         )
@@ -176,13 +167,3 @@ def _endpoint(given: RaftVoterEndpoint | tuple[str, str, int]) -> RaftVoterEndpo
     if not isinstance(given, (tuple, list)) or [type(part) for part in given] != [str, str, int]:
         raise IllegalArgumentError(f"an endpoint is a listener's name, a host and a port, not {given!r}")
     return RaftVoterEndpoint(name=given[0], host=given[1], port=given[2])
-
-
-def _replica(entry: DescribeQuorumResponse.ReplicaState) -> QuorumReplica:
-    return QuorumReplica(
-        replica_id=entry.replica_id,
-        replica_directory_id=entry.replica_directory_id,
-        log_end_offset=entry.log_end_offset,
-        last_fetch_timestamp=entry.last_fetch_timestamp,
-        last_caught_up_timestamp=entry.last_caught_up_timestamp,
-    )

@@ -12,8 +12,6 @@ from kafka.protocol.users import AlterClientQuotasRequest, DescribeClientQuotasR
 if TYPE_CHECKING:
     from kafka.protocol.users import AlterClientQuotasResponse, DescribeClientQuotasResponse
 
-__all__ = ["AlteredQuota", "ClientQuota", "Quotas"]
-
 _EXACT: Final = 0
 _DEFAULT: Final = 1
 _ANY: Final = 2
@@ -33,11 +31,8 @@ class AlteredQuota(ItemResult):
     """Whether the quotas of an entity were changed."""
 
     __slots__ = ()
+    _item = "quotas of {0.entity}"
     entity: Entity
-
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"quotas of {self.entity}"
 
 
 class Quotas(Calls):
@@ -123,10 +118,7 @@ class Quotas(Calls):
             validate_only=validate_only,
         )
         response = await self._core.ask(request, deadline, "alter_client_quotas()")
-        found = Results(
-            AlteredQuota(error_code=entry.error_code, error_message=entry.error_message, entity=_entity(entry))
-            for entry in response.entries
-        )
+        found = Results(AlteredQuota.of_entry(entry, entity=_entity(entry)) for entry in response.entries)
         if raise_errors:
             raise_failed(found, found)
         return found

@@ -12,8 +12,6 @@ from kafka.errors import BrokerResponseError, Code, IllegalArgumentError, KafkaE
 from kafka.protocol.admin import DeleteRecordsRequest, DeleteRecordsResponse
 from kafka.structs import TopicPartition
 
-__all__ = ["DeletedRecords", "Records", "RecordsToDelete"]
-
 _COMPACTED: Final = "the topic's cleanup.policy is compact; records can be deleted where it has 'delete' too"
 
 
@@ -27,13 +25,10 @@ class DeletedRecords(ItemResult):
     """What became of a partition: its first offset now, or an error."""
 
     __slots__ = ("partition",)
+    _item = "partition {0.partition.topic}-{0.partition.partition}"
     partition_index: int
     low_watermark: int
     partition: TopicPartition
-
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"partition {self.partition.topic}-{self.partition.partition}"
 
 
 class Records(Calls):
@@ -89,13 +84,9 @@ class Records(Calls):
             found: dict[TopicPartition, DeletedRecords | KafkaError] = {}
             for topic in response.topics:
                 for entry in topic.partitions:
-                    outcome = DeletedRecords(
-                        low_watermark=entry.low_watermark,
-                        error_code=entry.error_code,
-                        # Brokers do not say more, and for records there is no other policy.
-                        error_message=_COMPACTED if entry.error_code == Code.POLICY_VIOLATION else None,
-                        partition_index=entry.partition_index,
-                    )
+                    # Brokers do not say more, and for records there is no other policy.
+                    message = _COMPACTED if entry.error_code == Code.POLICY_VIOLATION else None
+                    outcome = DeletedRecords.of_entry(entry, error_message=message)
                     partition = outcome.partition = TopicPartition(topic.name, entry.partition_index)
                     error = outcome.error
                     found[partition] = error if error is not None and error.retriable else outcome

@@ -20,8 +20,6 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.protocol.admin import ElectLeadersResponse
 
-__all__ = ["ElectLeadersResult", "ElectedPartition", "ElectionType", "Reassignment", "Replicas"]
-
 _UNCLEAN_SINCE: Final = 1
 
 
@@ -29,13 +27,10 @@ class ElectedPartition(ItemResult):
     """Whether a leader was elected; a partition whose leader is the wanted one already is `ok`."""
 
     __slots__ = ("topic",)
+    _item = "partition {0.topic}-{0.partition_id}"
     _aliases: ClassVar = {"partition": "partition_id"}
     partition_id: int
     topic: str
-
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"partition {self.topic}-{self.partition_id}"
 
     @property
     def ok(self) -> bool:
@@ -190,11 +185,7 @@ class Replicas(Calls):
         )
         response = await self._core.ask(request, deadline, "list_partition_reassignments()", checked=True)
         return {
-            TopicPartition(topic.name, entry.partition_index): Reassignment(
-                replicas=list(entry.replicas),
-                adding_replicas=list(entry.adding_replicas),
-                removing_replicas=list(entry.removing_replicas),
-            )
+            TopicPartition(topic.name, entry.partition_index): Reassignment.of_entry(entry)
             for topic in response.topics
             for entry in topic.partitions
         }
@@ -223,9 +214,7 @@ def _elections(response: ElectLeadersResponse) -> ElectLeadersResult:
     for topic in response.replica_election_results:
         outcomes = []
         for entry in topic.partition_result:
-            outcome = ElectedPartition(
-                partition_id=entry.partition_id, error_code=entry.error_code, error_message=entry.error_message
-            )
+            outcome = ElectedPartition.of_entry(entry)
             outcome.topic = topic.topic
             outcomes.append(outcome)
         partitions += outcomes

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from kafka.errors import KafkaError
     from kafka.protocol.api import Request, Response
 
-__all__ = ["Requests"]
-
 ResponseT = TypeVar("ResponseT", bound="Response")
 
 _SHARE: Final = 2

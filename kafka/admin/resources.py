@@ -5,22 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from kafka.acl import ACLOperation, Named
+from kafka.acl import ACLOperation
 from kafka.errors import IllegalArgumentError
 from kafka.structs import check_topic
-
-__all__ = [
-    "ACLOperation",
-    "Named",
-    "NewPartitions",
-    "NewTopic",
-    "as_new_partitions",
-    "as_new_topics",
-    "as_topics",
-    "config_text",
-    "operations",
-]
-
 
 _NOT_ASKED = -(2**31)
 

@@ -8,14 +8,13 @@ attributes, but are not among the keys.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
 from kafka.errors import BrokerResponseError, KafkaError, NoError, for_code
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = ["ItemResult", "Outcome", "Result", "Results", "error_of", "raise_failed", "raise_first", "raise_refused"]
 
 
 class Result(dict[str, Any]):
@@ -37,6 +36,15 @@ class Result(dict[str, Any]):
 
     def __init__(self, **fields: object) -> None:
         super().__init__(fields)
+
+    @classmethod
+    def of_entry(cls, entry: object, **fields: object) -> Self:
+        """Make it from an entry of a response: these fields, and the others that it declares by their names."""
+        for name in _declared(cls):
+            if name not in fields:
+                value = getattr(entry, name)
+                fields[name] = list(value) if isinstance(value, list) else value
+        return cls(**fields)
 
     def __missing__(self, key: str) -> Any:
         if key in self._aliases:
@@ -67,10 +75,23 @@ class Result(dict[str, Any]):
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+@cache
+def _declared(kind: type) -> tuple[str, ...]:
+    """Return the fields of a class of results: the public names that are annotated, and no slots."""
+    return tuple(
+        name
+        for base in reversed(kind.__mro__)
+        for name in getattr(base, "__annotations__", ())
+        if not name.startswith("_") and name not in vars(base)
+    )
+
+
 class ItemResult(Result):
     """The outcome for one item of a call: ``error_code`` 0 and the other fields, or an error."""
 
     __slots__ = ("_error",)
+    _item: ClassVar[str]
+    """The format by which error messages name the item of an outcome."""
     _error: KafkaError
     error_code: int
     error_message: str | None
@@ -84,7 +105,7 @@ class ItemResult(Result):
 
     def item(self) -> str:
         """Return what the outcome is about, for error messages."""
-        raise NotImplementedError
+        return self._item.format(self)
 
     @property
     def ok(self) -> bool:

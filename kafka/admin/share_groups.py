@@ -25,8 +25,6 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.protocol.share import ShareGroupDescribeResponse
 
-__all__ = ["ShareGroupDescription", "ShareGroupOffset", "ShareGroups", "ShareMember"]
-
 _STABLE_SHARE_VERSION: Final = 1
 
 
@@ -47,7 +45,7 @@ class ShareGroupDescription(DescribedGroup):
     """A share group and its members, or why they are not known; `coordinator_id` is the broker that coordinates it."""
 
     __slots__ = ()
-    _kind = "share group"
+    _item = "share group {0.group_id!r}"
     _blank: ClassVar = {"group_type": "share", "assignor_name": ""}
     assignor_name: str
     members: list[ShareMember]
@@ -133,7 +131,7 @@ class ShareGroups(GroupDescriptions, Groups):
                     TopicPartition(topic.topic_name, one.partition_index): error_of(
                         one.error_code, f"{topic.topic_name}-{one.partition_index}", one.error_message
                     )
-                    or ShareGroupOffset(start_offset=one.start_offset, leader_epoch=one.leader_epoch, lag=one.lag)
+                    or ShareGroupOffset.of_entry(one)
                     for topic in group.topics
                     for one in topic.partitions
                 }
@@ -228,12 +226,8 @@ def _share_group(group: ShareGroupDescribeResponse.DescribedGroup) -> ShareGroup
         group_type="share",
         assignor_name=group.assignor_name,
         members=[
-            ShareMember(
-                member_id=member.member_id,
-                member_epoch=member.member_epoch,
-                rack_id=member.rack_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
+            ShareMember.of_entry(
+                member,
                 topics=list(member.subscribed_topic_names),
                 assigned_partitions=assigned_partitions(member.assignment),
             )

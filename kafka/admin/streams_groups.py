@@ -15,16 +15,6 @@ from kafka.protocol.streams import StreamsGroupDescribeRequest
 if TYPE_CHECKING:
     from kafka.protocol.streams import StreamsGroupDescribeResponse
 
-__all__ = [
-    "InternalTopic",
-    "StreamsGroupDescription",
-    "StreamsGroups",
-    "StreamsMember",
-    "Subtopology",
-    "TaskAssignment",
-    "TaskOffset",
-]
-
 
 class TaskAssignment(Result):
     """Tasks of a streams member: partitions by the id of a subtopology."""
@@ -92,7 +82,7 @@ class StreamsGroupDescription(DescribedGroup):
     """
 
     __slots__ = ()
-    _kind = "streams group"
+    _item = "streams group {0.group_id!r}"
     _blank: ClassVar = {"group_type": "streams", "topology_epoch": -1, "subtopologies": []}
     topology_epoch: int
     subtopologies: list[Subtopology]
@@ -130,34 +120,25 @@ def _streams_group(group: StreamsGroupDescribeResponse.DescribedGroup) -> Stream
         group_type="streams",
         topology_epoch=-1 if topology is None else topology.epoch,
         subtopologies=[
-            Subtopology(
-                subtopology_id=one.subtopology_id,
-                source_topics=list(one.source_topics),
-                repartition_sink_topics=list(one.repartition_sink_topics),
+            Subtopology.of_entry(
+                one,
                 state_changelog_topics=_topics(one.state_changelog_topics),
                 repartition_source_topics=_topics(one.repartition_source_topics),
             )
             for one in (() if topology is None else topology.subtopologies or ())
         ],
         members=[
-            StreamsMember(
-                member_id=member.member_id,
-                member_epoch=member.member_epoch,
+            StreamsMember.of_entry(
+                member,
                 group_instance_id=member.instance_id,
-                rack_id=member.rack_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                topology_epoch=member.topology_epoch,
-                process_id=member.process_id,
                 user_endpoint=None
                 if member.user_endpoint is None
                 else (member.user_endpoint.host, member.user_endpoint.port),
                 client_tags=_pairs(member.client_tags),
-                task_offsets=_task_offsets(member.task_offsets),
-                task_end_offsets=_task_offsets(member.task_end_offsets),
+                task_offsets=[TaskOffset.of_entry(one) for one in member.task_offsets],
+                task_end_offsets=[TaskOffset.of_entry(one) for one in member.task_end_offsets],
                 assignment=_tasks(member.assignment),
                 target_assignment=_tasks(member.target_assignment),
-                is_classic=member.is_classic,
             )
             for member in group.members
         ],
@@ -174,20 +155,7 @@ def _tasks(assignment: object) -> TaskAssignment:
 
 
 def _topics(topics: Iterable[StreamsGroupDescribeResponse.TopicInfo]) -> dict[str, InternalTopic]:
-    return {
-        topic.name: InternalTopic(
-            partitions=topic.partitions,
-            replication_factor=topic.replication_factor,
-            topic_configs=_pairs(topic.topic_configs),
-        )
-        for topic in topics
-    }
-
-
-def _task_offsets(offsets: Iterable[StreamsGroupDescribeResponse.TaskOffset]) -> list[TaskOffset]:
-    return [
-        TaskOffset(subtopology_id=one.subtopology_id, partition=one.partition, offset=one.offset) for one in offsets
-    ]
+    return {topic.name: InternalTopic.of_entry(topic, topic_configs=_pairs(topic.topic_configs)) for topic in topics}
 
 
 def _pairs(entries: Iterable[StreamsGroupDescribeResponse.KeyValue]) -> dict[str, str]:

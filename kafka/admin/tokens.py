@@ -18,8 +18,6 @@ from kafka.protocol.sasl import (
 if TYPE_CHECKING:
     from kafka.protocol.sasl import DescribeDelegationTokenResponse
 
-__all__ = ["DelegationToken", "Tokens"]
-
 _OWNERS_SINCE: Final = 3
 
 

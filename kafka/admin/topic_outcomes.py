@@ -7,23 +7,12 @@ from uuid import UUID
 
 from kafka.admin.results import ItemResult, Result, Results
 
-__all__ = [
-    "CreatePartitionsResult",
-    "CreateTopicsResult",
-    "CreatedTopic",
-    "DeleteTopicsResult",
-    "DeletedTopic",
-    "PartitionDescription",
-    "ResizedTopic",
-    "TopicDescription",
-    "TopicPartitionsPage",
-]
-
 
 class PartitionDescription(ItemResult):
     """A partition: its leader and replicas."""
 
     __slots__ = ()
+    _item = "partition {0.partition_index}"
     _aliases: ClassVar = {
         "partition": "partition_index",
         "leader": "leader_id",
@@ -36,10 +25,6 @@ class PartitionDescription(ItemResult):
     replica_nodes: list[int]
     isr_nodes: list[int]
     offline_replicas: list[int]
-
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"partition {self.partition_index}"
 
 
 class TopicDescription(ItemResult):
@@ -70,16 +55,13 @@ class CreatedTopic(ItemResult):
     """A topic that was created, or why it was not; -1 and None for what the broker does not tell (before 2.4)."""
 
     __slots__ = ()
+    _item = "topic {0.name!r}"
     _aliases: ClassVar = {"topic": "name"}
     name: str
     topic_id: UUID
     num_partitions: int
     replication_factor: int
     configs: list[Result] | None
-
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"topic {self.name!r}"
 
 
 class CreateTopicsResult(Result):
@@ -123,12 +105,9 @@ class ResizedTopic(ItemResult):
     """A topic whose number of partitions was raised, or why it was not."""
 
     __slots__ = ()
+    _item = "topic {0.name!r}"
     _aliases: ClassVar = {"topic": "name"}
     name: str
-
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"topic {self.name!r}"
 
 
 class CreatePartitionsResult(Result):

@@ -13,8 +13,6 @@ from kafka.admin.results import Result, raise_failed
 from kafka.admin.topics import Topics
 from kafka.errors import Code
 
-__all__ = ["EnsuredTopic", "TopicSetup"]
-
 
 class EnsuredTopic(Result):
     """A topic that was created now, or that existed.

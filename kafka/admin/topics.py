@@ -34,6 +34,7 @@ from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
     LeaderNotAvailableError,
+    RetriableError,
     UnknownTopicOrPartitionError,
     for_code,
 )
@@ -49,8 +50,6 @@ from kafka.protocol.metadata import DescribeTopicPartitionsRequest
 if TYPE_CHECKING:
     from kafka.protocol.admin import CreateTopicsResponse
     from kafka.protocol.metadata import DescribeTopicPartitionsResponse, MetadataResponse
-
-__all__ = ["Topics"]
 
 _NO_ID: Final = UUID(int=0)
 # How often brokers are asked whether they serve a topic yet, in seconds.
@@ -250,13 +249,8 @@ class Topics(Calls):
         def read(response: DeleteTopicsResponse) -> dict[str | UUID, DeletedTopic]:
             results: dict[str | UUID, DeletedTopic] = {}
             for topic in response.responses:
-                outcome = DeletedTopic(
-                    name=topic.name,
-                    topic_id=topic.topic_id,
-                    error_code=topic.error_code,
-                    error_message=topic.error_message,
-                )
-                results[topic.name if topic.name is not None and topic.name in wanted else topic.topic_id] = outcome
+                key = topic.name if topic.name is not None and topic.name in wanted else topic.topic_id
+                results[key] = DeletedTopic.of_entry(topic)
             return results
 
         found = await self._core.ask_controller(wanted, request, read, deadline, "delete_topics()")
@@ -312,12 +306,7 @@ class Topics(Calls):
             )
 
         def read(response: CreatePartitionsResponse) -> dict[str, ResizedTopic]:
-            return {
-                topic.name: ResizedTopic(
-                    name=topic.name, error_code=topic.error_code, error_message=topic.error_message
-                )
-                for topic in response.results
-            }
+            return {topic.name: ResizedTopic.of_entry(topic) for topic in response.results}
 
         found = await self._core.ask_controller(list(topics), request, read, deadline, "create_partitions()")
         results = CreatePartitionsResult(results=Results(found[name] for name in topics if name in found))
@@ -365,14 +354,17 @@ class Topics(Calls):
 
         while left:
             failed.clear()
-            nodes = await core.brokers(deadline)
+            try:
+                nodes = await core.brokers(deadline)
+            except RetriableError as error:
+                raise KafkaTimeoutError(f"{complaint}: {', '.join(left)}: {error}") from error
             limit = core.sooner(deadline, patience)
             answers = await core.gather([answer(node, limit) for node in nodes])
             if failed:
                 patience *= 2
                 with suppress(KafkaError):
                     await core.client.refresh(core.sooner(deadline, patience))
-            elif nodes:
+            else:
                 left = sorted(set().union(*answers))
             if left and core.loop.time() + _LOOK_AGAIN >= deadline:
                 reason = f": broker {min(failed)}: {failed[min(failed)]}" if failed else ""
@@ -411,13 +403,8 @@ def _creatable(topic: NewTopic) -> CreateTopicsRequest.CreatableTopic:
 
 def _created(topic: CreateTopicsResponse.CreatableTopicResult) -> CreatedTopic:
     configs = topic.configs
-    return CreatedTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        error_code=topic.error_code,
-        error_message=topic.error_message,
-        num_partitions=topic.num_partitions,
-        replication_factor=topic.replication_factor,
+    return CreatedTopic.of_entry(
+        topic,
         configs=None
         if configs is None
         else [
@@ -439,24 +426,11 @@ def _description(
     *,
     eligible: bool = False,
 ) -> TopicDescription:
-    return TopicDescription(
-        error_code=topic.error_code,
+    return TopicDescription.of_entry(
+        topic,
         error_message=None,
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.is_internal,
         partitions=[
-            PartitionDescription(
-                error_code=entry.error_code,
-                error_message=None,
-                partition_index=entry.partition_index,
-                leader_id=entry.leader_id,
-                leader_epoch=entry.leader_epoch,
-                replica_nodes=list(entry.replica_nodes),
-                isr_nodes=list(entry.isr_nodes),
-                offline_replicas=list(entry.offline_replicas),
-                **_eligible(entry) if eligible else {},
-            )
+            PartitionDescription.of_entry(entry, error_message=None, **_eligible(entry) if eligible else {})
             for entry in topic.partitions
         ],
         authorized_operations=operations(topic.topic_authorized_operations),

@@ -26,19 +26,6 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.protocol.transaction import WriteTxnMarkersResponse
 
-__all__ = [
-    "AbortTransactionSpec",
-    "FencedProducer",
-    "HangingTransaction",
-    "ListedTransactions",
-    "PartitionProducerState",
-    "ProducerState",
-    "TransactionDescription",
-    "TransactionListing",
-    "TransactionState",
-    "Transactions",
-]
-
 _DURATION_SINCE: Final = 1
 _PATTERN_SINCE: Final = 2
 _LONGEST_TRANSACTION_MS: Final = 900_000
@@ -375,7 +362,7 @@ class Transactions(Calls):
                 )
             except KafkaError as error:
                 return error
-            return FencedProducer(producer_id=response.producer_id, producer_epoch=response.producer_epoch)
+            return FencedProducer.of_entry(response)
 
         return dict(zip(ids, await self._core.gather([fence(name) for name in ids]), strict=True))
 
@@ -406,13 +393,10 @@ class Transactions(Calls):
         now = int(self._core.client.environment.clock.time() * 1000)
         states = await self.describe_producers(partitions, timeout_ms=deadline, raise_errors=False)
         open_ones = [
-            HangingTransaction(
+            HangingTransaction.of_entry(
+                producer,
                 topic_partition=partition,
-                producer_id=producer.producer_id,
-                producer_epoch=producer.producer_epoch,
-                coordinator_epoch=producer.coordinator_epoch,
                 start_offset=producer.current_transaction_start_offset,
-                last_timestamp=producer.last_timestamp,
                 duration_ms=now - producer.last_timestamp,
             )
             for partition, state in states.items()

@@ -18,15 +18,6 @@ from kafka.protocol.users import (
     DescribeUserScramCredentialsRequest,
 )
 
-__all__ = [
-    "CredentialInfo",
-    "ScramMechanism",
-    "UserScramCredentialDeletion",
-    "UserScramCredentialUpsertion",
-    "UserScramCredentials",
-    "Users",
-]
-
 _SALT_BYTES: Final = 24
 
 

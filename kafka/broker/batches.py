@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from kafka.record.consumer_record import ConsumerRecord
     from kafka.record.header import Buffer
 
-__all__ = ["append", "decode", "fields_of", "wait_for_records"]
-
 _NO_LIMIT: Final = 2**31 - 1
 _NEWEST_PRODUCE: Final = 13
 

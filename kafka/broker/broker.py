@@ -5,9 +5,10 @@ Every method may be called from any thread; the work is done on the broker's thr
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,7 @@ from kafka.broker.security.acls import Permission, bindings_of
 from kafka.broker.server.node import ListenerOptions, Node, format_address
 from kafka.broker.server.versions import ApiKeyLike, api_key_of
 from kafka.broker.storage.cleaner import LogCleaner
-from kafka.errors import IllegalArgumentError
+from kafka.errors import IllegalArgumentError, KafkaTimeoutError
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -206,7 +207,6 @@ class Broker:
         The reply has the shape in which Kafka sends that error: at each partition, topic or member where it is theirs,
         at the top where it is the whole reply's. It waits for a request that asks for something that can have it.
 
-        >>> from kafka.broker import Broker
         >>> with Broker() as broker, broker.fail("Produce", "NOT_LEADER_OR_FOLLOWER", times=2):
         ...     pass
         """
@@ -344,11 +344,7 @@ class Broker:
         Raises :class:`~kafka.errors.KafkaTimeoutError`, which has the group's state, after ``timeout`` seconds of real
         time. Members take part in a rebalance while they poll, so another thread must do that meanwhile.
         """
-
-        async def wait() -> dict[str, str]:
-            return await self._groups().wait_until_stable(group, members, timeout)
-
-        return self._thread.wait(wait(), timeout + 60)
+        return self._wait(lambda: self._groups().wait_until_stable(group, members, timeout), timeout)
 
     def expire_member(self, group: str, member: str | None = None) -> None:
         """End a member's session as if it had been silent for too long.
@@ -363,7 +359,6 @@ class Broker:
         A record is ``available`` (again), ``acquired`` by a member, ``acknowledged`` or ``archived``: rejected, or
         released after its last delivery.
 
-        >>> from kafka.broker import Broker
         >>> with Broker(topics=["jobs"]) as broker:
         ...     broker.share_records("workers", "jobs")
         {}
@@ -382,7 +377,6 @@ class Broker:
         Clients push if the broker has the configuration ``metric.reporters`` and a resource CLIENT_METRICS names
         metrics.
 
-        >>> from kafka.broker import Broker
         >>> with Broker(configs={"metric.reporters": "com.example.Reporter"}) as broker:
         ...     broker.client_metrics()
         {}
@@ -500,7 +494,6 @@ class Broker:
         With ``partition=None`` the key's hash chooses the partition, as producers do, and a record without a key goes
         where the fewest records are.
 
-        >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker:
         ...     broker.append("events", "a"), broker.append("events", "b", key="k", headers={"trace": "1"})
         (0, 1)
@@ -536,7 +529,6 @@ class Broker:
         """Return the records of a topic, or of one partition of it: what readers see, with ``committed`` what readers
         of committed transactions see.
 
-        >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker:
         ...     offset = broker.append("events", b"hello")
         ...     [record.value for record in broker.records("events")]
@@ -558,20 +550,33 @@ class Broker:
         Raises :class:`~kafka.errors.KafkaTimeoutError`, which says how many there are, after ``timeout`` seconds of
         real time. With ``committed`` records of open and aborted transactions do not count.
 
-        >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker:
         ...     offset = broker.append("events", b"hello")
         ...     [record.value for record in broker.wait_for("events", 1)]
         [b'hello']
         """
+        return self._wait(
+            lambda: batches.wait_for_records(self.cluster, topic, count, timeout, committed=committed), timeout
+        )
 
-        found = batches.wait_for_records(self.cluster, topic, count, timeout, committed=committed)
-        return self._thread.wait(found, timeout + 60)
+    def _wait(self, begin: Callable[[], Coroutine[Any, Any, T]], timeout: float) -> T:
+        """Return what comes within that many seconds of real time."""
+
+        async def wait() -> T:
+            return await begin()
+
+        stopped = asyncio._get_running_loop()  # noqa: SLF001 - get_running_loop() raises where none runs
+        try:
+            return self._thread.wait(wait(), timeout + 60)
+        except KafkaTimeoutError as error:
+            if stopped is None:
+                raise
+            why = "this thread's event loop stood still meanwhile, and its clients: use asyncio.to_thread()"
+            raise KafkaTimeoutError(f"{error.args[0]}; {why}") from None
 
     def committed(self, group: str, topic: str, partition: int = 0) -> int | None:
         """The offset that a group has committed for a partition; None if it has committed none.
 
-        >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker:
         ...     print(broker.committed("billing", "events"))
         None
@@ -593,4 +598,5 @@ class Broker:
 
     def roll(self, topic: str) -> None:
         """Begin a new segment in each partition of a topic: earlier segments can be compacted or removed."""
-        self._thread.call(lambda: [one.log.roll() for one in self.cluster.existing_topic(topic).partitions])
+        for one in self._thread.call(self.cluster.existing_topic, topic).partitions:
+            self._thread.call(one.log.roll)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kafka.broker.server.connection import Connection
     from kafka.protocol.api import Request, Response
 
-__all__ = ["CLOSE", "NO_REPLY", "Exchange", "Faults", "Order", "SeenRequest", "Taken", "Watcher"]
-
 
 class _Action:
     __slots__ = ("name",)

@@ -12,8 +12,6 @@ from kafka.broker.cluster.topics import is_valid_topic_name
 from kafka.broker.server.node import ListenerOptions
 from kafka.errors import IllegalArgumentError
 
-__all__ = ["ClusterOptions", "check_options", "check_topic", "text_of"]
-
 _LAST_PORT: Final = 65535
 
 

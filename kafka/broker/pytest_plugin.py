@@ -36,15 +36,6 @@ if TYPE_CHECKING:
     from kafka.broker import Broker
     from kafka.schema_registry import SchemaRegistryServer
 
-__all__ = [
-    "kafka_broker",
-    "kafka_broker_options",
-    "kafka_cluster",
-    "kafka_cluster_options",
-    "pytest_configure",
-    "schema_registry",
-]
-
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the markers known."""

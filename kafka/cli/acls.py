@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from kafka.cli.arguments import CommandError, UsageError, principal
 from kafka.cli.connection import Connection
@@ -146,11 +146,12 @@ def _delete_acls(arguments: Namespace, connection: Connection) -> int:
         raise CommandError("no ACL matches")
     if not agreed(connection, f"Delete {counted(len(found), 'ACL')}?", [_acl_row(acl) for acl in found], _ACL_COLUMNS):
         return 0
+    # The ACLs that were shown, not the filters: others may match these by now.
     outcomes: list[tuple[str, object, str]] = []
-    for _, deleted, failure in admin.delete_acls(filters, raise_errors=False):
-        outcomes += [(_named(acl), error, "deleted") for acl, error in deleted]
-        outcomes.append(("ACL", failure, ""))
-    return report(arguments, [one for one in outcomes if one[2] or getattr(one[1], "errno", None)])
+    for acl, deleted, failure in admin.delete_acls(found, raise_errors=False):
+        done = "deleted" if deleted else "was deleted already"
+        outcomes.append((_named(cast("ACL", acl)), deleted[0][1] if deleted else failure, done))
+    return report(arguments, outcomes)
 
 
 def _new(permission: str) -> Sequence[Argument]:

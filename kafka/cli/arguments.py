@@ -166,19 +166,22 @@ def expand(value: str, option: str) -> str:
         if name not in os.environ:
             raise UsageError(f"{option}: the environment has no variable {name}")
         return os.environ[name]
-    try:
-        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise UsageError(
-            f"{option}: cannot read {source}: {reason}; a value that begins with @ is written @@"
-        ) from None
+    text = text_of(source, option, "; a value that begins with @ is written @@")
     # Editors and echo end a file with a line end, which is not part of the password.
     text = text.removesuffix("\n").removesuffix("\r")
     if not text:
         # Standard input also is empty for the second option that asks for it.
         raise UsageError(f"{option}: {'standard input' if source == '-' else source} is empty")
     return text
+
+
+def text_of(path: str, option: str, hint: str = "") -> str:
+    """Return the text of a file that an option names; ``-`` is standard input, which stays open for questions."""
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        cause = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise UsageError(f"{option}: cannot read {path}: {cause}{hint}") from None
 
 
 def principal(word: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from kafka.cli.arguments import CommandError, UsageError
+from kafka.cli.arguments import CommandError, UsageError, text_of
 from kafka.cli.connection import Connection
 from kafka.cli.edges import Edges, edges
 from kafka.cli.files import whole_file
@@ -107,15 +107,14 @@ def _export(path: str, rows: Iterable[tuple[object, ...]]) -> None:
 def _read_csv(path: str, group: str) -> Commits:
     """Read what `_export` or Kafka's script wrote; lines with a group in front are chosen by it."""
     found = {}
-    with sys.stdin if path == "-" else open(path, encoding="utf-8", newline="") as file:
-        for number, row in enumerate(csv.reader(file), 1):
-            if len(row) == 4:
-                if row[0] != group:
-                    continue
-                row = row[1:]  # noqa: PLW2901 - without the group
-            if len(row) != 3 or not row[1].strip().isdigit() or not row[2].strip().isdigit():
-                raise UsageError(f"{path}, line {number}: write topic,partition,offset, not {','.join(row)!r}")
-            found[TopicPartition(row[0], int(row[1]))] = OffsetAndMetadata(int(row[2]))
+    for number, row in enumerate(csv.reader(text_of(path, "--from-file").splitlines()), 1):
+        if len(row) == 4:
+            if row[0] != group:
+                continue
+            row = row[1:]  # noqa: PLW2901 - without the group
+        if len(row) != 3 or not row[1].strip().isdigit() or not row[2].strip().isdigit():
+            raise UsageError(f"{path}, line {number}: write topic,partition,offset, not {','.join(row)!r}")
+        found[TopicPartition(row[0], int(row[1]))] = OffsetAndMetadata(int(row[2]))
     return found
 
 

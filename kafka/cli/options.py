@@ -97,6 +97,8 @@ def parse_toml(text: str, path: str) -> dict[str, Any]:
             table = found
             for part in re.findall(r'"[^"]*"|[^.\s]+', heading.group(1)):
                 table = table.setdefault(part.strip('"'), {})
+                if not isinstance(table, dict):
+                    raise UsageError(f"{path}, line {number}: {part} has a value already, and cannot be a table")
             continue
         setting = re.fullmatch(
             r"""("[^"]+"|[\w.-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*'|true|false|-?[\d_]+(?:\.\d+)?)\s*(#.*)?""", line
@@ -104,7 +106,10 @@ def parse_toml(text: str, path: str) -> dict[str, Any]:
         if setting is None:
             raise UsageError(f"{path}, line {number}: write NAME = VALUE, where VALUE is text in quotes or a number")
         word = setting.group(2)
-        value = word[1:-1] if word[0] == "'" else json.loads(word if word[0] == '"' else word.replace("_", ""))
+        try:
+            value = word[1:-1] if word[0] == "'" else json.loads(word if word[0] == '"' else word.replace("_", ""))
+        except ValueError as error:
+            raise UsageError(f"{path}, line {number}: {word} is not a value: {error}") from None
         table[setting.group(1).strip('"')] = value
     return found
 
@@ -125,12 +130,15 @@ class Contexts:
             found = parse_toml(path.read_text(encoding="utf-8"), str(path))
         except FileNotFoundError:
             found = {}
-        except OSError as error:
-            raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            cause = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+            raise UsageError(f"cannot read {path}: {cause}") from None
         self.current: str | None = found.get("current")
+        tables = found.get("contexts", {})
+        if not isinstance(tables, dict) or not all(isinstance(options, dict) for options in tables.values()):
+            raise UsageError(f"{path}: a context is a table with options, which begins with [contexts.NAME]")
         self.contexts: dict[str, dict[str, str]] = {
-            name: {option: _text(value) for option, value in options.items()}
-            for name, options in found.get("contexts", {}).items()
+            name: {option: _text(value) for option, value in options.items()} for name, options in tables.items()
         }
 
     def get(self, name: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kafka.cli.arguments import UsageError, find_api, parse_json
+from kafka.cli.arguments import UsageError, find_api, parse_json, text_of
 from kafka.cli.grammar import Noun, Verb, arg
 from kafka.errors import KafkaError
 from kafka.protocol.registry import APIS
@@ -132,7 +132,7 @@ def _facts(cls: StructMeta, field: Field) -> str:
 )
 def _decode(arguments: argparse.Namespace) -> int:
     cls = _find_one(arguments.message, arguments.version)
-    text = sys.stdin.read() if arguments.data == ["-"] else " ".join(arguments.data)
+    text = text_of("-", "the bytes") if arguments.data == ["-"] else " ".join(arguments.data)
     try:
         data = bytes.fromhex(text.replace(":", "").removeprefix("0x"))
     except ValueError as error:

@@ -7,10 +7,9 @@ import struct
 from argparse import Namespace
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.cli.arguments import UsageError
+from kafka.cli.arguments import UsageError, text_of
 
 if TYPE_CHECKING:
     from kafka.cli.connection import Connection
@@ -271,22 +270,13 @@ def schema_serializer(arguments: Namespace, part: str, connection: Connection) -
         if word is not None:
             raise UsageError(f"--{part}-schema needs --{part}-type avro, protobuf or jsonschema")
         return None
-    from kafka.schema_registry import SchemaSerializer
+    from kafka.schema_registry import Schema, SchemaSerializer
 
     registry = connection.registry(kind)
     schema: Schema | None = None
     if word is not None:
-        schema = registry.schema(int(word)) if word.isdigit() else _schema_file(word, REGISTRY[kind], part)
+        own = not word.isdigit()
+        schema = Schema(text_of(word, f"--{part}-schema"), REGISTRY[kind]) if own else registry.schema(int(word))
     return SchemaSerializer(
         registry, schema, key=part == "key", kind=REGISTRY[kind], form="json", message=message or None
     )
-
-
-def _schema_file(path: str, kind: str, part: str) -> Schema:
-    from kafka.schema_registry import Schema
-
-    try:
-        return Schema(Path(path).read_text(encoding="utf-8"), kind)
-    except (OSError, ValueError) as error:
-        cause = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise UsageError(f"--{part}-schema: cannot read {path}: {cause}") from None

@@ -14,25 +14,6 @@ from typing import Any, Final, NoReturn, Protocol
 
 from kafka.config.servers import parse_servers
 
-__all__ = [
-    "INT32",
-    "ApiVersion",
-    "Choice",
-    "Check",
-    "Custom",
-    "Flag",
-    "Items",
-    "Number",
-    "OneOf",
-    "Reset",
-    "Servers",
-    "SocketOptions",
-    "Text",
-    "Whole",
-    "duration_ms",
-]
-
-
 # The largest number that the protocol has for times and sizes.
 INT32: Final = 2**31 - 1
 # The longest time, in milliseconds, that all of the system's clocks and locks can wait for: 31 years.

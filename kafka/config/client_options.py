@@ -22,8 +22,6 @@ from kafka.config.checks import (
 from kafka.config.option import FACES, LINKS, NETWORK, Lazy, Option
 from kafka.version import __version__
 
-__all__ = ["CLIENT_OPTIONS"]
-
 
 def _is_node(value: object) -> bool:
     return isinstance(value, (int, str)) and not isinstance(value, bool)

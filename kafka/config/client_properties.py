@@ -14,17 +14,6 @@ from kafka.config.option import Option
 from kafka.config.table import BY_SPELLING
 from kafka.errors import KafkaConfigurationError
 
-__all__ = [
-    "ForeignOption",
-    "JaasEntry",
-    "find_option",
-    "nearest_name",
-    "parse_conf",
-    "parse_jaas",
-    "parse_properties",
-    "translate",
-]
-
 # Files…
 
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}

@@ -8,8 +8,6 @@ from typing import Final
 from kafka.config.checks import INT32, Choice, Custom, Flag, Items, Number, Reset, Text, Whole
 from kafka.config.option import Lazy, Option
 
-__all__ = ["CONSUMER_OPTIONS"]
-
 _CONSUMER: Final = frozenset({"consumer"})
 _SHARE: Final = frozenset({"share"})
 _BOTH: Final = _CONSUMER | _SHARE

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["advice_for", "advice_for_argument", "advice_for_guess", "render_librdkafka_rst"]
-
 _LOGGING: Final = "set the level of logging.getLogger('kafka')"
 _TOKENS: Final = "sasl_oauth_token_provider is an object with a method token()"
 _NOT_NEEDED: Final = "leave it out: each connection asks its broker for the API versions"

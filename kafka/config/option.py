@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from kafka.config.checks import Check
 
-__all__ = ["CLASSES", "FACES", "LINKS", "NETWORK", "Lazy", "Option"]
-
 # Which class takes a kind of configuration.
 CLASSES: Final[dict[str, str]] = {
     "producer": "KafkaProducer",

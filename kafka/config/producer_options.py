@@ -8,8 +8,6 @@ from typing import Final
 from kafka.config.checks import INT32, Choice, Custom, Flag, Items, Number, Text, Whole
 from kafka.config.option import Lazy, Option
 
-__all__ = ["PRODUCER_OPTIONS"]
-
 _PRODUCER: Final = frozenset({"producer"})
 
 

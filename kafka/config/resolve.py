@@ -16,8 +16,6 @@ from kafka.config.rules import RULES
 from kafka.config.table import BY_SPELLING, OPTIONS
 from kafka.errors import KafkaConfigurationError
 
-__all__ = ["Config", "defaults", "given_options", "name_client", "parse", "part_of_defaults", "resolve", "resolve_part"]
-
 _NUMBERS: Final[defaultdict[str, Iterator[int]]] = defaultdict(partial(itertools.count, 1))
 
 

@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError
 
-__all__ = ["RULES"]
-
 Values = dict[str, Any]
 Rule = Callable[[Values, Collection[str]], None]
 

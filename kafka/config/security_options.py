@@ -7,8 +7,6 @@ from typing import Any, Final
 from kafka.config.checks import Choice, Custom, Flag, Number, OneOf, Text
 from kafka.config.option import LINKS, Option
 
-__all__ = ["MECHANISMS", "SASL_OPTIONS", "TLS_OPTIONS", "accept_mechanism"]
-
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
 
 

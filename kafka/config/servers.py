@@ -9,8 +9,6 @@ from typing import Any, Final, NamedTuple
 
 from kafka._text import host_port
 
-__all__ = ["DEFAULT_PORT", "ServerAddress", "collect_hosts", "get_ip_port_afi", "parse_servers"]
-
 DEFAULT_PORT: Final = 9092
 
 

@@ -10,9 +10,6 @@ from kafka.config.option import CLASSES, Lazy, Option
 from kafka.config.producer_options import PRODUCER_OPTIONS
 from kafka.config.security_options import SASL_OPTIONS, TLS_OPTIONS
 
-__all__ = ["BY_SPELLING", "OPTIONS", "SECTIONS", "render_rst"]
-
-
 SECTIONS: Final[dict[str, tuple[Option, ...]]] = {
     "All clients": CLIENT_OPTIONS,
     "TLS": TLS_OPTIONS,

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from kafka.coordinator.rebalance import Subscription
     from kafka.protocol.group import JoinGroupResponse
 
-__all__ = ["ClassicAssignment"]
-
 _GROUPS_SINCE: Final = (0, 9)
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from kafka.coordinator.metrics import GroupCoordinatorMetrics
     from kafka.protocol.group import JoinGroupResponse
 
-__all__ = ["ClassicMember", "GroupProtocol", "OLD_SESSION"]
-
 # A join request waits this much longer than the rebalance timeout, in seconds: the coordinator answers at its end.
 _JOIN_GRACE: Final = 5.0
 # The coordinator answers a first join at once, with the member's id (KIP-394). Leaving waits for that, in seconds.

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from kafka.coordinator.rebalance import Subscription
     from kafka.metrics import Metrics
 
-__all__ = ["ConsumerGroup"]
-
 _LEAVE_GRACE: Final = 0.2  # seconds for the request to leave the group after Ctrl-C
 # The longest time of close() without a connection to any broker, in seconds.
 _UNREACHABLE_TIMEOUT: Final = 5.0

@@ -4,12 +4,14 @@ A heartbeat has the fields of this member that changed (its topics, the partitio
 epoch and its target assignment. Going from the owned partitions to the target (`_reconcile`) involves the application
 and may take long, so it is a separate task, and heartbeats continue meanwhile. When it has ended the next heartbeat
 goes out at once; only then does the broker assign the revoked partitions to other members.
+
+Partitions of the target count as owned from the response on, in which they came: this member may begin to read them
+while its next heartbeat is on its way. And the broker waits until it has heard that a partition is given back, also one
+that this member was assigned and lost again before it came to read it.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Final
 from uuid import UUID
 
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from kafka.coordinator.metrics import GroupCoordinatorMetrics
     from kafka.coordinator.rebalance import Subscription
     from kafka.protocol.group import ConsumerGroupHeartbeatResponse
-
-__all__ = ["ConsumerGroupMember"]
 
 _JOIN: Final = 0
 _LEAVE: Final = -1
@@ -199,7 +199,7 @@ class ConsumerGroupMember:
             "rebalance_timeout_ms": int(self._membership.rebalance_timeout * 1000),
             "server_assignor": self._assignor,
             "subscribed_topic_names": sorted(subscription.subscribed_topics),
-            "topic_partitions": self._by_id(self._assignments.held()),
+            "topic_partitions": self._owned(),
         }
         if isinstance(subscription.pattern, SubscriptionPattern):
             fields["subscribed_topic_regex"] = subscription.pattern.pattern
@@ -209,14 +209,15 @@ class ConsumerGroupMember:
         self._assignments.joined_version = subscription.subscription_version
         return fields
 
-    def _by_id(self, partitions: Iterable[TopicPartition]) -> list[ConsumerGroupHeartbeatRequest.TopicPartitions]:
-        entry = ConsumerGroupHeartbeatRequest.TopicPartitions
+    def _owned(self) -> list[ConsumerGroupHeartbeatRequest.TopicPartitions]:
+        """Return the partitions that no other member may get: those owned, and the target."""
+        owned: dict[UUID, set[int]] = {topic_id: set(numbers) for topic_id, numbers in (self._target or {}).items()}
         ids = {name: topic_id for topic_id, name in self._names.items()}
-        found: dict[UUID, list[int]] = defaultdict(list)
-        for topic, number in sorted(partitions):
+        for topic, number in self._assignments.held():
             if topic in ids:
-                found[ids[topic]].append(number)
-        return [entry(topic_id=topic_id, partitions=numbers) for topic_id, numbers in found.items()]
+                owned.setdefault(ids[topic], set()).add(number)
+        entry = ConsumerGroupHeartbeatRequest.TopicPartitions
+        return [entry(topic_id=topic_id, partitions=sorted(numbers)) for topic_id, numbers in sorted(owned.items())]
 
     # Reconciling…
 
@@ -250,13 +251,17 @@ class ConsumerGroupMember:
                 membership.move(MemberEvent.SYNCED)
             task = self._reconciling = self._loop.spawn_logged(self._reconcile(), "reconcile")
             task.add_both(lambda _: self._reconciled(task))
+        elif self._sent.get("topic_partitions") != self._owned():
+            membership.rejoin.set()  # the target has lost partitions that were never read
 
     async def _reconcile(self) -> None:
+        """Take one step after the other, each towards the present target: the last one may have taken long."""
         membership = self._membership
         while (partitions := self._resolved()) != self._assignments.held() and membership.generation.is_member:
             self._log.info("member %s is assigned %s", printable(self._member_id), sorted(partitions))
-            await self._assignments.revoke(self._assignments.held() - partitions)
-            if membership.generation.is_member and partitions != self._assignments.held():
+            if surplus := self._assignments.held() - partitions:
+                await self._assignments.revoke(surplus)
+            else:
                 await self._assignments.assign(partitions)
         if membership.state is MemberState.COMPLETING:
             membership.move(MemberEvent.COMPLETED if membership.generation.is_member else MemberEvent.RETRY)
@@ -267,7 +272,7 @@ class ConsumerGroupMember:
         self._reconciling = None
         if task.exception is not None:
             return  # cancelled, as the client ends; after an error the next heartbeat tries again
-        if self._sent.get("topic_partitions") != self._by_id(self._assignments.held()):
+        if self._sent.get("topic_partitions") != self._owned():
             self._membership.rejoin.set()  # send it at once: another member waits for the revoked partitions
         self.reconcile_if_needed()
 

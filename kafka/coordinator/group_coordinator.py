@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.protocol.api import Request, Response
 
-__all__ = ["COMMITS", "COORDINATOR_LOST", "GroupCoordinator", "JOINS"]
-
 ResponseT = TypeVar("ResponseT", bound="Response")
 
 log = logging.getLogger(__name__)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
     from kafka.protocol.group import JoinGroupResponse
 
-__all__ = ["AssignorCalls", "MetadataSnapshot", "assign", "read_members", "take_snapshot", "topics_of"]
-
 log = logging.getLogger(__name__)
 
 MetadataSnapshot = Mapping[str, "Sequence[frozenset[str]] | None"]

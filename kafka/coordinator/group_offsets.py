@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from kafka.metrics import Metrics
     from kafka.protocol.commit import OffsetCommitResponse
 
-__all__ = ["GroupOffsets", "Offsets", "OnCommitted"]
-
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 OnCommitted = Callable[..., object]
 

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from kafka.protocol.group import JoinGroupResponse, LeaveGroupResponse, SyncGroupResponse
     from kafka.protocol.negotiation import ApiVersions
 
-__all__ = [
-    "as_bytes",
-    "check_joined",
-    "check_left",
-    "check_synced",
-    "is_member_id_required",
-    "join_request",
-    "leave_request",
-    "sync_request",
-]
-
 _LEAVES_BY_LIST_SINCE: Final = 3
 # A longer reason would be refused (KIP-800).
 _LONGEST_REASON: Final = 255

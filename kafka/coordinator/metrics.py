@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from kafka.metrics.metric import AbstractMeasurableStat, MetricName
     from kafka.metrics.sensor import Sensor
 
-__all__ = ["ConsumerCoordinatorMetrics", "GroupCoordinatorMetrics"]
-
 
 class GroupCoordinatorMetrics:
     """Heartbeats, joins and syncs: their numbers and durations."""

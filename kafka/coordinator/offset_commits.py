@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from kafka.protocol.commit import OffsetCommitResponse
     from kafka.protocol.negotiation import ApiVersions
 
-__all__ = ["AutoCommitTask", "OffsetCommitter"]
-
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -17,8 +17,6 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from kafka.protocol.commit import OffsetCommitResponse, OffsetFetchResponse
 
-__all__ = ["Identity", "commit_request", "committed_codes", "fetch_request", "fetched_entries", "fetched_group_code"]
-
 _BY_ID_SINCE: Final = 10
 _BY_GROUPS_SINCE: Final = 8
 _STABLE_SINCE: Final = 7

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from kafka._runtime.loop import Loop
     from kafka.coordinator.group_log import GroupLog
 
-__all__ = ["Assignments", "CallKind", "RebalanceCall", "Rendezvous", "Subscription", "Ownership", "tell"]
-
-
 log = logging.getLogger(__name__)
 
 OwnershipIds = Mapping[TopicPartition, int]

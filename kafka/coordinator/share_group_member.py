@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.protocol.share import ShareGroupHeartbeatResponse
 
-__all__ = ["ShareGroupMember", "share_groups_unsupported"]
-
 _JOIN: Final = 0
 _LEAVE: Final = -1
 # Seconds between heartbeats until the coordinator says otherwise: Kafka's group.share.heartbeat.interval.ms.

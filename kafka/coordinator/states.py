@@ -10,8 +10,6 @@ from typing import Final, NamedTuple
 
 from kafka import structs
 
-__all__ = ["Generation", "IllegalTransition", "MemberEvent", "MemberState", "NEXT", "NO_GENERATION", "next_state"]
-
 
 class MemberState(Enum):
     """The state of a member."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["SCHEMA_URL"]
-
 SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.44.0"
 
 SYSTEM: Final = "messaging.system"

@@ -17,8 +17,6 @@ from kafka.metrics.prometheus import samples
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
 
-__all__ = ["observe"]
-
 # They are of a scrape by Prometheus.
 _LEFT_OUT = frozenset({"kafka_client_series_dropped"})
 

@@ -12,8 +12,6 @@ from kafka.otel.tracer import KafkaTracer, Telemetry, process_block
 if TYPE_CHECKING:
     from kafka.otel.tracer import ProcessBlock
 
-__all__ = ["Instrumentor", "instrument", "process", "uninstrument"]
-
 _lock = threading.Lock()
 
 

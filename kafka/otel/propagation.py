@@ -17,8 +17,6 @@ from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import Getter, Setter
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-__all__ = ["context_of", "has_context", "header_pairs", "headers_of", "span_context_of"]
-
 Pairs: TypeAlias = "list[tuple[str, bytes]]"
 
 _TRACEPARENT: Final = "traceparent"

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kafka._hooks import ClientFacts, HeaderPairs
     from kafka.structs import TopicPartition
 
-__all__ = ["KafkaTracer", "process_block"]
-
 log = logging.getLogger("kafka.otel")
 
 #: A span has this many links at most, by default, in the SDK.

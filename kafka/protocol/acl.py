@@ -36,16 +36,12 @@ class DescribeAclsResponse(Response, api_key=29, versions="0-3", flexible="2+"):
     """The answer to ``DescribeAclsRequest``."""
 
     class AclDescription(Struct):
-        """An element of ``DescribeAclsResource.acls``."""
-
         principal: str = field(String, "0+")
         host: str = field(String, "0+")
         operation: int = field(Int8, "0+")
         permission_type: int = field(Int8, "0+")
 
     class DescribeAclsResource(Struct):
-        """An element of ``DescribeAclsResponse.resources``."""
-
         resource_type: int = field(Int8, "0+")
         resource_name: str = field(String, "0+")
         pattern_type: int = field(Int8, "1+", default=3)
@@ -61,8 +57,6 @@ class CreateAclsRequest(Request["CreateAclsResponse"], api_key=30, versions="0-3
     """Creates access control lists."""
 
     class AclCreation(Struct):
-        """An element of ``CreateAclsRequest.creations``."""
-
         resource_type: int = field(Int8, "0+")
         resource_name: str = field(String, "0+")
         resource_pattern_type: int = field(Int8, "1+", default=3)
@@ -78,8 +72,6 @@ class CreateAclsResponse(Response, api_key=30, versions="0-3", flexible="2+"):
     """The answer to ``CreateAclsRequest``."""
 
     class AclCreationResult(Struct):
-        """An element of ``CreateAclsResponse.results``."""
-
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
 
@@ -91,8 +83,6 @@ class DeleteAclsRequest(Request["DeleteAclsResponse"], api_key=31, versions="0-3
     """Deletes the access control lists that match a filter."""
 
     class DeleteAclsFilter(Struct):
-        """An element of ``DeleteAclsRequest.filters``."""
-
         resource_type_filter: int = field(Int8, "0+")
         resource_name_filter: str | None = field(String, "0+", nullable="0+")
         pattern_type_filter: int = field(Int8, "1+", default=3)
@@ -108,8 +98,6 @@ class DeleteAclsResponse(Response, api_key=31, versions="0-3", flexible="2+"):
     """The answer to ``DeleteAclsRequest``."""
 
     class DeleteAclsMatchingAcl(Struct):
-        """An element of ``DeleteAclsFilterResult.matching_acls``."""
-
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
         resource_type: int = field(Int8, "0+")
@@ -121,8 +109,6 @@ class DeleteAclsResponse(Response, api_key=31, versions="0-3", flexible="2+"):
         permission_type: int = field(Int8, "0+")
 
     class DeleteAclsFilterResult(Struct):
-        """An element of ``DeleteAclsResponse.filter_results``."""
-
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
         matching_acls: list[DeleteAclsResponse.DeleteAclsMatchingAcl] = field(Array("DeleteAclsMatchingAcl"), "0+")

@@ -63,22 +63,16 @@ class ApiVersionsResponse(Response, api_key=18, versions="0-4", flexible="3+"):
     """The answer to ``ApiVersionsRequest``."""
 
     class ApiVersion(Struct):
-        """An element of ``ApiVersionsResponse.api_keys``."""
-
         api_key: int = field(Int16, "0+")
         min_version: int = field(Int16, "0+")
         max_version: int = field(Int16, "0+")
 
     class SupportedFeatureKey(Struct):
-        """An element of ``ApiVersionsResponse.supported_features``."""
-
         name: str = field(String, "3+")
         min_version: int = field(Int16, "3+")
         max_version: int = field(Int16, "3+")
 
     class FinalizedFeatureKey(Struct):
-        """An element of ``ApiVersionsResponse.finalized_features``."""
-
         name: str = field(String, "3+")
         max_version_level: int = field(Int16, "3+")
         min_version_level: int = field(Int16, "3+")
@@ -96,20 +90,14 @@ class CreateTopicsRequest(Request["CreateTopicsResponse"], api_key=19, versions=
     """Creates topics."""
 
     class CreatableReplicaAssignment(Struct):
-        """An element of ``CreatableTopic.assignments``."""
-
         partition_index: int = field(Int32, "0+")
         broker_ids: list[int] = field(Array(Int32), "0+")
 
     class CreatableTopicConfig(Struct):
-        """An element of ``CreatableTopic.configs``."""
-
         name: str = field(String, "0+")
         value: str | None = field(String, "0+", nullable="0+")
 
     class CreatableTopic(Struct):
-        """An element of ``CreateTopicsRequest.topics``."""
-
         name: str = field(String, "0+")
         num_partitions: int = field(Int32, "0+")
         replication_factor: int = field(Int16, "0+")
@@ -127,8 +115,6 @@ class CreateTopicsResponse(Response, api_key=19, versions="0-7", flexible="5+"):
     """The answer to ``CreateTopicsRequest``."""
 
     class CreatableTopicConfigs(Struct):
-        """An element of ``CreatableTopicResult.configs``."""
-
         name: str = field(String, "5+")
         value: str | None = field(String, "5+", nullable="5+")
         read_only: bool = field(Boolean, "5+")
@@ -136,8 +122,6 @@ class CreateTopicsResponse(Response, api_key=19, versions="0-7", flexible="5+"):
         is_sensitive: bool = field(Boolean, "5+")
 
     class CreatableTopicResult(Struct):
-        """An element of ``CreateTopicsResponse.topics``."""
-
         name: str = field(String, "0+")
         topic_id: UUID = field(Uuid, "7+", ignorable=True)
         error_code: int = field(Int16, "0+")
@@ -157,8 +141,6 @@ class DeleteTopicsRequest(Request["DeleteTopicsResponse"], api_key=20, versions=
     """Deletes topics."""
 
     class DeleteTopicState(Struct):
-        """An element of ``DeleteTopicsRequest.topics``."""
-
         name: str | None = field(String, "6+", nullable="6+", default=None)
         topic_id: UUID = field(Uuid, "6+")
 
@@ -171,8 +153,6 @@ class DeleteTopicsResponse(Response, api_key=20, versions="0-6", flexible="4+"):
     """The answer to ``DeleteTopicsRequest``."""
 
     class DeletableTopicResult(Struct):
-        """An element of ``DeleteTopicsResponse.responses``."""
-
         name: str | None = field(String, "0+", nullable="6+")
         topic_id: UUID = field(Uuid, "6+", ignorable=True)
         error_code: int = field(Int16, "0+")
@@ -186,13 +166,9 @@ class CreatePartitionsRequest(Request["CreatePartitionsResponse"], api_key=37, v
     """Adds partitions to topics."""
 
     class CreatePartitionsAssignment(Struct):
-        """An element of ``CreatePartitionsTopic.assignments``."""
-
         broker_ids: list[int] = field(Array(Int32), "0+")
 
     class CreatePartitionsTopic(Struct):
-        """An element of ``CreatePartitionsRequest.topics``."""
-
         name: str = field(String, "0+")
         count: int = field(Int32, "0+")
         assignments: list[CreatePartitionsRequest.CreatePartitionsAssignment] | None = field(
@@ -208,8 +184,6 @@ class CreatePartitionsResponse(Response, api_key=37, versions="0-3", flexible="2
     """The answer to ``CreatePartitionsRequest``."""
 
     class CreatePartitionsTopicResult(Struct):
-        """An element of ``CreatePartitionsResponse.results``."""
-
         name: str = field(String, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
@@ -222,14 +196,10 @@ class DeleteRecordsRequest(Request["DeleteRecordsResponse"], api_key=21, version
     """Deletes the records of partitions up to an offset."""
 
     class DeleteRecordsPartition(Struct):
-        """An element of ``DeleteRecordsTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         offset: int = field(Int64, "0+")
 
     class DeleteRecordsTopic(Struct):
-        """An element of ``DeleteRecordsRequest.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[DeleteRecordsRequest.DeleteRecordsPartition] = field(Array("DeleteRecordsPartition"), "0+")
 
@@ -241,15 +211,11 @@ class DeleteRecordsResponse(Response, api_key=21, versions="0-2", flexible="2+")
     """The answer to ``DeleteRecordsRequest``."""
 
     class DeleteRecordsPartitionResult(Struct):
-        """An element of ``DeleteRecordsTopicResult.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         low_watermark: int = field(Int64, "0+")
         error_code: int = field(Int16, "0+")
 
     class DeleteRecordsTopicResult(Struct):
-        """An element of ``DeleteRecordsResponse.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[DeleteRecordsResponse.DeleteRecordsPartitionResult] = field(
             Array("DeleteRecordsPartitionResult"), "0+"
@@ -263,8 +229,6 @@ class ElectLeadersRequest(Request["ElectLeadersResponse"], api_key=43, versions=
     """Elects leaders of partitions."""
 
     class TopicPartitions(Struct):
-        """An element of ``ElectLeadersRequest.topic_partitions``."""
-
         topic: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
@@ -277,15 +241,11 @@ class ElectLeadersResponse(Response, api_key=43, versions="0-2", flexible="2+"):
     """The answer to ``ElectLeadersRequest``."""
 
     class PartitionResult(Struct):
-        """An element of ``ReplicaElectionResult.partition_result``."""
-
         partition_id: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
 
     class ReplicaElectionResult(Struct):
-        """An element of ``ElectLeadersResponse.replica_election_results``."""
-
         topic: str = field(String, "0+")
         partition_result: list[ElectLeadersResponse.PartitionResult] = field(Array("PartitionResult"), "0+")
 
@@ -300,14 +260,10 @@ class AlterPartitionReassignmentsRequest(
     """Starts or cancels moves of partitions to other brokers."""
 
     class ReassignablePartition(Struct):
-        """An element of ``ReassignableTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         replicas: list[int] | None = field(Array(Int32), "0+", nullable="0+", default=None)
 
     class ReassignableTopic(Struct):
-        """An element of ``AlterPartitionReassignmentsRequest.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[AlterPartitionReassignmentsRequest.ReassignablePartition] = field(
             Array("ReassignablePartition"), "0+"
@@ -322,15 +278,11 @@ class AlterPartitionReassignmentsResponse(Response, api_key=45, versions="0-1", 
     """The answer to ``AlterPartitionReassignmentsRequest``."""
 
     class ReassignablePartitionResponse(Struct):
-        """An element of ``ReassignableTopicResponse.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
 
     class ReassignableTopicResponse(Struct):
-        """An element of ``AlterPartitionReassignmentsResponse.responses``."""
-
         name: str = field(String, "0+")
         partitions: list[AlterPartitionReassignmentsResponse.ReassignablePartitionResponse] = field(
             Array("ReassignablePartitionResponse"), "0+"
@@ -349,8 +301,6 @@ class ListPartitionReassignmentsRequest(
     """Lists the moves of partitions under way."""
 
     class ListPartitionReassignmentsTopics(Struct):
-        """An element of ``ListPartitionReassignmentsRequest.topics``."""
-
         name: str = field(String, "0+")
         partition_indexes: list[int] = field(Array(Int32), "0+")
 
@@ -364,16 +314,12 @@ class ListPartitionReassignmentsResponse(Response, api_key=46, versions="0", fle
     """The answer to ``ListPartitionReassignmentsRequest``."""
 
     class OngoingPartitionReassignment(Struct):
-        """An element of ``OngoingTopicReassignment.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         replicas: list[int] = field(Array(Int32), "0+")
         adding_replicas: list[int] = field(Array(Int32), "0+")
         removing_replicas: list[int] = field(Array(Int32), "0+")
 
     class OngoingTopicReassignment(Struct):
-        """An element of ``ListPartitionReassignmentsResponse.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[ListPartitionReassignmentsResponse.OngoingPartitionReassignment] = field(
             Array("OngoingPartitionReassignment"), "0+"
@@ -389,8 +335,6 @@ class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"], api_key=35, ver
     """Lists log directories and what they hold."""
 
     class DescribableLogDirTopic(Struct):
-        """An element of ``DescribeLogDirsRequest.topics``."""
-
         topic: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
@@ -401,24 +345,18 @@ class DescribeLogDirsResponse(Response, api_key=35, versions="0-5", flexible="2+
     """The answer to ``DescribeLogDirsRequest``."""
 
     class DescribeLogDirsPartition(Struct):
-        """An element of ``DescribeLogDirsTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         partition_size: int = field(Int64, "0+")
         offset_lag: int = field(Int64, "0+")
         is_future_key: bool = field(Boolean, "0+")
 
     class DescribeLogDirsTopic(Struct):
-        """An element of ``DescribeLogDirsResult.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[DescribeLogDirsResponse.DescribeLogDirsPartition] = field(
             Array("DescribeLogDirsPartition"), "0+"
         )
 
     class DescribeLogDirsResult(Struct):
-        """An element of ``DescribeLogDirsResponse.results``."""
-
         error_code: int = field(Int16, "0+")
         log_dir: str = field(String, "0+")
         topics: list[DescribeLogDirsResponse.DescribeLogDirsTopic] = field(Array("DescribeLogDirsTopic"), "0+")
@@ -435,14 +373,10 @@ class AlterReplicaLogDirsRequest(Request["AlterReplicaLogDirsResponse"], api_key
     """Moves replicas to another log directory of their broker."""
 
     class AlterReplicaLogDirTopic(Struct):
-        """An element of ``AlterReplicaLogDir.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class AlterReplicaLogDir(Struct):
-        """An element of ``AlterReplicaLogDirsRequest.dirs``."""
-
         path: str = field(String, "0+")
         topics: list[AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic] = field(Array("AlterReplicaLogDirTopic"), "0+")
 
@@ -453,14 +387,10 @@ class AlterReplicaLogDirsResponse(Response, api_key=34, versions="0-2", flexible
     """The answer to ``AlterReplicaLogDirsRequest``."""
 
     class AlterReplicaLogDirPartitionResult(Struct):
-        """An element of ``AlterReplicaLogDirTopicResult.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
 
     class AlterReplicaLogDirTopicResult(Struct):
-        """An element of ``AlterReplicaLogDirsResponse.results``."""
-
         topic_name: str = field(String, "0+")
         partitions: list[AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult] = field(
             Array("AlterReplicaLogDirPartitionResult"), "0+"
@@ -481,8 +411,6 @@ class DescribeGroupsResponse(Response, api_key=15, versions="0-6", flexible="5+"
     """The answer to ``DescribeGroupsRequest``."""
 
     class DescribedGroupMember(Struct):
-        """An element of ``DescribedGroup.members``."""
-
         member_id: str = field(String, "0+")
         group_instance_id: str | None = field(String, "4+", nullable="4+", default=None, ignorable=True)
         client_id: str = field(String, "0+")
@@ -491,8 +419,6 @@ class DescribeGroupsResponse(Response, api_key=15, versions="0-6", flexible="5+"
         member_assignment: bytes = field(Bytes, "0+")
 
     class DescribedGroup(Struct):
-        """An element of ``DescribeGroupsResponse.groups``."""
-
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "6+", nullable="6+", default=None)
         group_id: str = field(String, "0+")
@@ -517,8 +443,6 @@ class ListGroupsResponse(Response, api_key=16, versions="0-5", flexible="3+"):
     """The answer to ``ListGroupsRequest``."""
 
     class ListedGroup(Struct):
-        """An element of ``ListGroupsResponse.groups``."""
-
         group_id: str = field(String, "0+")
         protocol_type: str = field(String, "0+")
         group_state: str = field(String, "4+", ignorable=True)
@@ -539,8 +463,6 @@ class DeleteGroupsResponse(Response, api_key=42, versions="0-2", flexible="2+"):
     """The answer to ``DeleteGroupsRequest``."""
 
     class DeletableGroupResult(Struct):
-        """An element of ``DeleteGroupsResponse.results``."""
-
         group_id: str = field(String, "0+")
         error_code: int = field(Int16, "0+")
 
@@ -552,8 +474,6 @@ class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"], api_key=57, versi
     """Raises or lowers the levels of features."""
 
     class FeatureUpdateKey(Struct):
-        """An element of ``UpdateFeaturesRequest.feature_updates``."""
-
         feature: str = field(String, "0+")
         max_version_level: int = field(Int16, "0+")
         allow_downgrade: bool = field(Boolean, "0")
@@ -568,8 +488,6 @@ class UpdateFeaturesResponse(Response, api_key=57, versions="0-2", flexible="0+"
     """The answer to ``UpdateFeaturesRequest``."""
 
     class UpdatableFeatureResult(Struct):
-        """An element of ``UpdateFeaturesResponse.results``."""
-
         feature: str = field(String, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")

@@ -34,8 +34,6 @@ class OffsetCommitRequest(Request["OffsetCommitResponse"], api_key=8, versions="
     """Commits offsets of a group."""
 
     class OffsetCommitRequestPartition(Struct):
-        """An element of ``OffsetCommitRequestTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         committed_offset: int = field(Int64, "0+")
         committed_leader_epoch: int = field(Int32, "6+", default=-1, ignorable=True)
@@ -43,8 +41,6 @@ class OffsetCommitRequest(Request["OffsetCommitResponse"], api_key=8, versions="
         committed_metadata: str | None = field(String, "0+", nullable="0+")
 
     class OffsetCommitRequestTopic(Struct):
-        """An element of ``OffsetCommitRequest.topics``."""
-
         name: str = field(String, "0-9", ignorable=True)
         topic_id: UUID = field(Uuid, "10+", ignorable=True)
         partitions: list[OffsetCommitRequest.OffsetCommitRequestPartition] = field(
@@ -63,14 +59,10 @@ class OffsetCommitResponse(Response, api_key=8, versions="0-10", flexible="8+"):
     """The answer to ``OffsetCommitRequest``."""
 
     class OffsetCommitResponsePartition(Struct):
-        """An element of ``OffsetCommitResponseTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
 
     class OffsetCommitResponseTopic(Struct):
-        """An element of ``OffsetCommitResponse.topics``."""
-
         name: str = field(String, "0-9", ignorable=True)
         topic_id: UUID = field(Uuid, "10+", ignorable=True)
         partitions: list[OffsetCommitResponse.OffsetCommitResponsePartition] = field(
@@ -85,21 +77,15 @@ class OffsetFetchRequest(Request["OffsetFetchResponse"], api_key=9, versions="0-
     """Reads committed offsets of groups."""
 
     class OffsetFetchRequestTopic(Struct):
-        """An element of ``OffsetFetchRequest.topics``."""
-
         name: str = field(String, "0-7")
         partition_indexes: list[int] = field(Array(Int32), "0-7")
 
     class OffsetFetchRequestTopics(Struct):
-        """An element of ``OffsetFetchRequestGroup.topics``."""
-
         name: str = field(String, "8-9", ignorable=True)
         topic_id: UUID = field(Uuid, "10+", ignorable=True)
         partition_indexes: list[int] = field(Array(Int32), "8+")
 
     class OffsetFetchRequestGroup(Struct):
-        """An element of ``OffsetFetchRequest.groups``."""
-
         group_id: str = field(String, "8+")
         member_id: str | None = field(String, "9+", nullable="9+", default=None, ignorable=True)
         member_epoch: int = field(Int32, "9+", default=-1, ignorable=True)
@@ -117,8 +103,6 @@ class OffsetFetchResponse(Response, api_key=9, versions="0-10", flexible="6+"):
     """The answer to ``OffsetFetchRequest``."""
 
     class OffsetFetchResponsePartition(Struct):
-        """An element of ``OffsetFetchResponseTopic.partitions``."""
-
         partition_index: int = field(Int32, "0-7")
         committed_offset: int = field(Int64, "0-7")
         committed_leader_epoch: int = field(Int32, "5-7", default=-1, ignorable=True)
@@ -126,16 +110,12 @@ class OffsetFetchResponse(Response, api_key=9, versions="0-10", flexible="6+"):
         error_code: int = field(Int16, "0-7")
 
     class OffsetFetchResponseTopic(Struct):
-        """An element of ``OffsetFetchResponse.topics``."""
-
         name: str = field(String, "0-7")
         partitions: list[OffsetFetchResponse.OffsetFetchResponsePartition] = field(
             Array("OffsetFetchResponsePartition"), "0-7"
         )
 
     class OffsetFetchResponsePartitions(Struct):
-        """An element of ``OffsetFetchResponseTopics.partitions``."""
-
         partition_index: int = field(Int32, "8+")
         committed_offset: int = field(Int64, "8+")
         committed_leader_epoch: int = field(Int32, "8+", default=-1, ignorable=True)
@@ -143,8 +123,6 @@ class OffsetFetchResponse(Response, api_key=9, versions="0-10", flexible="6+"):
         error_code: int = field(Int16, "8+")
 
     class OffsetFetchResponseTopics(Struct):
-        """An element of ``OffsetFetchResponseGroup.topics``."""
-
         name: str = field(String, "8-9", ignorable=True)
         topic_id: UUID = field(Uuid, "10+", ignorable=True)
         partitions: list[OffsetFetchResponse.OffsetFetchResponsePartitions] = field(
@@ -152,8 +130,6 @@ class OffsetFetchResponse(Response, api_key=9, versions="0-10", flexible="6+"):
         )
 
     class OffsetFetchResponseGroup(Struct):
-        """An element of ``OffsetFetchResponse.groups``."""
-
         group_id: str = field(String, "8+")
         topics: list[OffsetFetchResponse.OffsetFetchResponseTopics] = field(Array("OffsetFetchResponseTopics"), "8+")
         error_code: int = field(Int16, "8+")
@@ -168,13 +144,9 @@ class OffsetDeleteRequest(Request["OffsetDeleteResponse"], api_key=47, versions=
     """Deletes committed offsets of a group."""
 
     class OffsetDeleteRequestPartition(Struct):
-        """An element of ``OffsetDeleteRequestTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
 
     class OffsetDeleteRequestTopic(Struct):
-        """An element of ``OffsetDeleteRequest.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[OffsetDeleteRequest.OffsetDeleteRequestPartition] = field(
             Array("OffsetDeleteRequestPartition"), "0+"
@@ -188,14 +160,10 @@ class OffsetDeleteResponse(Response, api_key=47, versions="0", flexible="none"):
     """The answer to ``OffsetDeleteRequest``."""
 
     class OffsetDeleteResponsePartition(Struct):
-        """An element of ``OffsetDeleteResponseTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
 
     class OffsetDeleteResponseTopic(Struct):
-        """An element of ``OffsetDeleteResponse.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[OffsetDeleteResponse.OffsetDeleteResponsePartition] = field(
             Array("OffsetDeleteResponsePartition"), "0+"
@@ -218,8 +186,6 @@ class FindCoordinatorResponse(Response, api_key=10, versions="0-6", flexible="3+
     """The answer to ``FindCoordinatorRequest``."""
 
     class Coordinator(Struct):
-        """An element of ``FindCoordinatorResponse.coordinators``."""
-
         key: str = field(String, "4+")
         node_id: int = field(Int32, "4+")
         host: str = field(String, "4+")

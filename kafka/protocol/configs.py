@@ -26,8 +26,6 @@ class DescribeConfigsRequest(Request["DescribeConfigsResponse"], api_key=32, ver
     """Lists the configuration of resources."""
 
     class DescribeConfigsResource(Struct):
-        """An element of ``DescribeConfigsRequest.resources``."""
-
         resource_type: int = field(Int8, "0+")
         resource_name: str = field(String, "0+")
         configuration_keys: list[str] | None = field(Array(String), "0+", nullable="0+")
@@ -41,15 +39,11 @@ class DescribeConfigsResponse(Response, api_key=32, versions="0-4", flexible="4+
     """The answer to ``DescribeConfigsRequest``."""
 
     class DescribeConfigsSynonym(Struct):
-        """An element of ``DescribeConfigsResourceResult.synonyms``."""
-
         name: str = field(String, "1+")
         value: str | None = field(String, "1+", nullable="1+")
         source: int = field(Int8, "1+")
 
     class DescribeConfigsResourceResult(Struct):
-        """An element of ``DescribeConfigsResult.configs``."""
-
         name: str = field(String, "0+")
         value: str | None = field(String, "0+", nullable="0+")
         read_only: bool = field(Boolean, "0+")
@@ -63,8 +57,6 @@ class DescribeConfigsResponse(Response, api_key=32, versions="0-4", flexible="4+
         documentation: str | None = field(String, "3+", nullable="3+", ignorable=True)
 
     class DescribeConfigsResult(Struct):
-        """An element of ``DescribeConfigsResponse.results``."""
-
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
         resource_type: int = field(Int8, "0+")
@@ -81,14 +73,10 @@ class AlterConfigsRequest(Request["AlterConfigsResponse"], api_key=33, versions=
     """Replaces the whole configuration of resources."""
 
     class AlterableConfig(Struct):
-        """An element of ``AlterConfigsResource.configs``."""
-
         name: str = field(String, "0+")
         value: str | None = field(String, "0+", nullable="0+")
 
     class AlterConfigsResource(Struct):
-        """An element of ``AlterConfigsRequest.resources``."""
-
         resource_type: int = field(Int8, "0+")
         resource_name: str = field(String, "0+")
         configs: list[AlterConfigsRequest.AlterableConfig] = field(Array("AlterableConfig"), "0+")
@@ -101,8 +89,6 @@ class AlterConfigsResponse(Response, api_key=33, versions="0-2", flexible="2+"):
     """The answer to ``AlterConfigsRequest``."""
 
     class AlterConfigsResourceResponse(Struct):
-        """An element of ``AlterConfigsResponse.responses``."""
-
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
         resource_type: int = field(Int8, "0+")
@@ -118,15 +104,11 @@ class IncrementalAlterConfigsRequest(
     """Changes single entries of the configuration of resources."""
 
     class AlterableConfig(Struct):
-        """An element of ``AlterConfigsResource.configs``."""
-
         name: str = field(String, "0+")
         config_operation: int = field(Int8, "0+")
         value: str | None = field(String, "0+", nullable="0+")
 
     class AlterConfigsResource(Struct):
-        """An element of ``IncrementalAlterConfigsRequest.resources``."""
-
         resource_type: int = field(Int8, "0+")
         resource_name: str = field(String, "0+")
         configs: list[IncrementalAlterConfigsRequest.AlterableConfig] = field(Array("AlterableConfig"), "0+")
@@ -139,8 +121,6 @@ class IncrementalAlterConfigsResponse(Response, api_key=44, versions="0-1", flex
     """The answer to ``IncrementalAlterConfigsRequest``."""
 
     class AlterConfigsResourceResponse(Struct):
-        """An element of ``IncrementalAlterConfigsResponse.responses``."""
-
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
         resource_type: int = field(Int8, "0+")
@@ -160,8 +140,6 @@ class ListConfigResourcesResponse(Response, api_key=74, versions="0-1", flexible
     """The answer to ``ListConfigResourcesRequest``."""
 
     class ConfigResource(Struct):
-        """An element of ``ListConfigResourcesResponse.config_resources``."""
-
         resource_name: str = field(String, "0+")
         resource_type: int = field(Int8, "1+", default=16, ignorable=True)
 

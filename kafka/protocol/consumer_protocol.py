@@ -16,8 +16,6 @@ class ConsumerProtocolSubscription(Struct, versions="0-3", flexible="none"):
     """The subscription of a member of a classic group."""
 
     class TopicPartition(Struct):
-        """An element of ``ConsumerProtocolSubscription.owned_partitions``."""
-
         topic: str = field(String, "1+")
         partitions: list[int] = field(Array(Int32), "1+")
 
@@ -32,8 +30,6 @@ class ConsumerProtocolAssignment(Struct, versions="0-3", flexible="none"):
     """The assignment of a member of a classic group."""
 
     class TopicPartition(Struct):
-        """An element of ``ConsumerProtocolAssignment.assigned_partitions``."""
-
         topic: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 

@@ -34,16 +34,12 @@ class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"], api_key=6
     """Registers a broker with the controller."""
 
     class Listener(Struct):
-        """An element of ``BrokerRegistrationRequest.listeners``."""
-
         name: str = field(String, "0+")
         host: str = field(String, "0+")
         port: int = field(UInt16, "0+")
         security_protocol: int = field(Int16, "0+")
 
     class Feature(Struct):
-        """An element of ``BrokerRegistrationRequest.features``."""
-
         name: str = field(String, "0+")
         min_supported_version: int = field(Int16, "0+")
         max_supported_version: int = field(Int16, "0+")
@@ -93,16 +89,12 @@ class ControllerRegistrationRequest(Request["ControllerRegistrationResponse"], a
     """Registers a controller with the active one."""
 
     class Listener(Struct):
-        """An element of ``ControllerRegistrationRequest.listeners``."""
-
         name: str = field(String, "0+")
         host: str = field(String, "0+")
         port: int = field(UInt16, "0+")
         security_protocol: int = field(Int16, "0+")
 
     class Feature(Struct):
-        """An element of ``ControllerRegistrationRequest.features``."""
-
         name: str = field(String, "0+")
         min_supported_version: int = field(Int16, "0+")
         max_supported_version: int = field(Int16, "0+")

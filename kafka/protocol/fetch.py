@@ -27,14 +27,10 @@ class FetchRequest(Request["FetchResponse"], api_key=1, versions="0-18", flexibl
     """Reads records from the leaders of partitions."""
 
     class ReplicaState(Struct):
-        """The value of ``FetchRequest.replica_state``."""
-
         replica_id: int = field(Int32, "15+", default=-1)
         replica_epoch: int = field(Int64, "15+", default=-1)
 
     class FetchPartition(Struct):
-        """An element of ``FetchTopic.partitions``."""
-
         partition: int = field(Int32, "0+")
         current_leader_epoch: int = field(Int32, "9+", default=-1, ignorable=True)
         fetch_offset: int = field(Int64, "0+")
@@ -45,15 +41,11 @@ class FetchRequest(Request["FetchResponse"], api_key=1, versions="0-18", flexibl
         high_watermark: int = field(Int64, "18+", default=9223372036854775807, tag=1, ignorable=True)
 
     class FetchTopic(Struct):
-        """An element of ``FetchRequest.topics``."""
-
         topic: str = field(String, "0-12", ignorable=True)
         topic_id: UUID = field(Uuid, "13+", ignorable=True)
         partitions: list[FetchRequest.FetchPartition] = field(Array("FetchPartition"), "0+")
 
     class ForgottenTopic(Struct):
-        """An element of ``FetchRequest.forgotten_topics_data``."""
-
         topic: str = field(String, "7-12", ignorable=True)
         topic_id: UUID = field(Uuid, "13+", ignorable=True)
         partitions: list[int] = field(Array(Int32), "7+")
@@ -76,32 +68,22 @@ class FetchResponse(Response, api_key=1, versions="0-18", flexible="12+"):
     """The answer to ``FetchRequest``."""
 
     class EpochEndOffset(Struct):
-        """The value of ``PartitionData.diverging_epoch``."""
-
         epoch: int = field(Int32, "12+", default=-1)
         end_offset: int = field(Int64, "12+", default=-1)
 
     class LeaderIdAndEpoch(Struct):
-        """The value of ``PartitionData.current_leader``."""
-
         leader_id: int = field(Int32, "12+", default=-1)
         leader_epoch: int = field(Int32, "12+", default=-1)
 
     class SnapshotId(Struct):
-        """The value of ``PartitionData.snapshot_id``."""
-
         end_offset: int = field(Int64, "0+", default=-1)
         epoch: int = field(Int32, "0+", default=-1)
 
     class AbortedTransaction(Struct):
-        """An element of ``PartitionData.aborted_transactions``."""
-
         producer_id: int = field(Int64, "4+")
         first_offset: int = field(Int64, "4+")
 
     class PartitionData(Struct):
-        """An element of ``FetchableTopicResponse.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         high_watermark: int = field(Int64, "0+")
@@ -117,15 +99,11 @@ class FetchResponse(Response, api_key=1, versions="0-18", flexible="12+"):
         records: Buffer | None = field(Records, "0+", nullable="0+")
 
     class FetchableTopicResponse(Struct):
-        """An element of ``FetchResponse.responses``."""
-
         topic: str = field(String, "0-12", ignorable=True)
         topic_id: UUID = field(Uuid, "13+", ignorable=True)
         partitions: list[FetchResponse.PartitionData] = field(Array("PartitionData"), "0+")
 
     class NodeEndpoint(Struct):
-        """An element of ``FetchResponse.node_endpoints``."""
-
         node_id: int = field(Int32, "16+")
         host: str = field(String, "16+")
         port: int = field(Int32, "16+")

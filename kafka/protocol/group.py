@@ -38,8 +38,6 @@ class JoinGroupRequest(Request["JoinGroupResponse"], api_key=11, versions="0-9",
     """Joins a classic group."""
 
     class JoinGroupRequestProtocol(Struct):
-        """An element of ``JoinGroupRequest.protocols``."""
-
         name: str = field(String, "0+")
         metadata: bytes = field(Bytes, "0+")
 
@@ -57,8 +55,6 @@ class JoinGroupResponse(Response, api_key=11, versions="0-9", flexible="6+"):
     """The answer to ``JoinGroupRequest``."""
 
     class JoinGroupResponseMember(Struct):
-        """An element of ``JoinGroupResponse.members``."""
-
         member_id: str = field(String, "0+")
         group_instance_id: str | None = field(String, "5+", nullable="5+", default=None, ignorable=True)
         metadata: bytes = field(Bytes, "0+")
@@ -78,8 +74,6 @@ class SyncGroupRequest(Request["SyncGroupResponse"], api_key=14, versions="0-5",
     """Hands out or gets the assignment of a classic group."""
 
     class SyncGroupRequestAssignment(Struct):
-        """An element of ``SyncGroupRequest.assignments``."""
-
         member_id: str = field(String, "0+")
         assignment: bytes = field(Bytes, "0+")
 
@@ -122,8 +116,6 @@ class LeaveGroupRequest(Request["LeaveGroupResponse"], api_key=13, versions="0-5
     """Leaves a classic group."""
 
     class MemberIdentity(Struct):
-        """An element of ``LeaveGroupRequest.members``."""
-
         member_id: str = field(String, "3+")
         group_instance_id: str | None = field(String, "3+", nullable="3+", default=None)
         reason: str | None = field(String, "5+", nullable="5+", default=None, ignorable=True)
@@ -137,8 +129,6 @@ class LeaveGroupResponse(Response, api_key=13, versions="0-5", flexible="4+"):
     """The answer to ``LeaveGroupRequest``."""
 
     class MemberResponse(Struct):
-        """An element of ``LeaveGroupResponse.members``."""
-
         member_id: str = field(String, "3+")
         group_instance_id: str | None = field(String, "3+", nullable="3+")
         error_code: int = field(Int16, "3+")
@@ -154,8 +144,6 @@ class ConsumerGroupHeartbeatRequest(
     """Joins, keeps alive and leaves a consumer group in the protocol of KIP-848."""
 
     class TopicPartitions(Struct):
-        """An element of ``ConsumerGroupHeartbeatRequest.topic_partitions``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
@@ -175,14 +163,10 @@ class ConsumerGroupHeartbeatResponse(Response, api_key=68, versions="0-1", flexi
     """The answer to ``ConsumerGroupHeartbeatRequest``."""
 
     class TopicPartitions(Struct):
-        """An element of ``Assignment.topic_partitions``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class Assignment(Struct):
-        """The value of ``ConsumerGroupHeartbeatResponse.assignment``."""
-
         topic_partitions: list[ConsumerGroupHeartbeatResponse.TopicPartitions] = field(Array("TopicPartitions"), "0+")
 
     throttle_time_ms: int = field(Int32, "0+")
@@ -205,20 +189,14 @@ class ConsumerGroupDescribeResponse(Response, api_key=69, versions="0-1", flexib
     """The answer to ``ConsumerGroupDescribeRequest``."""
 
     class TopicPartitions(Struct):
-        """An element of ``Assignment.topic_partitions``."""
-
         topic_id: UUID = field(Uuid, "0+")
         topic_name: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class Assignment(Struct):
-        """The value of ``Member.assignment``."""
-
         topic_partitions: list[ConsumerGroupDescribeResponse.TopicPartitions] = field(Array("TopicPartitions"), "0+")
 
     class Member(Struct):
-        """An element of ``DescribedGroup.members``."""
-
         member_id: str = field(String, "0+")
         instance_id: str | None = field(String, "0+", nullable="0+", default=None)
         rack_id: str | None = field(String, "0+", nullable="0+", default=None)
@@ -232,8 +210,6 @@ class ConsumerGroupDescribeResponse(Response, api_key=69, versions="0-1", flexib
         member_type: int = field(Int8, "1+", default=-1, ignorable=True)
 
     class DescribedGroup(Struct):
-        """An element of ``ConsumerGroupDescribeResponse.groups``."""
-
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
         group_id: str = field(String, "0+")

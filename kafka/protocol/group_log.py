@@ -107,8 +107,6 @@ class GroupMetadataValue(Struct, record_type=2, versions="0-4", flexible="4+"):
     """A classic group and its members."""
 
     class MemberMetadata(Struct):
-        """An element of ``GroupMetadataValue.members``."""
-
         member_id: str = field(String, "0+")
         group_instance_id: str | None = field(String, "3+", nullable="3+", default=None, ignorable=True)
         client_id: str = field(String, "0+")
@@ -149,14 +147,10 @@ class ConsumerGroupPartitionMetadataValue(Struct, record_type=4, versions="0", f
     """The topics that a consumer group knows."""
 
     class PartitionMetadata(Struct):
-        """An element of ``TopicMetadata.partition_metadata``."""
-
         partition: int = field(Int32, "0+")
         racks: list[str] = field(Array(String), "0+")
 
     class TopicMetadata(Struct):
-        """An element of ``ConsumerGroupPartitionMetadataValue.topics``."""
-
         topic_id: UUID = field(Uuid, "0+")
         topic_name: str = field(String, "0+")
         num_partitions: int = field(Int32, "0+")
@@ -178,14 +172,10 @@ class ConsumerGroupMemberMetadataValue(Struct, record_type=5, versions="0", flex
     """A member of a consumer group."""
 
     class ClassicProtocol(Struct):
-        """An element of ``ClassicMemberMetadata.supported_protocols``."""
-
         name: str = field(String, "0+")
         metadata: bytes = field(Bytes, "0+")
 
     class ClassicMemberMetadata(Struct):
-        """The value of ``ConsumerGroupMemberMetadataValue.classic_member_metadata``."""
-
         session_timeout_ms: int = field(Int32, "0+")
         supported_protocols: list[ConsumerGroupMemberMetadataValue.ClassicProtocol] = field(
             Array("ClassicProtocol"), "0+"
@@ -226,8 +216,6 @@ class ConsumerGroupTargetAssignmentMemberValue(Struct, record_type=7, versions="
     """The target assignment of a member of a consumer group."""
 
     class TopicPartition(Struct):
-        """An element of ``ConsumerGroupTargetAssignmentMemberValue.topic_partitions``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
@@ -245,8 +233,6 @@ class ConsumerGroupCurrentMemberAssignmentValue(Struct, record_type=8, versions=
     """The current assignment of a member of a consumer group."""
 
     class TopicPartitions(Struct):
-        """An element of ``ConsumerGroupCurrentMemberAssignmentValue.assigned_partitions``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
         assignment_epochs: list[int] | None = field(Array(Int32), "0+", nullable="0+", tag=0)
@@ -326,8 +312,6 @@ class ShareGroupTargetAssignmentMemberValue(Struct, record_type=13, versions="0"
     """The target assignment of a member of a share group."""
 
     class TopicPartition(Struct):
-        """An element of ``ShareGroupTargetAssignmentMemberValue.topic_partitions``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
@@ -345,8 +329,6 @@ class ShareGroupCurrentMemberAssignmentValue(Struct, record_type=14, versions="0
     """The current assignment of a member of a share group."""
 
     class TopicPartitions(Struct):
-        """An element of ``ShareGroupCurrentMemberAssignmentValue.assigned_partitions``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
@@ -366,15 +348,11 @@ class ShareGroupStatePartitionMetadataValue(Struct, record_type=15, versions="0"
     """The partitions that a share group has state for."""
 
     class TopicPartitionsInfo(Struct):
-        """An element of ``ShareGroupStatePartitionMetadataValue.initializing_topics``."""
-
         topic_id: UUID = field(Uuid, "0+")
         topic_name: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class TopicInfo(Struct):
-        """An element of ``ShareGroupStatePartitionMetadataValue.deleting_topics``."""
-
         topic_id: UUID = field(Uuid, "0+")
         topic_name: str = field(String, "0+")
 
@@ -393,8 +371,6 @@ class StreamsGroupMetadataValue(Struct, record_type=17, versions="0", flexible="
     """A streams group."""
 
     class LastAssignmentConfig(Struct):
-        """An element of ``StreamsGroupMetadataValue.last_assignment_configs``."""
-
         key: str = field(String, "0+")
         value: str = field(String, "0+")
 
@@ -417,14 +393,10 @@ class StreamsGroupMemberMetadataValue(Struct, record_type=19, versions="0", flex
     """A member of a streams group."""
 
     class Endpoint(Struct):
-        """The value of ``StreamsGroupMemberMetadataValue.user_endpoint``."""
-
         host: str = field(String, "0+")
         port: int = field(UInt16, "0+")
 
     class KeyValue(Struct):
-        """An element of ``StreamsGroupMemberMetadataValue.client_tags``."""
-
         key: str = field(String, "0+")
         value: str = field(String, "0+")
 
@@ -463,8 +435,6 @@ class StreamsGroupTargetAssignmentMemberValue(Struct, record_type=21, versions="
     """The target tasks of a member of a streams group."""
 
     class TaskIds(Struct):
-        """An element of ``StreamsGroupTargetAssignmentMemberValue.active_tasks``."""
-
         subtopology_id: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
@@ -484,8 +454,6 @@ class StreamsGroupCurrentMemberAssignmentValue(Struct, record_type=22, versions=
     """The current tasks of a member of a streams group."""
 
     class TaskIds(Struct):
-        """An element of ``StreamsGroupCurrentMemberAssignmentValue.active_tasks``."""
-
         subtopology_id: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
         assignment_epochs: list[int] | None = field(Array(Int32), "0+", nullable="0+", tag=0)
@@ -511,29 +479,21 @@ class StreamsGroupTopologyValue(Struct, record_type=23, versions="0", flexible="
     """The topology of a streams group."""
 
     class TopicConfig(Struct):
-        """An element of ``TopicInfo.topic_configs``."""
-
         key: str = field(String, "0+")
         value: str = field(String, "0+")
 
     class TopicInfo(Struct):
-        """An element of ``Subtopology.state_changelog_topics``."""
-
         name: str = field(String, "0+")
         partitions: int = field(Int32, "0+")
         replication_factor: int = field(Int16, "0+")
         topic_configs: list[StreamsGroupTopologyValue.TopicConfig] = field(Array("TopicConfig"), "0+")
 
     class CopartitionGroup(Struct):
-        """An element of ``Subtopology.copartition_groups``."""
-
         source_topics: list[int] = field(Array(Int16), "0+")
         source_topic_regex: list[int] = field(Array(Int16), "0+")
         repartition_source_topics: list[int] = field(Array(Int16), "0+")
 
     class Subtopology(Struct):
-        """An element of ``StreamsGroupTopologyValue.subtopologies``."""
-
         subtopology_id: str = field(String, "0+")
         source_topics: list[str] = field(Array(String), "0+")
         source_topic_regex: list[str] = field(Array(String), "0+")

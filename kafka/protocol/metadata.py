@@ -32,8 +32,6 @@ class MetadataRequest(Request["MetadataResponse"], api_key=3, versions="0-13", f
     """Asks for brokers, topics, partitions and their leaders."""
 
     class MetadataRequestTopic(Struct):
-        """An element of ``MetadataRequest.topics``."""
-
         topic_id: UUID = field(Uuid, "10+", ignorable=True)
         name: str | None = field(String, "0+", nullable="10+")
 
@@ -47,16 +45,12 @@ class MetadataResponse(Response, api_key=3, versions="0-13", flexible="9+"):
     """The answer to ``MetadataRequest``."""
 
     class MetadataResponseBroker(Struct):
-        """An element of ``MetadataResponse.brokers``."""
-
         node_id: int = field(Int32, "0+")
         host: str = field(String, "0+")
         port: int = field(Int32, "0+")
         rack: str | None = field(String, "1+", nullable="1+", default=None, ignorable=True)
 
     class MetadataResponsePartition(Struct):
-        """An element of ``MetadataResponseTopic.partitions``."""
-
         error_code: int = field(Int16, "0+")
         partition_index: int = field(Int32, "0+")
         leader_id: int = field(Int32, "0+")
@@ -66,8 +60,6 @@ class MetadataResponse(Response, api_key=3, versions="0-13", flexible="9+"):
         offline_replicas: list[int] = field(Array(Int32), "5+", ignorable=True)
 
     class MetadataResponseTopic(Struct):
-        """An element of ``MetadataResponse.topics``."""
-
         error_code: int = field(Int16, "0+")
         name: str | None = field(String, "0+", nullable="12+")
         topic_id: UUID = field(Uuid, "10+", ignorable=True)
@@ -96,8 +88,6 @@ class DescribeClusterResponse(Response, api_key=60, versions="0-2", flexible="0+
     """The answer to ``DescribeClusterRequest``."""
 
     class DescribeClusterBroker(Struct):
-        """An element of ``DescribeClusterResponse.brokers``."""
-
         broker_id: int = field(Int32, "0+")
         host: str = field(String, "0+")
         port: int = field(Int32, "0+")
@@ -120,13 +110,9 @@ class DescribeTopicPartitionsRequest(
     """Describes topics page by page."""
 
     class TopicRequest(Struct):
-        """An element of ``DescribeTopicPartitionsRequest.topics``."""
-
         name: str = field(String, "0+")
 
     class Cursor(Struct):
-        """The value of ``DescribeTopicPartitionsRequest.cursor``."""
-
         topic_name: str = field(String, "0+")
         partition_index: int = field(Int32, "0+")
 
@@ -139,8 +125,6 @@ class DescribeTopicPartitionsResponse(Response, api_key=75, versions="0", flexib
     """The answer to ``DescribeTopicPartitionsRequest``."""
 
     class DescribeTopicPartitionsResponsePartition(Struct):
-        """An element of ``DescribeTopicPartitionsResponseTopic.partitions``."""
-
         error_code: int = field(Int16, "0+")
         partition_index: int = field(Int32, "0+")
         leader_id: int = field(Int32, "0+")
@@ -152,8 +136,6 @@ class DescribeTopicPartitionsResponse(Response, api_key=75, versions="0", flexib
         offline_replicas: list[int] = field(Array(Int32), "0+", ignorable=True)
 
     class DescribeTopicPartitionsResponseTopic(Struct):
-        """An element of ``DescribeTopicPartitionsResponse.topics``."""
-
         error_code: int = field(Int16, "0+")
         name: str | None = field(String, "0+", nullable="0+")
         topic_id: UUID = field(Uuid, "0+", ignorable=True)
@@ -164,8 +146,6 @@ class DescribeTopicPartitionsResponse(Response, api_key=75, versions="0", flexib
         topic_authorized_operations: int = field(Int32, "0+", default=-2147483648)
 
     class Cursor(Struct):
-        """The value of ``DescribeTopicPartitionsResponse.next_cursor``."""
-
         topic_name: str = field(String, "0+")
         partition_index: int = field(Int32, "0+")
 

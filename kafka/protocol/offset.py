@@ -20,16 +20,12 @@ class ListOffsetsRequest(Request["ListOffsetsResponse"], api_key=2, versions="0-
     """Finds offsets by timestamp, or the first and last."""
 
     class ListOffsetsPartition(Struct):
-        """An element of ``ListOffsetsTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         current_leader_epoch: int = field(Int32, "4+", default=-1, ignorable=True)
         timestamp: int = field(Int64, "0+")
         max_num_offsets: int = field(Int32, "0", default=1)
 
     class ListOffsetsTopic(Struct):
-        """An element of ``ListOffsetsRequest.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[ListOffsetsRequest.ListOffsetsPartition] = field(Array("ListOffsetsPartition"), "0+")
 
@@ -43,8 +39,6 @@ class ListOffsetsResponse(Response, api_key=2, versions="0-11", flexible="6+"):
     """The answer to ``ListOffsetsRequest``."""
 
     class ListOffsetsPartitionResponse(Struct):
-        """An element of ``ListOffsetsTopicResponse.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         old_style_offsets: list[int] = field(Array(Int64), "0")
@@ -53,8 +47,6 @@ class ListOffsetsResponse(Response, api_key=2, versions="0-11", flexible="6+"):
         leader_epoch: int = field(Int32, "4+", default=-1)
 
     class ListOffsetsTopicResponse(Struct):
-        """An element of ``ListOffsetsResponse.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[ListOffsetsResponse.ListOffsetsPartitionResponse] = field(
             Array("ListOffsetsPartitionResponse"), "0+"
@@ -68,15 +60,11 @@ class OffsetForLeaderEpochRequest(Request["OffsetForLeaderEpochResponse"], api_k
     """Finds where the records of a leader epoch end."""
 
     class OffsetForLeaderPartition(Struct):
-        """An element of ``OffsetForLeaderTopic.partitions``."""
-
         partition: int = field(Int32, "0+")
         current_leader_epoch: int = field(Int32, "2+", default=-1, ignorable=True)
         leader_epoch: int = field(Int32, "0+")
 
     class OffsetForLeaderTopic(Struct):
-        """An element of ``OffsetForLeaderEpochRequest.topics``."""
-
         topic: str = field(String, "0+")
         partitions: list[OffsetForLeaderEpochRequest.OffsetForLeaderPartition] = field(
             Array("OffsetForLeaderPartition"), "0+"
@@ -90,16 +78,12 @@ class OffsetForLeaderEpochResponse(Response, api_key=23, versions="0-4", flexibl
     """The answer to ``OffsetForLeaderEpochRequest``."""
 
     class EpochEndOffset(Struct):
-        """An element of ``OffsetForLeaderTopicResult.partitions``."""
-
         error_code: int = field(Int16, "0+")
         partition: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "1+", default=-1, ignorable=True)
         end_offset: int = field(Int64, "0+", default=-1)
 
     class OffsetForLeaderTopicResult(Struct):
-        """An element of ``OffsetForLeaderEpochResponse.topics``."""
-
         topic: str = field(String, "0+")
         partitions: list[OffsetForLeaderEpochResponse.EpochEndOffset] = field(Array("EpochEndOffset"), "0+")
 

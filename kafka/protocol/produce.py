@@ -27,14 +27,10 @@ class ProduceRequest(Request["ProduceResponse"], api_key=0, versions="0-13", fle
     """Appends record batches to partitions."""
 
     class PartitionProduceData(Struct):
-        """An element of ``TopicProduceData.partition_data``."""
-
         index: int = field(Int32, "0+")
         records: Buffer | None = field(Records, "0+", nullable="0+")
 
     class TopicProduceData(Struct):
-        """An element of ``ProduceRequest.topic_data``."""
-
         name: str = field(String, "0-12", ignorable=True)
         topic_id: UUID = field(Uuid, "13+", ignorable=True)
         partition_data: list[ProduceRequest.PartitionProduceData] = field(Array("PartitionProduceData"), "0+")
@@ -49,20 +45,14 @@ class ProduceResponse(Response, api_key=0, versions="0-13", flexible="9+"):
     """The answer to ``ProduceRequest``."""
 
     class BatchIndexAndErrorMessage(Struct):
-        """An element of ``PartitionProduceResponse.record_errors``."""
-
         batch_index: int = field(Int32, "8+")
         batch_index_error_message: str | None = field(String, "8+", nullable="8+", default=None)
 
     class LeaderIdAndEpoch(Struct):
-        """The value of ``PartitionProduceResponse.current_leader``."""
-
         leader_id: int = field(Int32, "10+", default=-1)
         leader_epoch: int = field(Int32, "10+", default=-1)
 
     class PartitionProduceResponse(Struct):
-        """An element of ``TopicProduceResponse.partition_responses``."""
-
         index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         base_offset: int = field(Int64, "0+")
@@ -75,8 +65,6 @@ class ProduceResponse(Response, api_key=0, versions="0-13", flexible="9+"):
         current_leader: ProduceResponse.LeaderIdAndEpoch = field("LeaderIdAndEpoch", "10+", tag=0)
 
     class TopicProduceResponse(Struct):
-        """An element of ``ProduceResponse.responses``."""
-
         name: str = field(String, "0-12", ignorable=True)
         topic_id: UUID = field(Uuid, "13+", ignorable=True)
         partition_responses: list[ProduceResponse.PartitionProduceResponse] = field(
@@ -84,8 +72,6 @@ class ProduceResponse(Response, api_key=0, versions="0-13", flexible="9+"):
         )
 
     class NodeEndpoint(Struct):
-        """An element of ``ProduceResponse.node_endpoints``."""
-
         node_id: int = field(Int32, "10+")
         host: str = field(String, "10+")
         port: int = field(Int32, "10+")

@@ -46,8 +46,6 @@ class VoteRequest(Request["VoteResponse"], api_key=52, versions="0-2", flexible=
     """Asks for a vote in the controller quorum."""
 
     class PartitionData(Struct):
-        """An element of ``TopicData.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         replica_epoch: int = field(Int32, "0+")
         replica_id: int = field(Int32, "0+")
@@ -58,8 +56,6 @@ class VoteRequest(Request["VoteResponse"], api_key=52, versions="0-2", flexible=
         pre_vote: bool = field(Boolean, "2+")
 
     class TopicData(Struct):
-        """An element of ``VoteRequest.topics``."""
-
         topic_name: str = field(String, "0+")
         partitions: list[VoteRequest.PartitionData] = field(Array("PartitionData"), "0+")
 
@@ -72,8 +68,6 @@ class VoteResponse(Response, api_key=52, versions="0-2", flexible="0+"):
     """The answer to ``VoteRequest``."""
 
     class PartitionData(Struct):
-        """An element of ``TopicData.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         leader_id: int = field(Int32, "0+")
@@ -81,14 +75,10 @@ class VoteResponse(Response, api_key=52, versions="0-2", flexible="0+"):
         vote_granted: bool = field(Boolean, "0+")
 
     class TopicData(Struct):
-        """An element of ``VoteResponse.topics``."""
-
         topic_name: str = field(String, "0+")
         partitions: list[VoteResponse.PartitionData] = field(Array("PartitionData"), "0+")
 
     class NodeEndpoint(Struct):
-        """An element of ``VoteResponse.node_endpoints``."""
-
         node_id: int = field(Int32, "1+")
         host: str = field(String, "1+")
         port: int = field(UInt16, "1+")
@@ -102,22 +92,16 @@ class BeginQuorumEpochRequest(Request["BeginQuorumEpochResponse"], api_key=53, v
     """Announces a new leader to the voters of the controller quorum."""
 
     class PartitionData(Struct):
-        """An element of ``TopicData.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         voter_directory_id: UUID = field(Uuid, "1+", ignorable=True)
         leader_id: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
 
     class TopicData(Struct):
-        """An element of ``BeginQuorumEpochRequest.topics``."""
-
         topic_name: str = field(String, "0+")
         partitions: list[BeginQuorumEpochRequest.PartitionData] = field(Array("PartitionData"), "0+")
 
     class LeaderEndpoint(Struct):
-        """An element of ``BeginQuorumEpochRequest.leader_endpoints``."""
-
         name: str = field(String, "1+")
         host: str = field(String, "1+")
         port: int = field(UInt16, "1+")
@@ -132,22 +116,16 @@ class BeginQuorumEpochResponse(Response, api_key=53, versions="0-1", flexible="1
     """The answer to ``BeginQuorumEpochRequest``."""
 
     class PartitionData(Struct):
-        """An element of ``TopicData.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         leader_id: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
 
     class TopicData(Struct):
-        """An element of ``BeginQuorumEpochResponse.topics``."""
-
         topic_name: str = field(String, "0+")
         partitions: list[BeginQuorumEpochResponse.PartitionData] = field(Array("PartitionData"), "0+")
 
     class NodeEndpoint(Struct):
-        """An element of ``BeginQuorumEpochResponse.node_endpoints``."""
-
         node_id: int = field(Int32, "1+")
         host: str = field(String, "1+")
         port: int = field(UInt16, "1+")
@@ -161,14 +139,10 @@ class EndQuorumEpochRequest(Request["EndQuorumEpochResponse"], api_key=54, versi
     """Steps down as leader of the controller quorum."""
 
     class ReplicaInfo(Struct):
-        """An element of ``PartitionData.preferred_candidates``."""
-
         candidate_id: int = field(Int32, "1+")
         candidate_directory_id: UUID = field(Uuid, "1+")
 
     class PartitionData(Struct):
-        """An element of ``TopicData.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         leader_id: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
@@ -178,14 +152,10 @@ class EndQuorumEpochRequest(Request["EndQuorumEpochResponse"], api_key=54, versi
         )
 
     class TopicData(Struct):
-        """An element of ``EndQuorumEpochRequest.topics``."""
-
         topic_name: str = field(String, "0+")
         partitions: list[EndQuorumEpochRequest.PartitionData] = field(Array("PartitionData"), "0+")
 
     class LeaderEndpoint(Struct):
-        """An element of ``EndQuorumEpochRequest.leader_endpoints``."""
-
         name: str = field(String, "1+")
         host: str = field(String, "1+")
         port: int = field(UInt16, "1+")
@@ -199,22 +169,16 @@ class EndQuorumEpochResponse(Response, api_key=54, versions="0-1", flexible="1+"
     """The answer to ``EndQuorumEpochRequest``."""
 
     class PartitionData(Struct):
-        """An element of ``TopicData.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         leader_id: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
 
     class TopicData(Struct):
-        """An element of ``EndQuorumEpochResponse.topics``."""
-
         topic_name: str = field(String, "0+")
         partitions: list[EndQuorumEpochResponse.PartitionData] = field(Array("PartitionData"), "0+")
 
     class NodeEndpoint(Struct):
-        """An element of ``EndQuorumEpochResponse.node_endpoints``."""
-
         node_id: int = field(Int32, "1+")
         host: str = field(String, "1+")
         port: int = field(UInt16, "1+")
@@ -228,13 +192,9 @@ class DescribeQuorumRequest(Request["DescribeQuorumResponse"], api_key=55, versi
     """Describes the controller quorum."""
 
     class PartitionData(Struct):
-        """An element of ``TopicData.partitions``."""
-
         partition_index: int = field(Int32, "0+")
 
     class TopicData(Struct):
-        """An element of ``DescribeQuorumRequest.topics``."""
-
         topic_name: str = field(String, "0+")
         partitions: list[DescribeQuorumRequest.PartitionData] = field(Array("PartitionData"), "0+")
 
@@ -245,8 +205,6 @@ class DescribeQuorumResponse(Response, api_key=55, versions="0-2", flexible="0+"
     """The answer to ``DescribeQuorumRequest``."""
 
     class ReplicaState(Struct):
-        """An element of ``PartitionData.current_voters``."""
-
         replica_id: int = field(Int32, "0+")
         replica_directory_id: UUID = field(Uuid, "2+")
         log_end_offset: int = field(Int64, "0+")
@@ -254,8 +212,6 @@ class DescribeQuorumResponse(Response, api_key=55, versions="0-2", flexible="0+"
         last_caught_up_timestamp: int = field(Int64, "1+", default=-1, ignorable=True)
 
     class PartitionData(Struct):
-        """An element of ``TopicData.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "2+", nullable="2+", ignorable=True)
@@ -266,21 +222,15 @@ class DescribeQuorumResponse(Response, api_key=55, versions="0-2", flexible="0+"
         observers: list[DescribeQuorumResponse.ReplicaState] = field(Array("ReplicaState"), "0+")
 
     class TopicData(Struct):
-        """An element of ``DescribeQuorumResponse.topics``."""
-
         topic_name: str = field(String, "0+")
         partitions: list[DescribeQuorumResponse.PartitionData] = field(Array("PartitionData"), "0+")
 
     class Listener(Struct):
-        """An element of ``Node.listeners``."""
-
         name: str = field(String, "2+")
         host: str = field(String, "2+")
         port: int = field(UInt16, "2+")
 
     class Node(Struct):
-        """An element of ``DescribeQuorumResponse.nodes``."""
-
         node_id: int = field(Int32, "2+")
         listeners: list[DescribeQuorumResponse.Listener] = field(Array("Listener"), "2+")
 
@@ -294,14 +244,10 @@ class FetchSnapshotRequest(Request["FetchSnapshotResponse"], api_key=59, version
     """Reads a snapshot of the controllers' log."""
 
     class SnapshotId(Struct):
-        """The value of ``PartitionSnapshot.snapshot_id``."""
-
         end_offset: int = field(Int64, "0+")
         epoch: int = field(Int32, "0+")
 
     class PartitionSnapshot(Struct):
-        """An element of ``TopicSnapshot.partitions``."""
-
         partition: int = field(Int32, "0+")
         current_leader_epoch: int = field(Int32, "0+")
         snapshot_id: FetchSnapshotRequest.SnapshotId = field("SnapshotId", "0+")
@@ -309,8 +255,6 @@ class FetchSnapshotRequest(Request["FetchSnapshotResponse"], api_key=59, version
         replica_directory_id: UUID = field(Uuid, "1+", tag=0, ignorable=True)
 
     class TopicSnapshot(Struct):
-        """An element of ``FetchSnapshotRequest.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[FetchSnapshotRequest.PartitionSnapshot] = field(Array("PartitionSnapshot"), "0+")
 
@@ -324,20 +268,14 @@ class FetchSnapshotResponse(Response, api_key=59, versions="0-1", flexible="0+")
     """The answer to ``FetchSnapshotRequest``."""
 
     class SnapshotId(Struct):
-        """The value of ``PartitionSnapshot.snapshot_id``."""
-
         end_offset: int = field(Int64, "0+")
         epoch: int = field(Int32, "0+")
 
     class LeaderIdAndEpoch(Struct):
-        """The value of ``PartitionSnapshot.current_leader``."""
-
         leader_id: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
 
     class PartitionSnapshot(Struct):
-        """An element of ``TopicSnapshot.partitions``."""
-
         index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         snapshot_id: FetchSnapshotResponse.SnapshotId = field("SnapshotId", "0+")
@@ -347,14 +285,10 @@ class FetchSnapshotResponse(Response, api_key=59, versions="0-1", flexible="0+")
         unaligned_records: Buffer = field(Records, "0+")
 
     class TopicSnapshot(Struct):
-        """An element of ``FetchSnapshotResponse.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[FetchSnapshotResponse.PartitionSnapshot] = field(Array("PartitionSnapshot"), "0+")
 
     class NodeEndpoint(Struct):
-        """An element of ``FetchSnapshotResponse.node_endpoints``."""
-
         node_id: int = field(Int32, "1+")
         host: str = field(String, "1+")
         port: int = field(UInt16, "1+")
@@ -369,8 +303,6 @@ class AddRaftVoterRequest(Request["AddRaftVoterResponse"], api_key=80, versions=
     """Adds a voter to the controller quorum."""
 
     class Listener(Struct):
-        """An element of ``AddRaftVoterRequest.listeners``."""
-
         name: str = field(String, "0+")
         host: str = field(String, "0+")
         port: int = field(UInt16, "0+")
@@ -411,15 +343,11 @@ class UpdateRaftVoterRequest(Request["UpdateRaftVoterResponse"], api_key=82, ver
     """Updates the endpoints of a voter of the controller quorum."""
 
     class Listener(Struct):
-        """An element of ``UpdateRaftVoterRequest.listeners``."""
-
         name: str = field(String, "0+")
         host: str = field(String, "0+")
         port: int = field(UInt16, "0+")
 
     class KRaftVersionFeature(Struct):
-        """The value of ``UpdateRaftVoterRequest.k_raft_version_feature``."""
-
         min_supported_version: int = field(Int16, "0+")
         max_supported_version: int = field(Int16, "0+")
 
@@ -435,8 +363,6 @@ class UpdateRaftVoterResponse(Response, api_key=82, versions="0", flexible="0+")
     """The answer to ``UpdateRaftVoterRequest``."""
 
     class CurrentLeader(Struct):
-        """The value of ``UpdateRaftVoterResponse.current_leader``."""
-
         leader_id: int = field(Int32, "0+", default=-1)
         leader_epoch: int = field(Int32, "0+", default=-1)
         host: str = field(String, "0+")
@@ -451,8 +377,6 @@ class LeaderChangeMessage(Struct, versions="0-1", flexible="0+"):
     """The control record with which a new leader of the controller quorum begins."""
 
     class Voter(Struct):
-        """An element of ``LeaderChangeMessage.voters``."""
-
         voter_id: int = field(Int32, "0+")
         voter_directory_id: UUID = field(Uuid, "1+")
 
@@ -486,21 +410,15 @@ class VotersRecord(Struct, versions="0", flexible="0+"):
     """The voters of the controller quorum."""
 
     class Endpoint(Struct):
-        """An element of ``Voter.endpoints``."""
-
         name: str = field(String, "0+")
         host: str = field(String, "0+")
         port: int = field(UInt16, "0+")
 
     class KRaftVersionFeature(Struct):
-        """The value of ``Voter.k_raft_version_feature``."""
-
         min_supported_version: int = field(Int16, "0+")
         max_supported_version: int = field(Int16, "0+")
 
     class Voter(Struct):
-        """An element of ``VotersRecord.voters``."""
-
         voter_id: int = field(Int32, "0+")
         voter_directory_id: UUID = field(Uuid, "0+")
         endpoints: list[VotersRecord.Endpoint] = field(Array("Endpoint"), "0+")

@@ -35,8 +35,6 @@ class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions="
     """Tells brokers which partitions they lead and follow."""
 
     class LeaderAndIsrPartitionState(Struct):
-        """An element of ``LeaderAndIsrRequest.ungrouped_partition_states``."""
-
         topic_name: str = field(String, "0-1", ignorable=True)
         partition_index: int = field(Int32, "0+")
         controller_epoch: int = field(Int32, "0+")
@@ -51,8 +49,6 @@ class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions="
         leader_recovery_state: int = field(Int8, "6+")
 
     class LeaderAndIsrTopicState(Struct):
-        """An element of ``LeaderAndIsrRequest.topic_states``."""
-
         topic_name: str = field(String, "2+")
         topic_id: UUID = field(Uuid, "5+", ignorable=True)
         partition_states: list[LeaderAndIsrRequest.LeaderAndIsrPartitionState] = field(
@@ -60,8 +56,6 @@ class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions="
         )
 
     class LeaderAndIsrLiveLeader(Struct):
-        """An element of ``LeaderAndIsrRequest.live_leaders``."""
-
         broker_id: int = field(Int32, "0+")
         host_name: str = field(String, "0+")
         port: int = field(Int32, "0+")
@@ -80,15 +74,11 @@ class LeaderAndIsrResponse(Response, api_key=4, versions="0-7", flexible="4+"):
     """The answer to ``LeaderAndIsrRequest``."""
 
     class LeaderAndIsrPartitionError(Struct):
-        """An element of ``LeaderAndIsrResponse.partition_errors``."""
-
         topic_name: str = field(String, "0-4", ignorable=True)
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
 
     class LeaderAndIsrTopicError(Struct):
-        """An element of ``LeaderAndIsrResponse.topics``."""
-
         topic_id: UUID = field(Uuid, "5+")
         partition_errors: list[LeaderAndIsrResponse.LeaderAndIsrPartitionError] = field(
             Array("LeaderAndIsrPartitionError"), "5+"
@@ -103,27 +93,19 @@ class StopReplicaRequest(Request["StopReplicaResponse"], api_key=5, versions="0-
     """Tells brokers to stop following partitions."""
 
     class StopReplicaPartitionV0(Struct):
-        """An element of ``StopReplicaRequest.ungrouped_partitions``."""
-
         topic_name: str = field(String, "0")
         partition_index: int = field(Int32, "0")
 
     class StopReplicaTopicV1(Struct):
-        """An element of ``StopReplicaRequest.topics``."""
-
         name: str = field(String, "1-2")
         partition_indexes: list[int] = field(Array(Int32), "1-2")
 
     class StopReplicaPartitionState(Struct):
-        """An element of ``StopReplicaTopicState.partition_states``."""
-
         partition_index: int = field(Int32, "3+")
         leader_epoch: int = field(Int32, "3+", default=-1)
         delete_partition: bool = field(Boolean, "3+")
 
     class StopReplicaTopicState(Struct):
-        """An element of ``StopReplicaRequest.topic_states``."""
-
         topic_name: str = field(String, "3+")
         partition_states: list[StopReplicaRequest.StopReplicaPartitionState] = field(
             Array("StopReplicaPartitionState"), "3+"
@@ -143,8 +125,6 @@ class StopReplicaResponse(Response, api_key=5, versions="0-4", flexible="2+"):
     """The answer to ``StopReplicaRequest``."""
 
     class StopReplicaPartitionError(Struct):
-        """An element of ``StopReplicaResponse.partition_errors``."""
-
         topic_name: str = field(String, "0+")
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -157,8 +137,6 @@ class UpdateMetadataRequest(Request["UpdateMetadataResponse"], api_key=6, versio
     """Tells brokers who leads what."""
 
     class UpdateMetadataPartitionState(Struct):
-        """An element of ``UpdateMetadataRequest.ungrouped_partition_states``."""
-
         topic_name: str = field(String, "0-4", ignorable=True)
         partition_index: int = field(Int32, "0+")
         controller_epoch: int = field(Int32, "0+")
@@ -170,8 +148,6 @@ class UpdateMetadataRequest(Request["UpdateMetadataResponse"], api_key=6, versio
         offline_replicas: list[int] = field(Array(Int32), "4+", ignorable=True)
 
     class UpdateMetadataTopicState(Struct):
-        """An element of ``UpdateMetadataRequest.topic_states``."""
-
         topic_name: str = field(String, "5+")
         topic_id: UUID = field(Uuid, "7+", ignorable=True)
         partition_states: list[UpdateMetadataRequest.UpdateMetadataPartitionState] = field(
@@ -179,16 +155,12 @@ class UpdateMetadataRequest(Request["UpdateMetadataResponse"], api_key=6, versio
         )
 
     class UpdateMetadataEndpoint(Struct):
-        """An element of ``UpdateMetadataBroker.endpoints``."""
-
         port: int = field(Int32, "1+")
         host: str = field(String, "1+")
         listener: str = field(String, "3+", ignorable=True)
         security_protocol: int = field(Int16, "1+")
 
     class UpdateMetadataBroker(Struct):
-        """An element of ``UpdateMetadataRequest.live_brokers``."""
-
         id: int = field(Int32, "0+")
         v0_host: str = field(String, "0", ignorable=True)
         v0_port: int = field(Int32, "0", ignorable=True)
@@ -224,8 +196,6 @@ class ControlledShutdownResponse(Response, api_key=7, versions="0-3", flexible="
     """The answer to ``ControlledShutdownRequest``."""
 
     class RemainingPartition(Struct):
-        """An element of ``ControlledShutdownResponse.remaining_partitions``."""
-
         topic_name: str = field(String, "0+")
         partition_index: int = field(Int32, "0+")
 
@@ -237,14 +207,10 @@ class AlterPartitionRequest(Request["AlterPartitionResponse"], api_key=56, versi
     """Tells the controller of a changed set of in-sync replicas."""
 
     class BrokerState(Struct):
-        """An element of ``PartitionData.new_isr_with_epochs``."""
-
         broker_id: int = field(Int32, "3+")
         broker_epoch: int = field(Int64, "3+", default=-1)
 
     class PartitionData(Struct):
-        """An element of ``TopicData.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
         new_isr: list[int] = field(Array(Int32), "0-2")
@@ -253,8 +219,6 @@ class AlterPartitionRequest(Request["AlterPartitionResponse"], api_key=56, versi
         partition_epoch: int = field(Int32, "0+")
 
     class TopicData(Struct):
-        """An element of ``AlterPartitionRequest.topics``."""
-
         topic_name: str = field(String, "0-1", ignorable=True)
         topic_id: UUID = field(Uuid, "2+", ignorable=True)
         partitions: list[AlterPartitionRequest.PartitionData] = field(Array("PartitionData"), "0+")
@@ -268,8 +232,6 @@ class AlterPartitionResponse(Response, api_key=56, versions="0-3", flexible="0+"
     """The answer to ``AlterPartitionRequest``."""
 
     class PartitionData(Struct):
-        """An element of ``TopicData.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         leader_id: int = field(Int32, "0+")
@@ -279,8 +241,6 @@ class AlterPartitionResponse(Response, api_key=56, versions="0-3", flexible="0+"
         partition_epoch: int = field(Int32, "0+")
 
     class TopicData(Struct):
-        """An element of ``AlterPartitionResponse.topics``."""
-
         topic_name: str = field(String, "0-1", ignorable=True)
         topic_id: UUID = field(Uuid, "2+", ignorable=True)
         partitions: list[AlterPartitionResponse.PartitionData] = field(Array("PartitionData"), "0+")
@@ -294,19 +254,13 @@ class AssignReplicasToDirsRequest(Request["AssignReplicasToDirsResponse"], api_k
     """Tells the controller in which log directories replicas live."""
 
     class PartitionData(Struct):
-        """An element of ``TopicData.partitions``."""
-
         partition_index: int = field(Int32, "0+")
 
     class TopicData(Struct):
-        """An element of ``DirectoryData.topics``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[AssignReplicasToDirsRequest.PartitionData] = field(Array("PartitionData"), "0+")
 
     class DirectoryData(Struct):
-        """An element of ``AssignReplicasToDirsRequest.directories``."""
-
         id: UUID = field(Uuid, "0+")
         topics: list[AssignReplicasToDirsRequest.TopicData] = field(Array("TopicData"), "0+")
 
@@ -319,20 +273,14 @@ class AssignReplicasToDirsResponse(Response, api_key=73, versions="0", flexible=
     """The answer to ``AssignReplicasToDirsRequest``."""
 
     class PartitionData(Struct):
-        """An element of ``TopicData.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
 
     class TopicData(Struct):
-        """An element of ``DirectoryData.topics``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[AssignReplicasToDirsResponse.PartitionData] = field(Array("PartitionData"), "0+")
 
     class DirectoryData(Struct):
-        """An element of ``AssignReplicasToDirsResponse.directories``."""
-
         id: UUID = field(Uuid, "0+")
         topics: list[AssignReplicasToDirsResponse.TopicData] = field(Array("TopicData"), "0+")
 

@@ -58,8 +58,6 @@ class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"], api
     """Creates a delegation token."""
 
     class CreatableRenewers(Struct):
-        """An element of ``CreateDelegationTokenRequest.renewers``."""
-
         principal_type: str = field(String, "0+")
         principal_name: str = field(String, "0+")
 
@@ -121,8 +119,6 @@ class DescribeDelegationTokenRequest(
     """Lists delegation tokens."""
 
     class DescribeDelegationTokenOwner(Struct):
-        """An element of ``DescribeDelegationTokenRequest.owners``."""
-
         principal_type: str = field(String, "0+")
         principal_name: str = field(String, "0+")
 
@@ -133,14 +129,10 @@ class DescribeDelegationTokenResponse(Response, api_key=41, versions="0-3", flex
     """The answer to ``DescribeDelegationTokenRequest``."""
 
     class DescribedDelegationTokenRenewer(Struct):
-        """An element of ``DescribedDelegationToken.renewers``."""
-
         principal_type: str = field(String, "0+")
         principal_name: str = field(String, "0+")
 
     class DescribedDelegationToken(Struct):
-        """An element of ``DescribeDelegationTokenResponse.tokens``."""
-
         principal_type: str = field(String, "0+")
         principal_name: str = field(String, "0+")
         token_requester_principal_type: str = field(String, "3+")

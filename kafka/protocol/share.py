@@ -51,14 +51,10 @@ class ShareGroupHeartbeatResponse(Response, api_key=76, versions="0-1", flexible
     """The answer to ``ShareGroupHeartbeatRequest``."""
 
     class TopicPartitions(Struct):
-        """An element of ``Assignment.topic_partitions``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class Assignment(Struct):
-        """The value of ``ShareGroupHeartbeatResponse.assignment``."""
-
         topic_partitions: list[ShareGroupHeartbeatResponse.TopicPartitions] = field(Array("TopicPartitions"), "0+")
 
     throttle_time_ms: int = field(Int32, "0+")
@@ -83,20 +79,14 @@ class ShareGroupDescribeResponse(Response, api_key=77, versions="0-1", flexible=
     """The answer to ``ShareGroupDescribeRequest``."""
 
     class TopicPartitions(Struct):
-        """An element of ``Assignment.topic_partitions``."""
-
         topic_id: UUID = field(Uuid, "0+")
         topic_name: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class Assignment(Struct):
-        """The value of ``Member.assignment``."""
-
         topic_partitions: list[ShareGroupDescribeResponse.TopicPartitions] = field(Array("TopicPartitions"), "0+")
 
     class Member(Struct):
-        """An element of ``DescribedGroup.members``."""
-
         member_id: str = field(String, "0+")
         rack_id: str | None = field(String, "0+", nullable="0+", default=None)
         member_epoch: int = field(Int32, "0+")
@@ -106,8 +96,6 @@ class ShareGroupDescribeResponse(Response, api_key=77, versions="0-1", flexible=
         assignment: ShareGroupDescribeResponse.Assignment = field("Assignment", "0+")
 
     class DescribedGroup(Struct):
-        """An element of ``ShareGroupDescribeResponse.groups``."""
-
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
         group_id: str = field(String, "0+")
@@ -126,15 +114,11 @@ class ShareFetchRequest(Request["ShareFetchResponse"], api_key=78, versions="0-2
     """Acquires records for a member of a share group, and acknowledges others."""
 
     class AcknowledgementBatch(Struct):
-        """An element of ``FetchPartition.acknowledgement_batches``."""
-
         first_offset: int = field(Int64, "0+")
         last_offset: int = field(Int64, "0+")
         acknowledge_types: list[int] = field(Array(Int8), "0+")
 
     class FetchPartition(Struct):
-        """An element of ``FetchTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         partition_max_bytes: int = field(Int32, "0")
         acknowledgement_batches: list[ShareFetchRequest.AcknowledgementBatch] = field(
@@ -142,14 +126,10 @@ class ShareFetchRequest(Request["ShareFetchResponse"], api_key=78, versions="0-2
         )
 
     class FetchTopic(Struct):
-        """An element of ``ShareFetchRequest.topics``."""
-
         topic_id: UUID = field(Uuid, "0+", ignorable=True)
         partitions: list[ShareFetchRequest.FetchPartition] = field(Array("FetchPartition"), "0+")
 
     class ForgottenTopic(Struct):
-        """An element of ``ShareFetchRequest.forgotten_topics_data``."""
-
         topic_id: UUID = field(Uuid, "0+", ignorable=True)
         partitions: list[int] = field(Array(Int32), "0+")
 
@@ -171,21 +151,15 @@ class ShareFetchResponse(Response, api_key=78, versions="0-2", flexible="0+", un
     """The answer to ``ShareFetchRequest``."""
 
     class LeaderIdAndEpoch(Struct):
-        """The value of ``PartitionData.current_leader``."""
-
         leader_id: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
 
     class AcquiredRecords(Struct):
-        """An element of ``PartitionData.acquired_records``."""
-
         first_offset: int = field(Int64, "0+")
         last_offset: int = field(Int64, "0+")
         delivery_count: int = field(Int16, "0+")
 
     class PartitionData(Struct):
-        """An element of ``ShareFetchableTopicResponse.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
@@ -196,14 +170,10 @@ class ShareFetchResponse(Response, api_key=78, versions="0-2", flexible="0+", un
         acquired_records: list[ShareFetchResponse.AcquiredRecords] = field(Array("AcquiredRecords"), "0+")
 
     class ShareFetchableTopicResponse(Struct):
-        """An element of ``ShareFetchResponse.responses``."""
-
         topic_id: UUID = field(Uuid, "0+", ignorable=True)
         partitions: list[ShareFetchResponse.PartitionData] = field(Array("PartitionData"), "0+")
 
     class NodeEndpoint(Struct):
-        """An element of ``ShareFetchResponse.node_endpoints``."""
-
         node_id: int = field(Int32, "0+")
         host: str = field(String, "0+")
         port: int = field(Int32, "0+")
@@ -223,23 +193,17 @@ class ShareAcknowledgeRequest(
     """Acknowledges records of a share group."""
 
     class AcknowledgementBatch(Struct):
-        """An element of ``AcknowledgePartition.acknowledgement_batches``."""
-
         first_offset: int = field(Int64, "0+")
         last_offset: int = field(Int64, "0+")
         acknowledge_types: list[int] = field(Array(Int8), "0+")
 
     class AcknowledgePartition(Struct):
-        """An element of ``AcknowledgeTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         acknowledgement_batches: list[ShareAcknowledgeRequest.AcknowledgementBatch] = field(
             Array("AcknowledgementBatch"), "0+"
         )
 
     class AcknowledgeTopic(Struct):
-        """An element of ``ShareAcknowledgeRequest.topics``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[ShareAcknowledgeRequest.AcknowledgePartition] = field(Array("AcknowledgePartition"), "0+")
 
@@ -254,28 +218,20 @@ class ShareAcknowledgeResponse(Response, api_key=79, versions="0-2", flexible="0
     """The answer to ``ShareAcknowledgeRequest``."""
 
     class LeaderIdAndEpoch(Struct):
-        """The value of ``PartitionData.current_leader``."""
-
         leader_id: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
 
     class PartitionData(Struct):
-        """An element of ``ShareAcknowledgeTopicResponse.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
         current_leader: ShareAcknowledgeResponse.LeaderIdAndEpoch = field("LeaderIdAndEpoch", "0+")
 
     class ShareAcknowledgeTopicResponse(Struct):
-        """An element of ``ShareAcknowledgeResponse.responses``."""
-
         topic_id: UUID = field(Uuid, "0+", ignorable=True)
         partitions: list[ShareAcknowledgeResponse.PartitionData] = field(Array("PartitionData"), "0+")
 
     class NodeEndpoint(Struct):
-        """An element of ``ShareAcknowledgeResponse.node_endpoints``."""
-
         node_id: int = field(Int32, "0+")
         host: str = field(String, "0+")
         port: int = field(Int32, "0+")
@@ -295,14 +251,10 @@ class DescribeShareGroupOffsetsRequest(
     """Lists the offsets of share groups."""
 
     class DescribeShareGroupOffsetsRequestTopic(Struct):
-        """An element of ``DescribeShareGroupOffsetsRequestGroup.topics``."""
-
         topic_name: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class DescribeShareGroupOffsetsRequestGroup(Struct):
-        """An element of ``DescribeShareGroupOffsetsRequest.groups``."""
-
         group_id: str = field(String, "0+")
         topics: list[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestTopic] | None = field(
             Array("DescribeShareGroupOffsetsRequestTopic"), "0+", nullable="0+"
@@ -315,8 +267,6 @@ class DescribeShareGroupOffsetsResponse(Response, api_key=90, versions="0-1", fl
     """The answer to ``DescribeShareGroupOffsetsRequest``."""
 
     class DescribeShareGroupOffsetsResponsePartition(Struct):
-        """An element of ``DescribeShareGroupOffsetsResponseTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         start_offset: int = field(Int64, "0+")
         leader_epoch: int = field(Int32, "0+")
@@ -325,8 +275,6 @@ class DescribeShareGroupOffsetsResponse(Response, api_key=90, versions="0-1", fl
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
 
     class DescribeShareGroupOffsetsResponseTopic(Struct):
-        """An element of ``DescribeShareGroupOffsetsResponseGroup.topics``."""
-
         topic_name: str = field(String, "0+")
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponsePartition] = field(
@@ -334,8 +282,6 @@ class DescribeShareGroupOffsetsResponse(Response, api_key=90, versions="0-1", fl
         )
 
     class DescribeShareGroupOffsetsResponseGroup(Struct):
-        """An element of ``DescribeShareGroupOffsetsResponse.groups``."""
-
         group_id: str = field(String, "0+")
         topics: list[DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseTopic] = field(
             Array("DescribeShareGroupOffsetsResponseTopic"), "0+"
@@ -351,14 +297,10 @@ class AlterShareGroupOffsetsRequest(Request["AlterShareGroupOffsetsResponse"], a
     """Sets the start offsets of a share group."""
 
     class AlterShareGroupOffsetsRequestPartition(Struct):
-        """An element of ``AlterShareGroupOffsetsRequestTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         start_offset: int = field(Int64, "0+")
 
     class AlterShareGroupOffsetsRequestTopic(Struct):
-        """An element of ``AlterShareGroupOffsetsRequest.topics``."""
-
         topic_name: str = field(String, "0+")
         partitions: list[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestPartition] = field(
             Array("AlterShareGroupOffsetsRequestPartition"), "0+"
@@ -372,15 +314,11 @@ class AlterShareGroupOffsetsResponse(Response, api_key=91, versions="0", flexibl
     """The answer to ``AlterShareGroupOffsetsRequest``."""
 
     class AlterShareGroupOffsetsResponsePartition(Struct):
-        """An element of ``AlterShareGroupOffsetsResponseTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
 
     class AlterShareGroupOffsetsResponseTopic(Struct):
-        """An element of ``AlterShareGroupOffsetsResponse.responses``."""
-
         topic_name: str = field(String, "0+")
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponsePartition] = field(
@@ -399,8 +337,6 @@ class DeleteShareGroupOffsetsRequest(
     """Deletes the offsets of a share group."""
 
     class DeleteShareGroupOffsetsRequestTopic(Struct):
-        """An element of ``DeleteShareGroupOffsetsRequest.topics``."""
-
         topic_name: str = field(String, "0+")
 
     group_id: str = field(String, "0+")
@@ -411,8 +347,6 @@ class DeleteShareGroupOffsetsResponse(Response, api_key=92, versions="0", flexib
     """The answer to ``DeleteShareGroupOffsetsRequest``."""
 
     class DeleteShareGroupOffsetsResponseTopic(Struct):
-        """An element of ``DeleteShareGroupOffsetsResponse.responses``."""
-
         topic_name: str = field(String, "0+")
         topic_id: UUID = field(Uuid, "0+")
         error_code: int = field(Int16, "0+")

@@ -35,15 +35,11 @@ class InitializeShareGroupStateRequest(
     """Creates the state of a share group."""
 
     class PartitionData(Struct):
-        """An element of ``InitializeStateData.partitions``."""
-
         partition: int = field(Int32, "0+")
         state_epoch: int = field(Int32, "0+")
         start_offset: int = field(Int64, "0+")
 
     class InitializeStateData(Struct):
-        """An element of ``InitializeShareGroupStateRequest.topics``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[InitializeShareGroupStateRequest.PartitionData] = field(Array("PartitionData"), "0+")
 
@@ -55,15 +51,11 @@ class InitializeShareGroupStateResponse(Response, api_key=83, versions="0", flex
     """The answer to ``InitializeShareGroupStateRequest``."""
 
     class PartitionResult(Struct):
-        """An element of ``InitializeStateResult.partitions``."""
-
         partition: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
 
     class InitializeStateResult(Struct):
-        """An element of ``InitializeShareGroupStateResponse.results``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[InitializeShareGroupStateResponse.PartitionResult] = field(Array("PartitionResult"), "0+")
 
@@ -74,14 +66,10 @@ class ReadShareGroupStateRequest(Request["ReadShareGroupStateResponse"], api_key
     """Reads the state of a share group."""
 
     class PartitionData(Struct):
-        """An element of ``ReadStateData.partitions``."""
-
         partition: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
 
     class ReadStateData(Struct):
-        """An element of ``ReadShareGroupStateRequest.topics``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[ReadShareGroupStateRequest.PartitionData] = field(Array("PartitionData"), "0+")
 
@@ -93,16 +81,12 @@ class ReadShareGroupStateResponse(Response, api_key=84, versions="0", flexible="
     """The answer to ``ReadShareGroupStateRequest``."""
 
     class StateBatch(Struct):
-        """An element of ``PartitionResult.state_batches``."""
-
         first_offset: int = field(Int64, "0+")
         last_offset: int = field(Int64, "0+")
         delivery_state: int = field(Int8, "0+")
         delivery_count: int = field(Int16, "0+")
 
     class PartitionResult(Struct):
-        """An element of ``ReadStateResult.partitions``."""
-
         partition: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
@@ -111,8 +95,6 @@ class ReadShareGroupStateResponse(Response, api_key=84, versions="0", flexible="
         state_batches: list[ReadShareGroupStateResponse.StateBatch] = field(Array("StateBatch"), "0+")
 
     class ReadStateResult(Struct):
-        """An element of ``ReadShareGroupStateResponse.results``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[ReadShareGroupStateResponse.PartitionResult] = field(Array("PartitionResult"), "0+")
 
@@ -123,16 +105,12 @@ class WriteShareGroupStateRequest(Request["WriteShareGroupStateResponse"], api_k
     """Writes the state of a share group."""
 
     class StateBatch(Struct):
-        """An element of ``PartitionData.state_batches``."""
-
         first_offset: int = field(Int64, "0+")
         last_offset: int = field(Int64, "0+")
         delivery_state: int = field(Int8, "0+")
         delivery_count: int = field(Int16, "0+")
 
     class PartitionData(Struct):
-        """An element of ``WriteStateData.partitions``."""
-
         partition: int = field(Int32, "0+")
         state_epoch: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
@@ -141,8 +119,6 @@ class WriteShareGroupStateRequest(Request["WriteShareGroupStateResponse"], api_k
         state_batches: list[WriteShareGroupStateRequest.StateBatch] = field(Array("StateBatch"), "0+")
 
     class WriteStateData(Struct):
-        """An element of ``WriteShareGroupStateRequest.topics``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[WriteShareGroupStateRequest.PartitionData] = field(Array("PartitionData"), "0+")
 
@@ -154,15 +130,11 @@ class WriteShareGroupStateResponse(Response, api_key=85, versions="0-1", flexibl
     """The answer to ``WriteShareGroupStateRequest``."""
 
     class PartitionResult(Struct):
-        """An element of ``WriteStateResult.partitions``."""
-
         partition: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
 
     class WriteStateResult(Struct):
-        """An element of ``WriteShareGroupStateResponse.results``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[WriteShareGroupStateResponse.PartitionResult] = field(Array("PartitionResult"), "0+")
 
@@ -173,13 +145,9 @@ class DeleteShareGroupStateRequest(Request["DeleteShareGroupStateResponse"], api
     """Deletes the state of a share group."""
 
     class PartitionData(Struct):
-        """An element of ``DeleteStateData.partitions``."""
-
         partition: int = field(Int32, "0+")
 
     class DeleteStateData(Struct):
-        """An element of ``DeleteShareGroupStateRequest.topics``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[DeleteShareGroupStateRequest.PartitionData] = field(Array("PartitionData"), "0+")
 
@@ -191,15 +159,11 @@ class DeleteShareGroupStateResponse(Response, api_key=86, versions="0", flexible
     """The answer to ``DeleteShareGroupStateRequest``."""
 
     class PartitionResult(Struct):
-        """An element of ``DeleteStateResult.partitions``."""
-
         partition: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
 
     class DeleteStateResult(Struct):
-        """An element of ``DeleteShareGroupStateResponse.results``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[DeleteShareGroupStateResponse.PartitionResult] = field(Array("PartitionResult"), "0+")
 
@@ -212,14 +176,10 @@ class ReadShareGroupStateSummaryRequest(
     """Reads the start offsets of a share group."""
 
     class PartitionData(Struct):
-        """An element of ``ReadStateSummaryData.partitions``."""
-
         partition: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
 
     class ReadStateSummaryData(Struct):
-        """An element of ``ReadShareGroupStateSummaryRequest.topics``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[ReadShareGroupStateSummaryRequest.PartitionData] = field(Array("PartitionData"), "0+")
 
@@ -231,8 +191,6 @@ class ReadShareGroupStateSummaryResponse(Response, api_key=87, versions="0-1", f
     """The answer to ``ReadShareGroupStateSummaryRequest``."""
 
     class PartitionResult(Struct):
-        """An element of ``ReadStateSummaryResult.partitions``."""
-
         partition: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
@@ -242,8 +200,6 @@ class ReadShareGroupStateSummaryResponse(Response, api_key=87, versions="0-1", f
         delivery_complete_count: int = field(Int32, "1+", default=-1, ignorable=True)
 
     class ReadStateSummaryResult(Struct):
-        """An element of ``ReadShareGroupStateSummaryResponse.results``."""
-
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[ReadShareGroupStateSummaryResponse.PartitionResult] = field(Array("PartitionResult"), "0+")
 

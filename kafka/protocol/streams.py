@@ -22,29 +22,21 @@ class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"], api
     """Joins, keeps alive and leaves a streams group."""
 
     class KeyValue(Struct):
-        """An element of ``TopicInfo.topic_configs``."""
-
         key: str = field(String, "0+")
         value: str = field(String, "0+")
 
     class TopicInfo(Struct):
-        """An element of ``Subtopology.state_changelog_topics``."""
-
         name: str = field(String, "0+")
         partitions: int = field(Int32, "0+")
         replication_factor: int = field(Int16, "0+")
         topic_configs: list[StreamsGroupHeartbeatRequest.KeyValue] = field(Array("KeyValue"), "0+")
 
     class CopartitionGroup(Struct):
-        """An element of ``Subtopology.copartition_groups``."""
-
         source_topics: list[int] = field(Array(Int16), "0+")
         source_topic_regex: list[int] = field(Array(Int16), "0+")
         repartition_source_topics: list[int] = field(Array(Int16), "0+")
 
     class Subtopology(Struct):
-        """An element of ``Topology.subtopologies``."""
-
         subtopology_id: str = field(String, "0+")
         source_topics: list[str] = field(Array(String), "0+")
         source_topic_regex: list[str] = field(Array(String), "0+")
@@ -54,26 +46,18 @@ class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"], api
         copartition_groups: list[StreamsGroupHeartbeatRequest.CopartitionGroup] = field(Array("CopartitionGroup"), "0+")
 
     class Topology(Struct):
-        """The value of ``StreamsGroupHeartbeatRequest.topology``."""
-
         epoch: int = field(Int32, "0+")
         subtopologies: list[StreamsGroupHeartbeatRequest.Subtopology] = field(Array("Subtopology"), "0+")
 
     class TaskIds(Struct):
-        """An element of ``StreamsGroupHeartbeatRequest.active_tasks``."""
-
         subtopology_id: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class Endpoint(Struct):
-        """The value of ``StreamsGroupHeartbeatRequest.user_endpoint``."""
-
         host: str = field(String, "0+")
         port: int = field(UInt16, "0+")
 
     class TaskOffset(Struct):
-        """An element of ``StreamsGroupHeartbeatRequest.task_offsets``."""
-
         subtopology_id: str = field(String, "0+")
         partition: int = field(Int32, "0+")
         offset: int = field(Int64, "0+")
@@ -101,32 +85,22 @@ class StreamsGroupHeartbeatResponse(Response, api_key=88, versions="0", flexible
     """The answer to ``StreamsGroupHeartbeatRequest``."""
 
     class Status(Struct):
-        """An element of ``StreamsGroupHeartbeatResponse.status``."""
-
         status_code: int = field(Int8, "0+")
         status_detail: str = field(String, "0+")
 
     class TaskIds(Struct):
-        """An element of ``StreamsGroupHeartbeatResponse.active_tasks``."""
-
         subtopology_id: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class Endpoint(Struct):
-        """The value of ``EndpointToPartitions.user_endpoint``."""
-
         host: str = field(String, "0+")
         port: int = field(UInt16, "0+")
 
     class TopicPartition(Struct):
-        """An element of ``EndpointToPartitions.active_partitions``."""
-
         topic: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class EndpointToPartitions(Struct):
-        """An element of ``StreamsGroupHeartbeatResponse.partitions_by_user_endpoint``."""
-
         user_endpoint: StreamsGroupHeartbeatResponse.Endpoint = field("Endpoint", "0+")
         active_partitions: list[StreamsGroupHeartbeatResponse.TopicPartition] = field(Array("TopicPartition"), "0+")
         standby_partitions: list[StreamsGroupHeartbeatResponse.TopicPartition] = field(Array("TopicPartition"), "0+")
@@ -160,22 +134,16 @@ class StreamsGroupDescribeResponse(Response, api_key=89, versions="0", flexible=
     """The answer to ``StreamsGroupDescribeRequest``."""
 
     class KeyValue(Struct):
-        """An element of ``TopicInfo.topic_configs``."""
-
         key: str = field(String, "0+")
         value: str = field(String, "0+")
 
     class TopicInfo(Struct):
-        """An element of ``Subtopology.state_changelog_topics``."""
-
         name: str = field(String, "0+")
         partitions: int = field(Int32, "0+")
         replication_factor: int = field(Int16, "0+")
         topic_configs: list[StreamsGroupDescribeResponse.KeyValue] = field(Array("KeyValue"), "0+")
 
     class Subtopology(Struct):
-        """An element of ``Topology.subtopologies``."""
-
         subtopology_id: str = field(String, "0+")
         source_topics: list[str] = field(Array(String), "0+")
         repartition_sink_topics: list[str] = field(Array(String), "0+")
@@ -183,42 +151,30 @@ class StreamsGroupDescribeResponse(Response, api_key=89, versions="0", flexible=
         repartition_source_topics: list[StreamsGroupDescribeResponse.TopicInfo] = field(Array("TopicInfo"), "0+")
 
     class Topology(Struct):
-        """The value of ``DescribedGroup.topology``."""
-
         epoch: int = field(Int32, "0+")
         subtopologies: list[StreamsGroupDescribeResponse.Subtopology] | None = field(
             Array("Subtopology"), "0+", nullable="0+", default=None
         )
 
     class Endpoint(Struct):
-        """The value of ``Member.user_endpoint``."""
-
         host: str = field(String, "0+")
         port: int = field(UInt16, "0+")
 
     class TaskOffset(Struct):
-        """An element of ``Member.task_offsets``."""
-
         subtopology_id: str = field(String, "0+")
         partition: int = field(Int32, "0+")
         offset: int = field(Int64, "0+")
 
     class TaskIds(Struct):
-        """An element of ``Assignment.active_tasks``."""
-
         subtopology_id: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class Assignment(Struct):
-        """The value of ``Member.assignment``."""
-
         active_tasks: list[StreamsGroupDescribeResponse.TaskIds] = field(Array("TaskIds"), "0+")
         standby_tasks: list[StreamsGroupDescribeResponse.TaskIds] = field(Array("TaskIds"), "0+")
         warmup_tasks: list[StreamsGroupDescribeResponse.TaskIds] = field(Array("TaskIds"), "0+")
 
     class Member(Struct):
-        """An element of ``DescribedGroup.members``."""
-
         member_id: str = field(String, "0+")
         member_epoch: int = field(Int32, "0+")
         instance_id: str | None = field(String, "0+", nullable="0+", default=None)
@@ -238,8 +194,6 @@ class StreamsGroupDescribeResponse(Response, api_key=89, versions="0", flexible=
         is_classic: bool = field(Boolean, "0+")
 
     class DescribedGroup(Struct):
-        """An element of ``StreamsGroupDescribeResponse.groups``."""
-
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
         group_id: str = field(String, "0+")

@@ -58,14 +58,10 @@ class AddPartitionsToTxnRequest(Request["AddPartitionsToTxnResponse"], api_key=2
     """Adds partitions to a transaction before its first write to them."""
 
     class AddPartitionsToTxnTopic(Struct):
-        """An element of ``AddPartitionsToTxnTransaction.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class AddPartitionsToTxnTransaction(Struct):
-        """An element of ``AddPartitionsToTxnRequest.transactions``."""
-
         transactional_id: str = field(String, "4+")
         producer_id: int = field(Int64, "4+")
         producer_epoch: int = field(Int16, "4+")
@@ -83,22 +79,16 @@ class AddPartitionsToTxnResponse(Response, api_key=24, versions="0-5", flexible=
     """The answer to ``AddPartitionsToTxnRequest``."""
 
     class AddPartitionsToTxnPartitionResult(Struct):
-        """An element of ``AddPartitionsToTxnTopicResult.results_by_partition``."""
-
         partition_index: int = field(Int32, "0+")
         partition_error_code: int = field(Int16, "0+")
 
     class AddPartitionsToTxnTopicResult(Struct):
-        """An element of ``AddPartitionsToTxnResult.topic_results``."""
-
         name: str = field(String, "0+")
         results_by_partition: list[AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult] = field(
             Array("AddPartitionsToTxnPartitionResult"), "0+"
         )
 
     class AddPartitionsToTxnResult(Struct):
-        """An element of ``AddPartitionsToTxnResponse.results_by_transaction``."""
-
         transactional_id: str = field(String, "4+")
         topic_results: list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult] = field(
             Array("AddPartitionsToTxnTopicResult"), "4+"
@@ -150,16 +140,12 @@ class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"], api_key=28, ver
     """Commits offsets of a group within a transaction."""
 
     class TxnOffsetCommitRequestPartition(Struct):
-        """An element of ``TxnOffsetCommitRequestTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         committed_offset: int = field(Int64, "0+")
         committed_leader_epoch: int = field(Int32, "2+", default=-1, ignorable=True)
         committed_metadata: str | None = field(String, "0+", nullable="0+")
 
     class TxnOffsetCommitRequestTopic(Struct):
-        """An element of ``TxnOffsetCommitRequest.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition] = field(
             Array("TxnOffsetCommitRequestPartition"), "0+"
@@ -179,14 +165,10 @@ class TxnOffsetCommitResponse(Response, api_key=28, versions="0-5", flexible="3+
     """The answer to ``TxnOffsetCommitRequest``."""
 
     class TxnOffsetCommitResponsePartition(Struct):
-        """An element of ``TxnOffsetCommitResponseTopic.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
 
     class TxnOffsetCommitResponseTopic(Struct):
-        """An element of ``TxnOffsetCommitResponse.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition] = field(
             Array("TxnOffsetCommitResponsePartition"), "0+"
@@ -200,14 +182,10 @@ class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"], api_key=27, ver
     """Writes the markers that end a transaction."""
 
     class WritableTxnMarkerTopic(Struct):
-        """An element of ``WritableTxnMarker.topics``."""
-
         name: str = field(String, "0+")
         partition_indexes: list[int] = field(Array(Int32), "0+")
 
     class WritableTxnMarker(Struct):
-        """An element of ``WriteTxnMarkersRequest.markers``."""
-
         producer_id: int = field(Int64, "0+")
         producer_epoch: int = field(Int16, "0+")
         transaction_result: bool = field(Boolean, "0+")
@@ -222,22 +200,16 @@ class WriteTxnMarkersResponse(Response, api_key=27, versions="0-2", flexible="1+
     """The answer to ``WriteTxnMarkersRequest``."""
 
     class WritableTxnMarkerPartitionResult(Struct):
-        """An element of ``WritableTxnMarkerTopicResult.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
 
     class WritableTxnMarkerTopicResult(Struct):
-        """An element of ``WritableTxnMarkerResult.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult] = field(
             Array("WritableTxnMarkerPartitionResult"), "0+"
         )
 
     class WritableTxnMarkerResult(Struct):
-        """An element of ``WriteTxnMarkersResponse.markers``."""
-
         producer_id: int = field(Int64, "0+")
         topics: list[WriteTxnMarkersResponse.WritableTxnMarkerTopicResult] = field(
             Array("WritableTxnMarkerTopicResult"), "0+"
@@ -250,8 +222,6 @@ class DescribeProducersRequest(Request["DescribeProducersResponse"], api_key=61,
     """Lists the active producers of partitions."""
 
     class TopicRequest(Struct):
-        """An element of ``DescribeProducersRequest.topics``."""
-
         name: str = field(String, "0+")
         partition_indexes: list[int] = field(Array(Int32), "0+")
 
@@ -262,8 +232,6 @@ class DescribeProducersResponse(Response, api_key=61, versions="0", flexible="0+
     """The answer to ``DescribeProducersRequest``."""
 
     class ProducerState(Struct):
-        """An element of ``PartitionResponse.active_producers``."""
-
         producer_id: int = field(Int64, "0+")
         producer_epoch: int = field(Int32, "0+")
         last_sequence: int = field(Int32, "0+", default=-1)
@@ -272,16 +240,12 @@ class DescribeProducersResponse(Response, api_key=61, versions="0", flexible="0+
         current_txn_start_offset: int = field(Int64, "0+", default=-1)
 
     class PartitionResponse(Struct):
-        """An element of ``TopicResponse.partitions``."""
-
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+", default=None)
         active_producers: list[DescribeProducersResponse.ProducerState] = field(Array("ProducerState"), "0+")
 
     class TopicResponse(Struct):
-        """An element of ``DescribeProducersResponse.topics``."""
-
         name: str = field(String, "0+")
         partitions: list[DescribeProducersResponse.PartitionResponse] = field(Array("PartitionResponse"), "0+")
 
@@ -299,14 +263,10 @@ class DescribeTransactionsResponse(Response, api_key=65, versions="0", flexible=
     """The answer to ``DescribeTransactionsRequest``."""
 
     class TopicData(Struct):
-        """An element of ``TransactionState.topics``."""
-
         topic: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
 
     class TransactionState(Struct):
-        """An element of ``DescribeTransactionsResponse.transaction_states``."""
-
         error_code: int = field(Int16, "0+")
         transactional_id: str = field(String, "0+")
         transaction_state: str = field(String, "0+")
@@ -333,8 +293,6 @@ class ListTransactionsResponse(Response, api_key=66, versions="0-2", flexible="0
     """The answer to ``ListTransactionsRequest``."""
 
     class TransactionState(Struct):
-        """An element of ``ListTransactionsResponse.transaction_states``."""
-
         transactional_id: str = field(String, "0+")
         producer_id: int = field(Int64, "0+")
         transaction_state: str = field(String, "0+")

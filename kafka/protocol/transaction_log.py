@@ -22,8 +22,6 @@ class TransactionLogValue(Struct, record_type=0, versions="0-1", flexible="1+"):
     """The state of a transactional id."""
 
     class PartitionsSchema(Struct):
-        """An element of ``TransactionLogValue.transaction_partitions``."""
-
         topic: str = field(String, "0+")
         partition_ids: list[int] = field(Array(Int32), "0+")
 

@@ -26,8 +26,6 @@ class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"], api_k
     """Lists client quotas."""
 
     class ComponentData(Struct):
-        """An element of ``DescribeClientQuotasRequest.components``."""
-
         entity_type: str = field(String, "0+")
         match_type: int = field(Int8, "0+")
         match: str | None = field(String, "0+", nullable="0+")
@@ -40,20 +38,14 @@ class DescribeClientQuotasResponse(Response, api_key=48, versions="0-1", flexibl
     """The answer to ``DescribeClientQuotasRequest``."""
 
     class EntityData(Struct):
-        """An element of ``EntryData.entity``."""
-
         entity_type: str = field(String, "0+")
         entity_name: str | None = field(String, "0+", nullable="0+")
 
     class ValueData(Struct):
-        """An element of ``EntryData.values``."""
-
         key: str = field(String, "0+")
         value: float = field(Float64, "0+")
 
     class EntryData(Struct):
-        """An element of ``DescribeClientQuotasResponse.entries``."""
-
         entity: list[DescribeClientQuotasResponse.EntityData] = field(Array("EntityData"), "0+")
         values: list[DescribeClientQuotasResponse.ValueData] = field(Array("ValueData"), "0+")
 
@@ -67,21 +59,15 @@ class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"], api_key=49,
     """Sets or removes client quotas."""
 
     class EntityData(Struct):
-        """An element of ``EntryData.entity``."""
-
         entity_type: str = field(String, "0+")
         entity_name: str | None = field(String, "0+", nullable="0+")
 
     class OpData(Struct):
-        """An element of ``EntryData.ops``."""
-
         key: str = field(String, "0+")
         value: float = field(Float64, "0+")
         remove: bool = field(Boolean, "0+")
 
     class EntryData(Struct):
-        """An element of ``AlterClientQuotasRequest.entries``."""
-
         entity: list[AlterClientQuotasRequest.EntityData] = field(Array("EntityData"), "0+")
         ops: list[AlterClientQuotasRequest.OpData] = field(Array("OpData"), "0+")
 
@@ -93,14 +79,10 @@ class AlterClientQuotasResponse(Response, api_key=49, versions="0-1", flexible="
     """The answer to ``AlterClientQuotasRequest``."""
 
     class EntityData(Struct):
-        """An element of ``EntryData.entity``."""
-
         entity_type: str = field(String, "0+")
         entity_name: str | None = field(String, "0+", nullable="0+")
 
     class EntryData(Struct):
-        """An element of ``AlterClientQuotasResponse.entries``."""
-
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
         entity: list[AlterClientQuotasResponse.EntityData] = field(Array("EntityData"), "0+")
@@ -115,8 +97,6 @@ class DescribeUserScramCredentialsRequest(
     """Lists which SCRAM credentials users have."""
 
     class UserName(Struct):
-        """An element of ``DescribeUserScramCredentialsRequest.users``."""
-
         name: str = field(String, "0+")
 
     users: list[UserName] | None = field(Array(UserName), "0+", nullable="0+")
@@ -126,14 +106,10 @@ class DescribeUserScramCredentialsResponse(Response, api_key=50, versions="0", f
     """The answer to ``DescribeUserScramCredentialsRequest``."""
 
     class CredentialInfo(Struct):
-        """An element of ``DescribeUserScramCredentialsResult.credential_infos``."""
-
         mechanism: int = field(Int8, "0+")
         iterations: int = field(Int32, "0+")
 
     class DescribeUserScramCredentialsResult(Struct):
-        """An element of ``DescribeUserScramCredentialsResponse.results``."""
-
         user: str = field(String, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
@@ -153,14 +129,10 @@ class AlterUserScramCredentialsRequest(
     """Sets or deletes SCRAM credentials of users."""
 
     class ScramCredentialDeletion(Struct):
-        """An element of ``AlterUserScramCredentialsRequest.deletions``."""
-
         name: str = field(String, "0+")
         mechanism: int = field(Int8, "0+")
 
     class ScramCredentialUpsertion(Struct):
-        """An element of ``AlterUserScramCredentialsRequest.upsertions``."""
-
         name: str = field(String, "0+")
         mechanism: int = field(Int8, "0+")
         iterations: int = field(Int32, "0+")
@@ -175,8 +147,6 @@ class AlterUserScramCredentialsResponse(Response, api_key=51, versions="0", flex
     """The answer to ``AlterUserScramCredentialsRequest``."""
 
     class AlterUserScramCredentialsResult(Struct):
-        """An element of ``AlterUserScramCredentialsResponse.results``."""
-
         user: str = field(String, "0+")
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")

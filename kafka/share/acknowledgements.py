@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from kafka.errors import KafkaError
     from kafka.structs import TopicPartition
 
-__all__ = [
-    "GAP",
-    "AcknowledgeType",
-    "AcknowledgedRange",
-    "Acknowledgements",
-    "acknowledged_ranges",
-    "runs_of_types",
-    "types_of",
-]
-
 
 class AcknowledgeType(IntEnum):
     """The outcome of a record that a member has acquired, as the member tells the broker.

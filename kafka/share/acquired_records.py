@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from kafka.record.header import Buffer
     from kafka.structs import TopicPartition
 
-__all__ = ["AcquiredRange", "AcquiredRecords", "Refused", "as_one"]
-
 _ALL: Final = 1 << 62
 
 

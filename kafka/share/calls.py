@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from kafka.metrics import Metrics
     from kafka.share.core import Callback, ShareConsumerCore
 
-__all__ = ["ImmediateShareCalls", "ShareConsumerCalls", "check_group_id"]
-
 log = logging.getLogger(__name__)
 
 RecordT = TypeVar("RecordT")

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from kafka.serializer.abstract import Deserializes
     from kafka.share.core import ShareConsumerCore
 
-__all__ = ["KafkaShareConsumer"]
-
 T = TypeVar("T")
 U = TypeVar("U")
 

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from kafka.share.acquired_records import AcquiredRecords
     from kafka.share.record import ShareRecord
 
-__all__ = ["Callback", "ShareConsumerCore"]
-
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from kafka.share.metrics import ShareFetchMetrics
     from kafka.share.session import Place
 
-__all__ = ["ShareFetcher"]
-
 _RECORD_LIMIT_SINCE: Final = 2
 # A fetch is answered this much before the poll ends that waits for it, in seconds: else its records wait for the next.
 _MARGIN: Final = 0.01

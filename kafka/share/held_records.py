@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from kafka.share.acquired_records import AcquiredRecords
 
-__all__ = ["HeldRecords"]
-
 # For each offset there is a byte: the type of its acknowledgement, or one of these.
 _RENEWED: Final = 0xFC
 """Its lock was renewed, and the application will acknowledge it some time."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from kafka.metrics import Metrics
     from kafka.metrics.series import Series
 
-__all__ = ["ShareFetchMetrics", "ShareHeartbeatMetrics"]
-
 
 class ShareFetchMetrics(FetchSensors):
     """The sensors of fetching and acknowledging."""

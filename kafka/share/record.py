@@ -6,8 +6,6 @@ from typing import Any
 
 from kafka.record.consumer_record import ConsumerRecord, K, V
 
-__all__ = ["ShareRecord"]
-
 
 class ShareRecord(ConsumerRecord[K, V]):
     """One record of a share group: a `ConsumerRecord`, and how often the group has delivered it.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from kafka.config import Config
 
-__all__ = ["ShareRequests", "merged"]
-
 T = TypeVar("T")
 
 _RECORD_LIMIT: Final = 1

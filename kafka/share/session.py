@@ -11,8 +11,6 @@ from collections.abc import Collection
 from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
-__all__ = ["CLOSING", "OPENING", "Place", "ShareSession", "SharedFetch"]
-
 Place: TypeAlias = tuple[UUID, int]
 """A partition: the id of its topic, and its number."""
 

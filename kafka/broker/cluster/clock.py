@@ -16,8 +16,6 @@ from heapq import heapify, heappop, heappush
 
 from kafka._arguments import check_time
 
-__all__ = ["BrokerClock", "Timer", "Timers"]
-
 
 class BrokerClock:
     """The system's time plus what was added to it.

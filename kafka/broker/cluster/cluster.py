@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from kafka.broker.storage.log import Log
     from kafka.protocol.fields import Buffer
 
-__all__ = ["Cluster"]
-
 T = TypeVar("T")
 
 #: Services that are made when the broker starts.

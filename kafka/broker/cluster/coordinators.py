@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.node import Node
 
-__all__ = ["GROUP", "TRANSACTION", "Coordinators"]
-
 #: Kinds of keys, as FindCoordinator numbers them.
 GROUP: Final = 0
 TRANSACTION: Final = 1

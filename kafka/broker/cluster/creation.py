@@ -24,17 +24,6 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.cluster.topics import Topic
 
-__all__ = [
-    "MOST_PARTITIONS",
-    "TopicPlan",
-    "check_assignment",
-    "check_topic_configs",
-    "create_on_demand",
-    "is_too_much",
-    "plan_partitions",
-    "plan_topic",
-]
-
 _DEFAULT = -1
 #: The most partitions that one request makes: Kafka's MAX_PARTITIONS_PER_BATCH.
 MOST_PARTITIONS: Final = 10_000

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from kafka.broker.cluster.store import Store
 
-__all__ = ["ELIGIBLE_LEADERS", "KRAFT", "DOWNGRADE", "UNSAFE_DOWNGRADE", "UPGRADE", "Features"]
-
 ELIGIBLE_LEADERS: Final = "eligible.leader.replicas.version"
 METADATA: Final = "metadata.version"
 KRAFT: Final = "kraft.version"

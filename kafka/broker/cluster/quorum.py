@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.node import Node
 
-__all__ = ["CONTROLLER_LISTENER", "METADATA_TOPIC", "Quorum", "Voter"]
-
 METADATA_TOPIC = "__cluster_metadata"
 CONTROLLER_LISTENER = "CONTROLLER"
 

@@ -13,8 +13,6 @@ from kafka.errors import InvalidRequestError, UnsupportedVersionError
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
 
-__all__ = ["Entity", "alter", "matching"]
-
 Entity = tuple[tuple[str, "str | None"], ...]
 """Pairs of type and name, each type once, sorted; no name means the default."""
 

@@ -19,8 +19,6 @@ from typing import IO, Any, Final, Literal
 
 from kafka.errors import IllegalStateError
 
-__all__ = ["Store", "Table", "open_private", "sync_directory"]
-
 log = logging.getLogger("kafka.broker")
 
 #: The file is rewritten when it has this many times as many lines as there are values.

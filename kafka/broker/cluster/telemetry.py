@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.call import Call
 
-__all__ = ["COMPRESSION_TYPES", "ClientInstance", "PushedMetrics", "Telemetry"]
-
 #: What clients may compress with, in the order of preference: zstd, lz4, gzip, snappy.
 COMPRESSION_TYPES: Final = (4, 3, 1, 2)
 _UNCOMPRESSED: Final = 0

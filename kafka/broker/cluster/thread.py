@@ -16,8 +16,6 @@ from kafka.broker.server.versions import ApiTable
 from kafka.broker.storage import MemoryStorage, Storage
 from kafka.errors import IllegalStateError
 
-__all__ = ["ClusterThread", "Snapshot"]
-
 T = TypeVar("T")
 _CALL_TIMEOUT = 60.0
 

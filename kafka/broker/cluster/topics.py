@@ -12,20 +12,6 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.broker.storage.log import Log
 
-__all__ = [
-    "INTERNAL_TOPICS",
-    "NO_LEADER",
-    "Partition",
-    "Topic",
-    "elect_leader",
-    "is_valid_topic_name",
-    "move_leader",
-    "name_problem",
-    "place_replicas",
-    "replace_replicas",
-]
-
-
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 NO_LEADER: Final = -1
 _LONGEST: Final = 249

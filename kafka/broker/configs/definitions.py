@@ -10,16 +10,6 @@ from typing import Final
 from kafka.broker.configs.option import Kind, Option
 from kafka.broker.configs.without_effect import OPTIONS_WITHOUT_EFFECT
 
-__all__ = [
-    "BROKER_OPTIONS",
-    "CLIENT_METRICS_OPTIONS",
-    "GROUP_OPTIONS",
-    "REPLICATION_QUOTAS",
-    "SETTABLE_TOPIC_OPTIONS",
-    "TOPIC_OPTIONS",
-]
-
-
 _LONG_MAX: Final = 2**63 - 1
 _INT_MAX: Final = 2**31 - 1
 _LONG: Final = str(_LONG_MAX)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from kafka.broker.configs.resource_kinds import Change
     from kafka.broker.server.node import Node
 
-__all__ = ["LOGGERS", "ROOT", "alter_loggers", "describe_loggers"]
-
 ROOT: Final = "root"
 LOGGERS: Final = (
     ROOT,

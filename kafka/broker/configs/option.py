@@ -12,8 +12,6 @@ from typing import Final
 
 from kafka.errors import InvalidConfigurationError
 
-__all__ = ["Kind", "Option", "check_value", "parse_bool", "parse_list"]
-
 
 class Kind(IntEnum):
     """Types of values, as DescribeConfigs numbers them."""

@@ -32,19 +32,6 @@ from kafka.errors import (
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
 
-__all__ = [
-    "BROKER",
-    "CLIENT_METRICS",
-    "GROUP",
-    "GROUP_TABLE",
-    "METRICS_TABLE",
-    "TOPIC",
-    "Change",
-    "Described",
-    "ResourceKind",
-    "kind_of",
-]
-
 #: The tables of the store with the values of groups and of subscriptions.
 GROUP_TABLE: Final = "group_configs"
 METRICS_TABLE: Final = "client_metrics"

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka.broker.configs.loggers import alter_loggers, describe_loggers
 from kafka.broker.configs.option import Kind, Option, parse_list
-from kafka.broker.configs.resource_kinds import (
-    BROKER,
-    CLIENT_METRICS,
-    GROUP,
-    TOPIC,
-    Change,
-    Described,
-    ResourceKind,
-    kind_of,
-)
+from kafka.broker.configs.resource_kinds import GROUP, TOPIC, Change, Described, ResourceKind, kind_of
 from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
 from kafka.errors import BrokerResponseError, Code, InvalidConfigurationError, InvalidRequestError, UnknownError
 
@@ -25,8 +16,6 @@ if TYPE_CHECKING:
     from kafka.broker.server.call import Call
     from kafka.protocol.api import Response
     from kafka.protocol.configs import AlterConfigsRequest, IncrementalAlterConfigsRequest
-
-__all__ = ["BROKER", "BROKER_LOGGER", "CLIENT_METRICS", "GROUP", "TOPIC", "Change", "alter_all", "describe"]
 
 BROKER_LOGGER: Final = 8
 

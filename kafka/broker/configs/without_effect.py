@@ -10,8 +10,6 @@ from typing import Final
 
 from kafka.broker.configs.option import Kind, Option
 
-__all__ = ["OPTIONS_WITHOUT_EFFECT"]
-
 #: Type, whether it can change at run time, and names with their defaults; a name alone has none, "" is an empty one.
 _TABLE: Final = (
     (Kind.BOOLEAN, False, """

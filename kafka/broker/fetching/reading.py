@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kafka.broker.server.call import Call
     from kafka.protocol.fetch import FetchRequest, FetchResponse
 
-__all__ = ["ReadPartition", "Reading", "find_partition", "read_all", "wait_for_bytes"]
-
 #: A partition that a request names, and its part of the reply.
 ReadPartition: TypeAlias = "tuple[RequestedPartition, FetchResponse.PartitionData]"
 

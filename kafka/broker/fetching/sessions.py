@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from kafka.protocol.fetch import FetchRequest
 
-__all__ = ["FetchSession", "FetchSessions", "Key", "RequestedPartition", "SessionRefused", "partitions_of"]
-
 FINAL: Final = -1
 INITIAL: Final = 0
 _EPOCH_END: Final = 2**31 - 1

@@ -41,8 +41,6 @@ from kafka.errors import (
 if TYPE_CHECKING:
     from kafka.broker.groups.settings import GroupSettings
 
-__all__ = ["ClassicGroup", "ClassicGroupSnapshot"]
-
 
 @dataclass(frozen=True)
 class ClassicGroupSnapshot:

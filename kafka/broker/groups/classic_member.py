@@ -16,22 +16,6 @@ from kafka.broker.groups.interfaces import Answer
 from kafka.errors import FencedInstanceIdError, IllegalStateError, KafkaError, UnknownMemberIdError
 from kafka.protocol.consumer_protocol import ConsumerProtocolSubscription
 
-__all__ = [
-    "CONSUMER",
-    "Event",
-    "JoinAsk",
-    "JoinResult",
-    "Member",
-    "Protocols",
-    "Roster",
-    "State",
-    "SyncAsk",
-    "SyncResult",
-    "next_state",
-    "read_subscription",
-]
-
-
 #: The protocol type of consumers; the only one whose metadata a broker ever looks into.
 CONSUMER: Final = "consumer"
 

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from kafka.broker.groups.group import ClassicMembers, Commit
     from kafka.structs import TopicPartition
 
-__all__ = ["ConsumerGroup", "ConsumerGroupSnapshot"]
-
 
 @dataclass(frozen=True)
 class ConsumerGroupSnapshot:

@@ -17,17 +17,6 @@ from kafka.broker.groups.assignors import Assignment
 from kafka.broker.groups.classic_member import Protocols
 from kafka.broker.groups.group import GroupMember
 
-__all__ = [
-    "LEAVE_STATIC",
-    "ClassicTerms",
-    "ConsumerMember",
-    "HeartbeatAsk",
-    "HeartbeatResult",
-    "Holding",
-    "MemberState",
-    "step",
-]
-
 
 class MemberState(IntEnum):
     """Where a member is on its way; the numbers are the ones in Kafka's log."""

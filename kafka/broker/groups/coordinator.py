@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
-from uuid import uuid4
 
 from kafka.broker.groups.classic_group import ClassicGroup, ClassicGroupSnapshot
 from kafka.broker.groups.classic_member import JoinAsk, JoinResult, SyncAsk, SyncResult
@@ -35,8 +34,6 @@ from kafka.errors import (
 )
 from kafka.structs import TopicPartition
 
-__all__ = ["GroupCoordinator"]
-
 #: The version of OffsetCommit from which GROUP_ID_NOT_FOUND may be answered.
 _NO_SUCH_GROUP_FROM: Final = 9
 
@@ -53,14 +50,6 @@ class _Kind(NamedTuple):
 Tables = Callable[[str], MutableMapping[str, Any]]
 
 
-def _random_id() -> str:
-    return str(uuid4())
-
-
-def _no_tables(_name: str) -> MutableMapping[str, Any]:
-    return {}
-
-
 class GroupCoordinator:
     """Every group, and its offsets."""
 
@@ -70,8 +59,8 @@ class GroupCoordinator:
         clock: Clock,
         timers: Timers,
         topics: Topics,
-        new_id: Callable[[], str] = _random_id,
-        tables: Tables = _no_tables,
+        new_id: Callable[[], str],
+        tables: Tables,
         settings_of: Callable[[str], GroupSettings] | None = None,
     ) -> None:
         self.settings = settings
@@ -418,8 +407,9 @@ class GroupCoordinator:
     def forget_topic(self, topic: str) -> None:
         """A topic was deleted: so are its offsets."""
         for offsets in self.offsets.values():
-            for partition in [each for each in offsets.committed if each.topic == topic]:
-                offsets.delete(partition)
+            for partition in offsets.partitions:
+                if partition.topic == topic:
+                    offsets.delete(partition)
 
     # Administration
 
@@ -444,8 +434,9 @@ class GroupCoordinator:
             raise GroupIdNotFoundError
         if not group.is_empty:
             raise NonEmptyGroupError
-        for partition in list(self.offsets_of(group_id).committed):
-            self.offsets_of(group_id).delete(partition)
+        offsets = self.offsets_of(group_id)
+        for partition in offsets.partitions:
+            offsets.delete(partition)
         group.delete()
         self._share_offsets.pop(group_id, None)
         self._drop(group_id)

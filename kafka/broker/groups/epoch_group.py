@@ -18,8 +18,6 @@ from kafka.errors import FencedMemberEpochError, GroupMaxSizeReachedError, Stale
 if TYPE_CHECKING:
     from kafka.broker.groups.settings import GroupSettings
 
-__all__ = ["JOIN", "LEAVE", "EpochGroup", "EpochMember"]
-
 #: Epochs with a special meaning.
 JOIN: Final = 0
 LEAVE: Final = -1

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 from uuid import UUID
 
-__all__ = ["Answer", "Clock", "Timer", "Timers", "Topics"]
-
 T = TypeVar("T")
 
 

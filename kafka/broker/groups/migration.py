@@ -48,17 +48,6 @@ if TYPE_CHECKING:
     from kafka.broker.groups.consumer_member import HeartbeatAsk
     from kafka.broker.groups.interfaces import Topics
 
-__all__ = [
-    "ClassicFace",
-    "check_first_join",
-    "downgrade",
-    "read_assignment",
-    "upgrade",
-    "why_no_upgrade",
-    "write_assignment",
-]
-
-
 _NEWEST: Final = 3
 
 

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from kafka.structs import TopicPartition
 
-__all__ = ["NO_EXPIRY", "CommittedOffset", "GroupOffsets"]
-
 #: Expires when the broker's retention says so, not at a time that the client asked for (versions 2 to 4).
 NO_EXPIRY = -1
 
@@ -70,16 +68,19 @@ class GroupOffsets:
         self._numbers[partition] = number
         self._on_change(partition, offset)
 
-    def delete(self, partition: TopicPartition) -> bool:
-        """Forget an offset, and what transactions would make of it; return whether there was one."""
+    @property
+    def partitions(self) -> set[TopicPartition]:
+        """The partitions with an offset, or with one that an open transaction will commit."""
+        return {*self.committed, *(partition for pending in self._pending.values() for partition in pending)}
+
+    def delete(self, partition: TopicPartition) -> None:
+        """Forget an offset, and the offset that a transaction would commit."""
         for producer_id, pending in self._pending.items():
             if pending.pop(partition, None) is not None:
                 self._on_pending(producer_id, partition, None)
         self._numbers.pop(partition, None)
-        if self.committed.pop(partition, None) is None:
-            return False
-        self._on_change(partition, None)
-        return True
+        if self.committed.pop(partition, None) is not None:
+            self._on_change(partition, None)
 
     # Transactions
 
@@ -102,13 +103,8 @@ class GroupOffsets:
 
     # Expiry
 
-    def expire(self, is_expired: Callable[[TopicPartition, CommittedOffset], bool]) -> list[TopicPartition]:
-        """Forget what has expired, save what a transaction is about to move; return what that was."""
-        gone = [
-            partition
-            for partition, offset in self.committed.items()
-            if is_expired(partition, offset) and not self.is_unstable(partition)
-        ]
-        for partition in gone:
-            self.delete(partition)
-        return gone
+    def expire(self, is_expired: Callable[[TopicPartition, CommittedOffset], bool]) -> None:
+        """Forget what has expired, save what a transaction is about to move."""
+        for partition, offset in list(self.committed.items()):
+            if is_expired(partition, offset) and not self.is_unstable(partition):
+                self.delete(partition)

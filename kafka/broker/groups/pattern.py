@@ -18,8 +18,6 @@ from typing import Final, NamedTuple
 
 from kafka.errors import InvalidRegularExpressionError
 
-__all__ = ["compile_re2"]
-
 _MAX_REPEAT: Final = 1000
 _MAX_DEPTH: Final = 30
 _MAX_LENGTH: Final = 32_768

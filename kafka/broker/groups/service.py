@@ -28,17 +28,6 @@ if TYPE_CHECKING:
     from kafka.protocol.streams import StreamsGroupDescribeResponse
     from kafka.structs import TopicPartition
 
-__all__ = [
-    "SHARE_SESSIONS",
-    "GroupService",
-    "TopicsView",
-    "coordinator",
-    "describe_group",
-    "message_of",
-    "refusal",
-    "when_answered",
-]
-
 #: Where a node keeps its share sessions (:mod:`kafka.broker.sharing`).
 SHARE_SESSIONS: Final = "share sessions"
 

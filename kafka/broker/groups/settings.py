@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-__all__ = ["PROPERTIES", "GroupSettings"]
-
 
 @dataclass(frozen=True)
 class GroupSettings:

@@ -19,8 +19,6 @@ from kafka.errors import GroupIdNotFoundError, NonEmptyGroupError
 if TYPE_CHECKING:
     from kafka.broker.groups.group import Commit
 
-__all__ = ["ShareAsk", "ShareGroup", "ShareGroupSnapshot", "ShareMember", "assign"]
-
 
 @dataclass(frozen=True)
 class ShareAsk:

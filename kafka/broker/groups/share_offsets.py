@@ -12,8 +12,6 @@ from enum import IntEnum
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-__all__ = ["UNINITIALIZED", "RecordState", "ShareOffsets", "SharePartitionState"]
-
 #: The start offset of a partition that the group has not read yet.
 UNINITIALIZED: Final = -1
 #: The number of offsets that are saved under one key: a change costs no more, however many records are in delivery.

@@ -17,17 +17,6 @@ from kafka.errors import InvalidRequestError
 if TYPE_CHECKING:
     from kafka.broker.groups.group import Commit
 
-__all__ = [
-    "Status",
-    "StreamsAsk",
-    "StreamsGroup",
-    "StreamsGroupSnapshot",
-    "StreamsMember",
-    "StreamsResult",
-    "assign_tasks",
-]
-
-
 MISSING_SOURCE_TOPICS: Final = 1
 INCORRECTLY_PARTITIONED_TOPICS: Final = 2
 SHUTDOWN_APPLICATION: Final = 4

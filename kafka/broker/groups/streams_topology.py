@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-__all__ = ["InternalTopic", "Subtopology", "Task", "Topology"]
-
 #: A subtopology's id and a partition.
 Task = tuple[str, int]
 PartitionCount = Callable[[str], "int | None"]

@@ -19,9 +19,6 @@ from kafka.errors import (
     DelegationTokenOwnerMismatchError,
 )
 
-__all__ = ["MECHANISMS", "Credential", "Credentials", "Token", "Tokens", "derive", "of_password"]
-
-
 #: Number on the wire -> mechanism and hash.
 MECHANISMS: Final = {1: ("SCRAM-SHA-256", "sha256"), 2: ("SCRAM-SHA-512", "sha512")}
 DEFAULT_ITERATIONS: Final = 4096

@@ -23,20 +23,6 @@ from kafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
-__all__ = [
-    "Event",
-    "Exchange",
-    "SaslSession",
-    "State",
-    "Step",
-    "TokenLogin",
-    "User",
-    "next_state",
-    "oauthbearer",
-    "plain",
-    "scram",
-]
-
 
 class User(NamedTuple):
     """The identity that a client has proved."""

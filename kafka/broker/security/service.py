@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from kafka.broker.server.call import Call
     from kafka.broker.server.connection import Connection
 
-__all__ = ["Security", "access_control", "may_alter", "may_describe", "security", "tokens_of"]
-
 _REAUTHENTICATION: Final = "connections.max.reauth.ms"
 #: The release whose SCRAM refuses a repeated nonce.
 _STRICT_FROM: Final = (4, 0)

@@ -10,8 +10,6 @@ from kafka.errors import KafkaConfigurationError
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["principal_of", "server_context"]
-
 #: Short names of RFC 2253, which Java writes; others are left as ssl has them.
 _SHORT: Final = {
     "commonName": "CN",

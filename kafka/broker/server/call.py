@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 else:
     ResponseT_co = TypeVar("ResponseT_co", covariant=True)
 
-__all__ = ["Authorizer", "Call", "TransactionGate", "cluster_operations", "group_operations", "topic_operations"]
-
 
 class Authorizer(Protocol):
     """Says who may do what. ``cluster.authorizer`` is one; without one everything is allowed."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from kafka.broker.server.connection import Connection, Frame, Parts
     from kafka.protocol.api import Response
 
-__all__ = ["Dispatcher"]
-
 log = logging.getLogger("kafka.broker")
 
 #: The APIs that a client may use before it has authenticated.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from kafka.broker.server.call import Call
     from kafka.protocol.api import Request, Response
 
-__all__ = ["error_reply", "refuse"]
-
 ResponseT = TypeVar("ResponseT", bound="Response")
 
 _TOPIC_CODES: Final = frozenset(

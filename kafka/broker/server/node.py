@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.dispatch import Dispatcher
 
-__all__ = ["Listener", "ListenerOptions", "Node", "format_address"]
-
 log = logging.getLogger("kafka.broker")
 
 _numbers = count(1)

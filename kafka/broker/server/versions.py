@@ -9,8 +9,6 @@ from kafka.errors import IllegalArgumentError, KafkaConfigurationError, Unrecogn
 from kafka.protocol.broker_release import KNOWN_RELEASES, apis_of, known_release
 from kafka.protocol.registry import APIS, ApiKey, api_named
 
-__all__ = ["TELEMETRY", "ApiKeyLike", "ApiTable", "api_key_of"]
-
 #: APIs that a broker offers only with a plugin that takes clients' metrics (KIP-714), and the first release with them.
 TELEMETRY: Final = {ApiKey.GetTelemetrySubscriptions: (3, 7), ApiKey.PushTelemetry: (3, 7)}
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.topics import Partition
     from kafka.broker.server.call import Call
 
-__all__ = ["Acknowledging", "acknowledgements_of", "find_partition", "lock_timeout_ms", "refusal"]
-
 _FEATURE: Final = "share.version"
 #: Kafka's ids of members are UUIDs in text form.
 _LONGEST_MEMBER_ID: Final = 36

@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from kafka.broker.groups.settings import GroupSettings
     from kafka.broker.storage.segment import Segment
 
-__all__ = [
-    "ACCEPT",
-    "GAP",
-    "REJECT",
-    "RELEASE",
-    "RENEW",
-    "Acknowledgement",
-    "Acquired",
-    "SharePartition",
-    "ShareRecord",
-]
-
 #: The types of acknowledgements; a gap is an offset without a record that a member could see.
 GAP: Final = 0
 ACCEPT: Final = 1

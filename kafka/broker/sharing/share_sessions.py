@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from kafka.broker.server.connection import Connection
     from kafka.broker.server.node import Node
 
-__all__ = ["CLOSE", "OPEN", "Place", "ShareSession", "ShareSessions", "share_sessions"]
-
 OPEN: Final = 0
 CLOSE: Final = -1
 _LAST_EPOCH: Final = 2**31 - 1

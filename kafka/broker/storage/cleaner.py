@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from kafka.broker.storage.segment import Segment
     from kafka.record.header import BatchHeader, Buffer
 
-__all__ = ["LogCleaner", "compact"]
-
 T = TypeVar("T")
 Work: TypeAlias = Callable[[], object]
 #: Steps of something that takes long; one that yields work is sent its result.

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.topics import Topic
     from kafka.broker.configs import Configs
 
-__all__ = ["DiskStorage", "write_index"]
-
 _LAYOUT: Final = "purekafka broker data, layout 2\n"
 _CRC_SIZE: Final = 4
 _NO_OFFSET: Final = 2**63 - 1

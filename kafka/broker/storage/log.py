@@ -18,8 +18,6 @@ from kafka.broker.storage.segment import Segment
 from kafka.record.control import ABORT, COMMIT, encode_marker
 from kafka.record.header import BatchHeader, Buffer, read_header, scan
 
-__all__ = ["Log", "LogConfig", "LogOffsets"]
-
 #: Milliseconds after which an idle producer is forgotten (producer.id.expiration.ms).
 _PRODUCER_EXPIRATION_MS: Final = 86_400_000
 #: The value of flush.messages and flush.ms that leaves it to the system.

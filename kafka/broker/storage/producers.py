@@ -17,8 +17,6 @@ from kafka.errors import (
 )
 from kafka.record.header import BatchHeader
 
-__all__ = ["Aborted", "BatchMark", "ProducerState", "Producers"]
-
 #: Batches remembered per producer; more than this in flight cannot be distinguished (KIP-98, KAFKA-5494).
 WINDOW: Final = 5
 _SEQUENCES: Final = 2**31

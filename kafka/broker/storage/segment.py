@@ -18,8 +18,6 @@ from typing import Final, NamedTuple
 
 from kafka.record.header import BatchHeader, Buffer
 
-__all__ = ["DiskSegment", "Entry", "MemorySegment", "Segment"]
-
 _OFFSET: Final = struct.Struct(">q")
 _EPOCH: Final = struct.Struct(">i")
 _EPOCH_AT: Final = 12

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from kafka.broker.storage.segment import Segment
     from kafka.record.consumer_record import ConsumerRecord
 
-__all__ = ["HeavyBatch", "Reader", "first_at_or_after", "greatest_timestamp", "offsets_before"]
-
 Found = tuple[int, int, int]
 """Timestamp, offset, leader epoch."""
 

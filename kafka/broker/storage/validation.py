@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from kafka.record.consumer_record import ConsumerRecord
     from kafka.structs import TopicPartition
 
-__all__ = ["Accepted", "Heavy", "Refused", "accept", "is_transactional"]
-
 _ZSTD_FROM: Final = 7
 _NEWEST_MAGIC: Final = 2
 _ONE_BATCH_FROM: Final = 3

@@ -25,9 +25,6 @@ from kafka.errors import (
 )
 from kafka.structs import TopicPartition
 
-__all__ = ["PROPERTIES", "Granted", "MarkerLog", "TransactionCoordinator", "TransactionSettings"]
-
-
 #: Kafka's name -> the attribute here.
 PROPERTIES = {
     "transaction.max.timeout.ms": "max_timeout",

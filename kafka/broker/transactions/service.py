@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.call import Call
 
-__all__ = ["OFFSETS_TOPIC", "TransactionService", "coordinator", "offsets_partition", "refusal"]
-
 #: Where Kafka keeps committed offsets: a transaction that commits offsets has one of its partitions.
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 #: Produce from this version on: clients know TRANSACTION_ABORTABLE.

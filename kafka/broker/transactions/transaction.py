@@ -15,8 +15,6 @@ from kafka.broker.groups.interfaces import Timer
 from kafka.errors import IllegalStateError
 from kafka.structs import TopicPartition
 
-__all__ = ["LAST_EPOCH", "NO_EPOCH", "NO_PRODUCER", "Event", "State", "TransactionRecord", "next_state"]
-
 
 class State(Enum):
     """Where a transactional id is; the values are Kafka's names."""

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from kafka import KafkaAdminClient, KafkaProducer
-from kafka.broker import Broker
+from kafka.broker import Broker, Exchange
+from kafka.broker.security.acls import Filter
+from kafka.broker.security.service import Security
 
 from .conftest import Shell
 from .shell import run
 
+ANY = Filter()
 SECURED = {"authorizer.class.name": "StandardAuthorizer", "super.users": "User:ANONYMOUS"}
 
 
@@ -37,6 +40,22 @@ def test_acls_are_added_listed_and_deleted(shell: Shell) -> None:
     assert shell("purekafka acls delete --principal nobody --yes").code == 1
     assert shell("purekafka acls delete --yes").code == 2
     assert shell("purekafka acls allow --principal ada --yes").code == 2
+
+
+def test_an_acl_that_came_after_the_question_stays(shell: Shell, broker: Broker) -> None:
+    assert shell("purekafka acls allow --principal zoe --operation read --topic events --topic orders --yes").code == 0
+
+    def meanwhile(exchange: Exchange) -> None:
+        access = exchange.call.cluster.service(Security).control_access()
+        (gone,) = [one for one in access.find(ANY) if one.resource_name == "orders" and one.principal == "User:zoe"]
+        access.delete(ANY._replace(principal="User:zoe", resource_name="orders"))
+        access.create(gone._replace(resource_name="later"))
+
+    broker.intercept("DeleteAcls", meanwhile, before=True, times=1)
+    outcome = shell("purekafka acls delete --principal zoe --yes -f json")
+    assert outcome.code == 0
+    assert sorted(one["done"] for one in outcome.json) == ["deleted", "was deleted already"]
+    assert shell("purekafka acls list --principal zoe -f '{resource_name}'").lines == ["later"]
 
 
 def test_passwords_come_from_standard_input_and_show_nowhere(shell: Shell, tmp_path: Path) -> None:

@@ -137,6 +137,23 @@ def test_c4_files_of_java_of_kcat_and_toml(name: str, text: str, home: Path) -> 
     assert options(config_file=str(home / name)) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (b"\xff", "it is not text in UTF-8"),
+        (b'contexts = "a"', "a context is a table"),
+        (b'[contexts]\na = "b1:9092"', "a context is a table"),
+        (b'a = 1\n[a.b]\nc = "d"', "line 2: a has a value already"),
+        (b'current = "a\\q"', 'line 1: "a\\q" is not a value'),
+    ],
+)
+def test_a_file_of_contexts_that_is_malformed_is_an_error_of_usage(home: Path, text: bytes, complaint: str) -> None:
+    run("purekafka contexts add a -b b1:9092")
+    (home / "purekafka" / "config.toml").write_bytes(text)
+    outcome = run("purekafka contexts list")
+    assert (outcome.code, complaint in outcome.err) == (2, True), outcome.err
+
+
 def test_c4_contexts_are_one_file_that_only_its_owner_reads(home: Path) -> None:
     run("purekafka contexts add a -b b1:9092")
     file = home / "purekafka" / "config.toml"

@@ -124,6 +124,11 @@ def test_offsets_are_exported_and_imported_as_kafkas_script_writes_them(
     file.write_text("other,events,0,1\nreaders,events,0,2\n")
     assert shell(f"purekafka groups reset-offsets readers --from-file {file} --yes").code == 0
     assert broker.committed(group, "events") == 2
+    outcome = shell("purekafka groups reset-offsets readers --from-file -", stdin=b"events,0,3\n")
+    assert (outcome.code, "give --yes or --dry-run" in outcome.err) == (2, True)  # what was read leaves none to ask
+    file.write_bytes(b"ev\xe9nts,0,2\n")
+    outcome = shell(f"purekafka groups reset-offsets readers --from-file {file} --yes")
+    assert (outcome.code, "it is not text in UTF-8" in outcome.err) == (2, True)
     file.write_text("events;0;2\n")
     outcome = shell(f"purekafka groups reset-offsets readers --from-file {file} --yes")
     assert (outcome.code, "line 1: write topic,partition,offset" in outcome.err) == (2, True)

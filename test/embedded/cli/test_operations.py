@@ -111,6 +111,12 @@ def plan(path: Path, replicas: list[int]) -> Path:
     return path
 
 
+def test_a_plan_from_standard_input_leaves_none_to_ask_on(three: Broker, tmp_path: Path) -> None:
+    text = plan(tmp_path / "plan.json", [2, 3]).read_bytes()
+    found = run("purekafka partitions reassign apply -", stdin=text)
+    assert (found.code, "give --yes or --dry-run" in found.err) == (2, True)
+
+
 def test_a_move_has_a_limit_while_it_lasts(three: Broker, tmp_path: Path) -> None:
     file = plan(tmp_path / "plan.json", [2, 3])
     found = run(f"purekafka partitions reassign apply {file} --throttle 50MB --yes")

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from kafka.admin.group_description import GroupDescription, _assignment, _classic, _metadata, _of_consumers
-from kafka.admin.streams_groups import _task_offsets
+from kafka.admin.streams_groups import TaskOffset
 from kafka.errors import GroupAuthorizationFailedError, GroupIdNotFoundError
 from kafka.protocol.admin import DescribeGroupsResponse
 from kafka.protocol.group import ConsumerGroupDescribeResponse
@@ -105,4 +105,4 @@ def test_a_member_of_a_consumer_group_has_epochs_and_a_target(member_type: int, 
 
 def test_how_far_tasks_of_streams_members_are():
     entry = StreamsGroupDescribeResponse.TaskOffset(subtopology_id="counts", partition=1, offset=7)
-    assert _task_offsets([entry]) == [{"subtopology_id": "counts", "partition": 1, "offset": 7}]
+    assert TaskOffset.of_entry(entry) == {"subtopology_id": "counts", "partition": 1, "offset": 7}

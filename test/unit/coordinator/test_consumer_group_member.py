@@ -127,6 +127,39 @@ def test_a_smaller_target_is_reported_after_the_revocation(group: Group, consume
     assert [1] in [group.owned(at) for at in range(2, len(group.heartbeats))]
 
 
+def test_a_partition_that_was_assigned_and_lost_again_between_two_polls_is_given_back(
+    group: Group, consumer: KafkaConsumer
+) -> None:
+    """The coordinator waits for that, and with it the member that is to have the partition."""
+    group.target = []
+    consumer.poll(timeout_ms=1000)
+    for group.epoch, group.target in ((2, [0]), (3, [0, 1])):
+        rest(consumer, 3)  # the application does not poll: the second target waits for the first
+    group.target = [0]
+    at = len(group.heartbeats)
+    rest(consumer, 3)
+    assert [0] in [group.owned(each) for each in range(at, len(group.heartbeats))]
+    for _ in range(3):
+        consumer.poll(timeout_ms=500)
+    assert consumer.assignment() == {T0}
+
+
+def test_a_partition_of_the_target_is_owned_before_the_application_knows_of_it(
+    group: Group, consumer: KafkaConsumer
+) -> None:
+    """This member may begin to read it while a heartbeat is on its way, so no heartbeat says that it is free."""
+    group.target = [0]
+    consumer.poll(timeout_ms=1000)
+    before = len(group.heartbeats)
+    group.target, group.epoch = [1], 2
+    rest(consumer, 2)  # partition 0 is revoked by the next poll(), and then 1 is assigned
+    group.script.append(NOT_COORDINATOR)  # the heartbeat after it has all fields
+    rest(consumer, 3)
+    told = [owned for at in range(before, len(group.heartbeats)) if (owned := group.owned(at)) is not None]
+    assert told
+    assert all(owned == [0, 1] for owned in told)
+
+
 def test_a_member_that_is_closed_before_the_first_heartbeat_is_answered_leaves(
     group: Group, consumer: KafkaConsumer
 ) -> None:

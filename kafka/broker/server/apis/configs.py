@@ -6,18 +6,17 @@ from typing import Final
 
 from kafka.broker.configs import Source
 from kafka.broker.configs.definitions import TOPIC_OPTIONS
-from kafka.broker.configs.resource_kinds import GROUP_TABLE, METRICS_TABLE, Described
-from kafka.broker.configs.resources import (
+from kafka.broker.configs.resource_kinds import (
     BROKER,
-    BROKER_LOGGER,
     CLIENT_METRICS,
     GROUP,
-    SET,
+    GROUP_TABLE,
+    METRICS_TABLE,
     TOPIC,
     Change,
-    alter_all,
-    describe,
+    Described,
 )
+from kafka.broker.configs.resources import BROKER_LOGGER, SET, alter_all, describe
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.protocol.configs import (
     AlterConfigsRequest,
