@@ -31,7 +31,7 @@ def test_a_token_lives_to_the_millisecond_in_which_it_expires_and_not_beyond() -
     assert tokens.alive() == []
 
 
-def test_a_token_is_renewed_up_to_its_longest_life_by_those_who_may() -> None:
+def test_owner_requester_and_renewers_renew_a_token_up_to_its_longest_life() -> None:
     clock = [1000]
     tokens = make(clock)
     token = tokens.create("User:ann", "User:bob", ["User:eve"], -1)
