@@ -79,12 +79,12 @@ class BrokerConnection:
         environment = environment or Environment()
         self._loop = environment.make_loop(self.config["selector"])
         context = ConnectionContext(self._loop, ConnectionSettings(self.config), environment)
-        self.connection = Connection(context, host, port, family=afi, node_id=self.config["node_id"])
-        """The connection itself."""
         if self.config["metrics"] is not None:
             from kafka._core.metrics import measure
 
             measure(context, self.config["metrics"], self.config["metric_group_prefix"])
+        self.connection = Connection(context, host, port, family=afi, node_id=self.config["node_id"])
+        """The connection itself."""
         callback = self.config["state_change_callback"]
         if callback is not None:
             self.connection.on_state = lambda _: self._tell_state(callback)

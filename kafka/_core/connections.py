@@ -7,7 +7,7 @@ answers the requests of one connection one after another.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._text import host_port
@@ -66,11 +66,7 @@ class Connections:
         """Return the connection to a broker for a use, connected or not."""
         if self.closed:
             raise ClientClosedError("This client is closed.")
-        brokers: Mapping[Any, BrokerMetadata] = self.cluster.topology.brokers
-        try:
-            broker = brokers.get(node_id) or self.cluster.broker_metadata(node_id)
-        except TypeError:  # not hashable
-            broker = self.cluster.broker_metadata(node_id)  # which says so
+        broker = self.cluster.broker_metadata(node_id)
         link = self._links.get((node_id, use))
         if link is not None:
             if broker is None or (broker.host, broker.port) == (link.host, link.port):
@@ -79,7 +75,8 @@ class Connections:
             del self._links[node_id, use]
             link.close(KafkaConnectionError(f"{link} is at {host_port(broker.host, broker.port)} now"))
         if broker is None:
-            raise UnknownBrokerIdError(f"no broker has the id {node_id}", node_id=node_id)
+            why = "" if self.cluster.topology.brokers else f": {self.no_brokers_error('none can be reached')}"
+            raise UnknownBrokerIdError(f"no broker has the id {node_id}{why}", node_id=node_id)
         link = Connection(self.context, broker.host, broker.port, node_id=node_id)
         link.on_state = self._link_changed
         link.delivered = self.delivered
@@ -241,7 +238,7 @@ class Connections:
             real = by_address.get((link.host, link.port))
             if link.ready and real is not None and (real, use) not in self._links:
                 del self._links[node_id, use]
-                link.node_id = real
+                link.becomes(real)
                 self._links[real, use] = link
             elif link.idle_since is not None:
                 del self._links[node_id, use]

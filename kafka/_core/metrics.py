@@ -1,16 +1,20 @@
 """Metrics of a client: bytes, requests and latencies of its connections, in total and per broker.
 
-The names are historic. Connections record per system call and per request, and only if the client has a registry.
+The names are historic. Connections count per system call and per response (`kafka.net.pipeline.Traffic`); sensors get
+the requests only if the client has a registry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka import _hooks
 from kafka._core.telemetry import PushingClient, Telemetry
 from kafka.metrics import AnonMeasurable, MetricConfig, Metrics
+from kafka.metrics.sensor import Journal
 from kafka.metrics.series import Series
 from kafka.metrics.stats import Avg, Count, Max, Rate, SampledTotal, Total
 from kafka.net.states import ConnectionStates
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.metrics import Metrics, Sensor
     from kafka.metrics.metric import AbstractMeasurableStat
+    from kafka.net.pipeline import Traffic
     from kafka.net.settings import ConnectionContext
 
 __all__ = ["ConnectionMetrics", "SensorGroup", "make_metrics", "measure"]
@@ -47,39 +52,20 @@ class ConnectionMetrics:
         self._latency = self._sensor("request-latency", group)
         self._created = self._sensor("connections-created", group)
         self._closed = self._sensor("connections-closed", group)
-        self._nodes: dict[int | str, tuple[Sensor, Sensor, Sensor]] = {}
-        # Plain numbers, as there are several system calls per request: bytes sent and received, responses and their
-        # seconds, pauses. The loop alone writes them.
-        self._numbers: dict[int | str, list[float]] = {}
         self._opened = 0
         self._add(self._created, group, "connection-creation-rate", Rate())
         self._add(self._created, group, "connection-creation-total", Total())
         self._add(self._closed, group, "connection-close-rate", Rate())
         self._add_bytes(self._sent, self._received, self._latency, group)
 
-    def on_bytes(self, node_id: int | str, sent: int, received: int) -> None:
-        """Record a system call."""
-        node_sent, node_received, _ = self._nodes.get(node_id) or self._add_node(node_id)
-        numbers = self._numbers[node_id]
-        numbers[0] += sent
-        numbers[1] += received
-        if sent:
-            node_sent.record(sent)
-        if received:
-            node_received.record(received)
-
-    def on_reply(self, node_id: int | str, _name: str, latency: float, _size: int) -> None:
-        """Record a response."""
-        (self._nodes.get(node_id) or self._add_node(node_id))[2].record(latency * 1000)
-        numbers = self._numbers[node_id]
-        numbers[2] += 1
-        numbers[3] += latency
-
-    def on_pause(self, node_id: int | str, seconds: float) -> None:
-        """Record a pause that a broker asks for."""
-        if node_id not in self._nodes:
-            self._add_node(node_id)
-        self._numbers[node_id][4] += seconds
+    def journals_of(self, node_id: int | str) -> tuple[Journal, Journal]:
+        """Return the journals of a broker: requests with their bytes, and responses with latency in ms and bytes."""
+        group = f"{self._prefix}-node-metrics.node-{node_id}"
+        sent = self._sensor("bytes-sent", group, self._sent)
+        received = self._sensor("bytes-received", group, self._received)
+        latency = self._sensor("latency", group, self._latency)
+        self._add_bytes(sent, received, latency, group)
+        return Journal(sent), Journal(latency, received)
 
     def on_state(self, _node_id: int | str, before: ConnectionStates, state: ConnectionStates) -> None:
         """Record a new connection, which one that has renewed its session is not, or the end of one."""
@@ -89,27 +75,17 @@ class ConnectionMetrics:
         elif state is ConnectionStates.DISCONNECTED:
             self._closed.record()
 
-    def show(self, series: Series) -> None:
-        """Show what is recorded by the labels of `kafka.metrics.catalog`."""
-        names = ("sent_bytes", "received_bytes", "request_seconds_count", "request_seconds_sum", "throttled_seconds")
-        for at, name in enumerate(names):
-            full = f"kafka_client_{name}" + ("" if name.startswith("request") else "_total")
-            series.gauge(full, lambda at=at: self._of_nodes(at))  # type: ignore[misc]
+    def show(self, series: Series, traffic: Mapping[int | str, Traffic]) -> None:
+        """Show the numbers of the connections by the labels of `kafka.metrics.catalog`."""
+        for name, attribute in (
+            ("sent_bytes_total", "sent"),
+            ("received_bytes_total", "received"),
+            ("request_seconds_count", "responses"),
+            ("request_seconds_sum", "seconds"),
+            ("throttled_seconds_total", "throttled"),
+        ):
+            series.gauge(f"kafka_client_{name}", partial(_by_node, traffic, attrgetter(attribute)))
         series.gauges(kafka_client_connections_created_total=lambda: self._opened)
-
-    def _of_nodes(self, at: int) -> dict[tuple[str, ...], float]:
-        return {(str(node_id),): numbers[at] for node_id, numbers in self._numbers.copy().items()}
-
-    def _add_node(self, node_id: int | str) -> tuple[Sensor, Sensor, Sensor]:
-        group = f"{self._prefix}-node-metrics.node-{node_id}"
-        self._numbers[node_id] = [0] * 5
-        sensors = self._nodes[node_id] = (
-            self._sensor("bytes-sent", group, self._sent),
-            self._sensor("bytes-received", group, self._received),
-            self._sensor("latency", group, self._latency),
-        )
-        self._add_bytes(*sensors, group)
-        return sensors
 
     def _sensor(self, name: str, group: str, *parents: Sensor) -> Sensor:
         return self._metrics.sensor(f"{group}.{name}", parents=parents)
@@ -134,11 +110,13 @@ class ConnectionMetrics:
 def measure(context: ConnectionContext, metrics: Metrics, prefix: str) -> ConnectionMetrics:
     """Let the connections of `context` record into `metrics`."""
     made = ConnectionMetrics(metrics, prefix)
-    context.on_bytes = made.on_bytes
-    context.on_reply = made.on_reply
+    context.journals_of = made.journals_of
     context.on_state = made.on_state
-    context.on_pause = made.on_pause
     return made
+
+
+def _by_node(traffic: Mapping[int | str, Traffic], number: Callable[[Traffic], float]) -> dict[tuple[str, ...], float]:
+    return {(str(node_id),): number(each) for node_id, each in tuple(traffic.items())}
 
 
 def make_metrics(config: Config, client: MeasuredClient) -> Metrics:
@@ -156,7 +134,7 @@ def make_metrics(config: Config, client: MeasuredClient) -> Metrics:
         clock=client.loop.clock,
     )
     series = Series(config.kind, config["client_id"] or config.kind, config.get("group_id") or "")
-    measure(client.context, metrics, config["metric_group_prefix"]).show(series)
+    measure(client.context, metrics, config["metric_group_prefix"]).show(series, client.context.traffic)
     series.gauges(
         kafka_client_connections=lambda: sum(link.ready for link in client.links()),
         kafka_client_healthy=lambda: client.health()["ok"],

@@ -50,10 +50,13 @@ def call(
 ) -> Callable[Concatenate[C, P], Coroutine[Any, Any, T]]:
     """Return the call that runs a coroutine, which has a parameter `timeout_ms`, on the client's loop by its deadline.
 
-    A call that another call makes gets that one's `Deadline` for its timeout, and runs where it is.
+    A call that another call makes gets that one's `Deadline` for its timeout, and runs where it is. For a parameter
+    without a default None is refused.
     """
     name = method.__name__
-    place = list(inspect.signature(method).parameters).index("timeout_ms") - 1
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    place = [parameter.name for parameter in parameters].index("timeout_ms")
+    required = [parameter for parameter in parameters if parameter.default is parameter.empty]
 
     @wraps(method)
     async def run(self: C, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -64,6 +67,9 @@ def call(
         core = self._core
         if timeout_ms is not None:
             check_time("timeout_ms", timeout_ms)
+        for at, parameter in enumerate(required):
+            if (args[at] if len(args) > at else kwargs.get(parameter.name, "missing")) is None:
+                raise TypeError(f"{name}(): {parameter.name} must be {parameter.annotation}, not None")
         given: Any = [list(one) if isinstance(one, Iterator) else one for one in args]
         named: Any = {key: list(one) if isinstance(one, Iterator) else one for key, one in kwargs.items()}
         series, began, result = core.client.series, core.loop.time(), "ok"

@@ -248,9 +248,16 @@ class Fetcher:
         room = self._room()
         if self.awaited and room <= self._settings.max_partition_bytes:
             places = [place for place in places if self._is_awaited(place.state)]
-        room = self._share(room, asks_again=not connection.main)
         if room <= 0 or not places:
             return
+        # The bytes that the requests in flight leave are divided among the brokers without one: a broker that has no
+        # new records holds its request for fetch_max_wait_ms, and the others are asked meanwhile.
+        room -= self._in_flight.size
+        if room <= 0:
+            self._short = True
+            return
+        idle = len(self._by_node) - self._in_flight.brokers + (not connection.main)
+        room = max(1, room // max(1, idle))
         wanted, asked = {}, {}
         for place in places:
             if (entry := self._wanted(place)) is not None:
@@ -338,22 +345,6 @@ class Fetcher:
             self._on_data()  # a call that waits for other partitions makes room
         return room
 
-    def _share(self, room: int, *, asks_again: bool) -> int:
-        """Return how many of these bytes a request to a broker may bring; 0 if it must wait for another response.
-
-        The bytes that the requests in flight leave are divided among the brokers without one: a broker that has no new
-        records holds its request for fetch_max_wait_ms, and the others are asked meanwhile. `asks_again` is whether the
-        broker has one on its main connection.
-        """
-        if room <= 0:
-            return 0
-        room -= self._in_flight.size
-        if room <= 0:
-            self._short = True
-            return 0
-        idle = len(self._by_node) - self._in_flight.brokers + asks_again
-        return max(1, room // max(1, idle))
-
     # On the loop: responses…
 
     def _answered(self, connection: FetchConnection, response: FetchResponse | None, came: bool) -> None:
@@ -384,7 +375,7 @@ class Fetcher:
         if came:
             self._on_data()
 
-    async def _partitions_answered(
+    async def _partitions_answered(  # noqa: C901, PLR0912 - hot
         self,
         connection: FetchConnection,
         targets: Mapping[TopicPartition, FetchTarget],
@@ -411,33 +402,25 @@ class Fetcher:
                     continue  # fetched by name, and created again meanwhile: it may be of either topic
                 if connection.main:
                     entry.cursor.side_empty = False
-                came = await self._partition_answered(connection, entry, data, response, version) or came
+                if data.error_code:
+                    came = self._partition_failed(entry, data, response) or came
+                elif not data.records and data.diverging_epoch.end_offset >= 0:  # then it reads nothing
+                    error = truncated(entry, data.diverging_epoch)
+                    came = self._deliver(entry, CompletedFetch(None, 0, error, damaged=True))
+                else:
+                    state = entry.state
+                    state.failures, state.problem = 0, None
+                    state.high_watermark, state.fetched_at = data.high_watermark, self._loop.time()
+                    if data.last_stable_offset >= 0:
+                        state.stable_offset = data.last_stable_offset
+                    if data.preferred_read_replica >= 0 and data.preferred_read_replica != state.replica:
+                        state.replica, self._grouped = data.preferred_read_replica, None
+                        state.replica_until = self._loop.time() + self._replica_time
+                    fetched = await open_reply(entry, data, self._reading, version, connection.pause)
+                    if fetched is not None:
+                        came = self._deliver(entry, fetched)
                 await connection.pause()
         return came
-
-    async def _partition_answered(
-        self,
-        connection: FetchConnection,
-        target: FetchTarget,
-        data: FetchResponse.PartitionData,
-        response: FetchResponse,
-        version: int,
-    ) -> bool:
-        """Take one partition's part of a response; return whether the application must look."""
-        state = target.state
-        if data.error_code:
-            return self._partition_failed(target, data, response)
-        if data._tagged and data.diverging_epoch.end_offset >= 0:  # noqa: SLF001 - made at each look at it otherwise
-            return self._deliver(target, CompletedFetch(None, 0, truncated(target, data.diverging_epoch), damaged=True))
-        state.failures, state.problem = 0, None
-        state.high_watermark, state.fetched_at = data.high_watermark, self._client.loop.time()
-        if data.last_stable_offset >= 0:
-            state.stable_offset = data.last_stable_offset
-        if data.preferred_read_replica >= 0 and data.preferred_read_replica != state.replica:
-            state.replica, self._grouped = data.preferred_read_replica, None
-            state.replica_until = self._loop.time() + self._replica_time
-        fetched = await open_reply(target, data, self._reading, version, connection.pause)
-        return fetched is not None and self._deliver(target, fetched)
 
     def _deliver(self, target: FetchTarget, fetched: CompletedFetch) -> bool:
         cursor = target.cursor

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafka._core.metrics import SensorGroup
+from kafka.metrics.sensor import Journal
 from kafka.metrics.stats import Avg, Max, Rate, Total
 
 if TYPE_CHECKING:
@@ -22,40 +23,49 @@ class FetchSensors(SensorGroup):
     def __init__(self, metrics: Metrics, series: Series, prefix: str) -> None:
         super().__init__(metrics, f"{prefix}-fetch-manager-metrics")
         self._count = series.count
-        self._latency = self._sensor(
+        latency = self._sensor(
             "fetch-latency",
             ("fetch-latency-avg", Avg()),
             ("fetch-latency-max", Max(empty=0.0)),
             ("fetch-rate", Rate()),
         )
-        self._throttle = self._sensor(
+        throttle = self._sensor(
             "throttle", ("fetch-throttle-time-avg", Avg()), ("fetch-throttle-time-max", Max(empty=0.0))
         )
-        self._sizes = self._sensor(
+        sizes = self._sensor(
             "bytes",
             ("fetch-size-avg", Avg()),
             ("fetch-size-max", Max(empty=0.0)),
             ("bytes-consumed-rate", Rate()),
             ("bytes-consumed-total", Total()),
         )
-        self._records = self._sensor(
+        records = self._sensor(
             "records",
             ("records-per-request-avg", Avg()),
             ("records-consumed-rate", Rate()),
             ("records-consumed-total", Total()),
         )
+        self._responses, self._consumed = Journal(latency, throttle), Journal(sizes, records)
+        self._topics: dict[str, list[int]] = {}
+        """Records and bytes by topic, which the thread that takes the records counts up."""
+        series.gauge("kafka_consumer_records_total", lambda: self._of_topics(0))
+        series.gauge("kafka_consumer_bytes_total", lambda: self._of_topics(1))
 
     def answered(self, seconds: float, throttle_ms: int) -> None:
         """Record a response."""
-        self._latency.record(seconds * 1000)
-        self._throttle.record(throttle_ms)
+        self._responses.add(seconds * 1000, throttle_ms)
 
     def consumed(self, topic: str, records: int, size: int) -> None:
         """Record the records of a partition in a response, when the application has them."""
-        self._sizes.record(size)
-        self._records.record(records)
-        self._count("kafka_consumer_records_total", (topic,), records)
-        self._count("kafka_consumer_bytes_total", (topic,), size)
+        self._consumed.add(size, records)
+        numbers = self._topics.get(topic)
+        if numbers is None:
+            numbers = self._topics[topic] = [0, 0]
+        numbers[0] += records
+        numbers[1] += size
+
+    def _of_topics(self, at: int) -> dict[tuple[str, ...], float]:
+        return {(topic,): numbers[at] for topic, numbers in tuple(self._topics.items())}
 
 
 class FetchMetrics(FetchSensors):
@@ -66,8 +76,11 @@ class FetchMetrics(FetchSensors):
     ) -> None:
         super().__init__(metrics, series, prefix)
         # Seconds in a second: the share of the time that the application waited for records (KIP-517).
-        self._idle = metrics.sensor(f"{prefix}-metrics.poll-idle")
-        self._idle.add(metrics.metric_name("poll-idle-ratio-avg", f"{prefix}-metrics"), Rate())
+        idle = metrics.sensor(f"{prefix}-metrics.poll-idle")
+        idle.add(metrics.metric_name("poll-idle-ratio-avg", f"{prefix}-metrics"), Rate())
+        self._idle = Journal(idle)
+        self._waited = 0.0
+        series.gauge("kafka_consumer_wait_seconds_total", lambda: {(): self._waited} if self._waited else {})
         self._gauge("assigned-partitions", lambda: len(subscription.partitions))
         self._gauge("records-lag-max", lambda: _greatest_lag(subscription))
         series.gauge("kafka_consumer_assigned_partitions", lambda: _assigned(subscription))
@@ -75,8 +88,8 @@ class FetchMetrics(FetchSensors):
 
     def waited(self, seconds: float) -> None:
         """Record how long a call has waited for records."""
-        self._count("kafka_consumer_wait_seconds_total", (), seconds)
-        self._idle.record(seconds)
+        self._waited += seconds
+        self._idle.add(seconds)
 
 
 def _greatest_lag(subscription: SubscriptionState) -> int:

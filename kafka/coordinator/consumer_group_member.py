@@ -4,12 +4,14 @@ A heartbeat has the fields of this member that changed (its topics, the partitio
 epoch and its target assignment. Going from the owned partitions to the target (`_reconcile`) involves the application
 and may take long, so it is a separate task, and heartbeats continue meanwhile. When it has ended the next heartbeat
 goes out at once; only then does the broker assign the revoked partitions to other members.
+
+Partitions of the target count as owned from the response on, in which they came: this member may begin to read them
+while its next heartbeat is on its way. And the broker waits until it has heard that a partition is given back, also one
+that this member was assigned and lost again before it came to read it.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Final
 from uuid import UUID
 
@@ -78,6 +80,8 @@ class ConsumerGroupMember:
         self._target: dict[UUID, frozenset[int]] | None = None
         self._names: dict[UUID, str] = {}
         self._sent: dict[str, object] = {}
+        self._pattern_sent = False
+        """The coordinator may have a pattern of this member, which stays until another or none is sent."""
         self._reconciling: Task[object] | None = None
         self._looking_up = False
         self._failures = 0
@@ -182,6 +186,8 @@ class ConsumerGroupMember:
         self._failures = 0
         self._conflict_since = None
         self._sent = fields
+        if fields.get("subscribed_topic_regex") == "":
+            self._pattern_sent = False
         self._take(response)
 
     def _fields_to_send(self) -> dict[str, object]:
@@ -193,23 +199,25 @@ class ConsumerGroupMember:
             "rebalance_timeout_ms": int(self._membership.rebalance_timeout * 1000),
             "server_assignor": self._assignor,
             "subscribed_topic_names": sorted(subscription.subscribed_topics),
-            "topic_partitions": self._by_id(self._assignments.held()),
+            "topic_partitions": self._owned(),
         }
         if isinstance(subscription.pattern, SubscriptionPattern):
             fields["subscribed_topic_regex"] = subscription.pattern.pattern
-        elif self._sent.get("subscribed_topic_regex"):
+            self._pattern_sent = True
+        elif self._pattern_sent:
             fields["subscribed_topic_regex"] = ""  # no longer
         self._assignments.joined_version = subscription.subscription_version
         return fields
 
-    def _by_id(self, partitions: Iterable[TopicPartition]) -> list[ConsumerGroupHeartbeatRequest.TopicPartitions]:
-        entry = ConsumerGroupHeartbeatRequest.TopicPartitions
+    def _owned(self) -> list[ConsumerGroupHeartbeatRequest.TopicPartitions]:
+        """Return the partitions that no other member may get: those owned, and the target."""
+        owned: dict[UUID, set[int]] = {topic_id: set(numbers) for topic_id, numbers in (self._target or {}).items()}
         ids = {name: topic_id for topic_id, name in self._names.items()}
-        found: dict[UUID, list[int]] = defaultdict(list)
-        for topic, number in sorted(partitions):
+        for topic, number in self._assignments.held():
             if topic in ids:
-                found[ids[topic]].append(number)
-        return [entry(topic_id=topic_id, partitions=numbers) for topic_id, numbers in found.items()]
+                owned.setdefault(ids[topic], set()).add(number)
+        entry = ConsumerGroupHeartbeatRequest.TopicPartitions
+        return [entry(topic_id=topic_id, partitions=sorted(numbers)) for topic_id, numbers in sorted(owned.items())]
 
     # Reconciling…
 
@@ -243,13 +251,17 @@ class ConsumerGroupMember:
                 membership.move(MemberEvent.SYNCED)
             task = self._reconciling = self._loop.spawn_logged(self._reconcile(), "reconcile")
             task.add_both(lambda _: self._reconciled(task))
+        elif self._sent.get("topic_partitions") != self._owned():
+            membership.rejoin.set()  # the target has lost partitions that were never read
 
     async def _reconcile(self) -> None:
+        """Take one step after the other, each towards the present target: the last one may have taken long."""
         membership = self._membership
         while (partitions := self._resolved()) != self._assignments.held() and membership.generation.is_member:
             self._log.info("member %s is assigned %s", printable(self._member_id), sorted(partitions))
-            await self._assignments.revoke(self._assignments.held() - partitions)
-            if membership.generation.is_member and partitions != self._assignments.held():
+            if surplus := self._assignments.held() - partitions:
+                await self._assignments.revoke(surplus)
+            else:
                 await self._assignments.assign(partitions)
         if membership.state is MemberState.COMPLETING:
             membership.move(MemberEvent.COMPLETED if membership.generation.is_member else MemberEvent.RETRY)
@@ -260,7 +272,7 @@ class ConsumerGroupMember:
         self._reconciling = None
         if task.exception is not None:
             return  # cancelled, as the client ends; after an error the next heartbeat tries again
-        if self._sent.get("topic_partitions") != self._by_id(self._assignments.held()):
+        if self._sent.get("topic_partitions") != self._owned():
             self._membership.rejoin.set()  # send it at once: another member waits for the revoked partitions
         self.reconcile_if_needed()
 

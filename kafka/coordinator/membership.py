@@ -168,7 +168,8 @@ class Membership:
         """Record that the application called poll()."""
         self.heartbeat.poll()
         # In each poll, so no set: the hash of an enum's member is Python code before 3.12.
-        if self.state is MemberState.LEFT or self.state is MemberState.FAILED:
+        # While there is an error this is the poll() that raises it.
+        if (self.state is MemberState.LEFT or self.state is MemberState.FAILED) and self.error is None:
             self.loop.call_soon(self._polled_again)
 
     async def serve_calls(self) -> None:

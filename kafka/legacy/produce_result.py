@@ -100,8 +100,8 @@ class BatchOfResult:
         base_offset, timestamp = result.value[:2]
         return self, index, (base_offset, -1 if timestamp is None else timestamp, -1)
 
-    def wait(self, timeout: float | None) -> None:
-        """Wait for the outcome."""
+    async def wait_for(self, _batch: object, timeout: float | None) -> None:
+        """Wait for the outcome in this thread."""
         self._result.wait(timeout)
 
     async def wait_for_async(self, _batch: object) -> None:

@@ -1,12 +1,14 @@
-"""Where values are recorded: a sensor hands each to its stats, and to its parents."""
+"""Where values are recorded: a sensor hands each to its stats, and to its parents; a journal keeps rows for sensors."""
 
-# ruff: noqa: SLF001 - a sensor and its ancestors are of one class
+# ruff: noqa: SLF001 - sensors, their ancestors and their journals are of one module
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka.errors import QuotaViolationError
 from kafka.metrics.metric import (
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
 
     from kafka._runtime.clock import Clock
 
-__all__ = ["Sensor"]
+__all__ = ["Journal", "Sensor"]
 
-# The most values that are kept unprocessed: a client records twenty times per request, and its metrics are read once a
+T = TypeVar("T")
+
+# The most values or rows that are kept unprocessed: a client has some for each request, and its metrics are read once a
 # minute. Processing them together costs a tenth per value.
 _MOST_PENDING: Final = 100
 
@@ -43,6 +47,7 @@ class Sensor:
         "_config",
         "_configs",
         "_expiration_ms",
+        "_journals",
         "_last_record_ms",
         "_lineage",
         "_lock",
@@ -78,6 +83,7 @@ class Sensor:
         self._metrics: tuple[KafkaMetric, ...] = ()
         self._stats: tuple[AbstractStat, ...] = ()
         self._pending: list[tuple[float, float]] = []
+        self._journals: tuple[Journal, ...] = ()
         self._configs: tuple[MetricConfig, ...] = (config,)
         """All that the metrics have, each once."""
         self._last_record_ms = clock.time() * 1000
@@ -96,7 +102,6 @@ class Sensor:
 
     def record(self, value: float = 1.0, time_ms: float | None = None) -> None:
         """Take a value. Raises `QuotaViolationError` where a metric leaves its bound; the value counts all the same."""
-        # Hot: for each system call of a connection.
         if time_ms is None:
             time_ms = self._time() * 1000
         violation = None
@@ -117,9 +122,12 @@ class Sensor:
 
     def _take_in(self) -> None:
         """Hand what was recorded to the stats. The lock is held; other threads may record meanwhile."""
-        pending = self._pending
-        if pending:
-            values, times = zip(*[pending.pop(0) for _ in range(len(pending))], strict=True)
+        for journal in self._journals:
+            journal.hand_over()
+        taken = _all_of(self._pending)
+        if taken:
+            taken.sort(key=itemgetter(1))  # journals of several brokers
+            values, times = zip(*taken, strict=True)
             for stat in self._stats:
                 stat.record_all(self._config, values, times)
 
@@ -169,3 +177,64 @@ class Sensor:
 
     def __repr__(self) -> str:
         return f"<Sensor {self.name}>"
+
+
+class Journal:
+    """Events that several sensors measure: a row for each event, a column for each sensor. Any thread may add.
+
+    A client adds a row per request, which costs less than a value for each sensor and its parents. The sensors get
+    their columns when a metric of one is read. Quotas are not looked at.
+
+    >>> from kafka.metrics import Metrics
+    >>> from kafka.metrics.stats import Total
+    >>> metrics = Metrics()
+    >>> sent, received = metrics.sensor("sent"), metrics.sensor("received")
+    >>> sent.add(metrics.metric_name("sent-total", "bytes"), Total())
+    >>> received.add(metrics.metric_name("received-total", "bytes"), Total())
+    >>> journal = Journal(sent, received)
+    >>> journal.add(100, 20)
+    >>> journal.add(50, 0)
+    >>> metrics.snapshot()["bytes"]
+    {'sent-total': 150.0, 'received-total': 20.0}
+    """
+
+    __slots__ = ("_lock", "_rows", "_sensors", "_time")
+
+    def __init__(self, *sensors: Sensor) -> None:
+        self._sensors = sensors
+        self._time = sensors[0]._time
+        self._rows: list[tuple[float, ...]] = []
+        self._lock = threading.RLock()  # after that of a sensor, and no other is taken while it is held
+        for each in dict.fromkeys(one for sensor in sensors for one in sensor._lineage):
+            each._journals += (self,)
+
+    def add(self, *values: float) -> None:
+        """Add an event: a value for each sensor."""
+        rows = self._rows
+        rows.append((self._time() * 1000, *values))
+        if len(rows) >= _MOST_PENDING:
+            for sensor in self._sensors:
+                for one in sensor._lineage:
+                    with one._lock:
+                        one._take_in()
+
+    def hand_over(self) -> None:
+        """Give the sensors their columns; their stats take them in later."""
+        with self._lock:
+            rows = _all_of(self._rows)
+            if not rows:
+                return
+            times, *columns = zip(*rows, strict=True)
+            for sensor, column in zip(self._sensors, columns, strict=True):
+                for one in sensor._lineage:
+                    one._pending += zip(column, times, strict=True)
+                    one._last_record_ms = times[-1]
+
+
+def _all_of(rows: list[T]) -> list[T]:
+    """Take all out of a list to which other threads, or a finalizer in this one, may append or have taken from."""
+    taken: list[T] = []
+    with suppress(IndexError):
+        for _ in range(len(rows)):
+            taken.append(rows.pop(0))  # noqa: PERF401 - entries taken before an IndexError count
+    return taken

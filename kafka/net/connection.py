@@ -28,7 +28,7 @@ from kafka.errors import (
 )
 from kafka.future import Future
 from kafka.net.frame_stream import FrameStream, with_broker
-from kafka.net.pipeline import Pipeline
+from kafka.net.pipeline import InFlightRequest, Pipeline
 from kafka.net.states import WAITS_FOR, ConnectionEvent, ConnectionStates, next_state
 
 if TYPE_CHECKING:
@@ -90,10 +90,9 @@ class Connection:
         """Failures in a row; a response ends the row."""
         self.error: KafkaError | None = None
         """Why the last attempt failed or the last connection ended; None while all is well."""
-        self.pipeline = Pipeline(context.settings.client_id, context.settings.max_in_flight)
-        self.pipeline.on_reply = self._measured
+        self.traffic = context.traffic_of(node_id)
+        self.pipeline = Pipeline(context.settings.client_id, context.settings.max_in_flight, self.traffic)
         self.pipeline.on_long_pause = self._throttled
-        self.pipeline.on_pause = self._paused
         self.on_state: Callable[[Connection], object] | None = None
         self.delivered: Callable[[Future[Any], object], object] | None = None
         """Called with each future that a response resolved, and the response."""
@@ -155,6 +154,11 @@ class Connection:
     def fatal(self) -> KafkaError | None:
         """The error of the last attempt, if it is one of configuration or credentials."""
         return self.error if isinstance(self.error, _FATAL) else None
+
+    def becomes(self, node_id: int) -> None:
+        """Be the connection to a broker whose id the client has learned."""
+        self.node_id = node_id
+        self.traffic = self.pipeline.traffic = self.context.traffic_of(node_id)
 
     # Opening…
 
@@ -246,7 +250,8 @@ class Connection:
         limit = self._loop.time() + (self.context.settings.request_timeout if timeout is None else timeout)
         if deadline is not None and deadline < limit:
             limit = deadline
-        future = self.pipeline.submit(request, limit, newest, decode)
+        future = InFlightRequest(request, limit, newest, decode)
+        self.pipeline.waiting.append(future)
         if limit < self._armed_for:
             self._arm(limit)
         if self.ready:
@@ -364,14 +369,6 @@ class Connection:
             return
         if frames.stream.pending_in:
             self._loop.call_soon(self._read)
-
-    def _measured(self, name: str, latency: float, size: int) -> None:
-        if self.context.on_reply is not None:
-            self.context.on_reply(self.node_id, name, latency, size)
-
-    def _paused(self, seconds: float) -> None:
-        if self.context.on_pause is not None:
-            self.context.on_pause(self.node_id, seconds)
 
     def _throttled(self, asked: float, pause: float) -> None:
         cut = "" if pause == asked else f"; the client pauses for {pause:.0f} seconds"

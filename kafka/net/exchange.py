@@ -84,17 +84,17 @@ class Exchange:
             self.ignored.remove(found)
             if found == probed:
                 raise AnsweredProbeError(f"the broker does not answer {name}")
-        self._measure(name, began, frame)
+        self._endpoint.traffic.answered(self._loop.time() - began, len(frame) + 4)
         return (decoder_of(type(request), version) if decode is None else decode)(frame)
 
     async def ask_raw(self, data: bytes) -> bytes:
         """Send a bare SASL token and wait for the bare response."""
         began = self._loop.time()
         deadline = began + self._endpoint.context.settings.request_timeout
-        self._outgoing.put([len(data).to_bytes(4, "big") + data])
+        self._endpoint.traffic.asked(self._outgoing.put([len(data).to_bytes(4, "big") + data]))
         await self._flush(deadline)
         frame = await self._frame("SaslToken", began, deadline)
-        self._measure("SaslToken", began, frame)
+        self._endpoint.traffic.answered(self._loop.time() - began, len(frame) + 4)
         return bytes(frame)
 
     def check(self) -> None:
@@ -112,15 +112,11 @@ class Exchange:
         """Close the stream."""
         self.frames.stream.close()
 
-    def _measure(self, name: str, began: float, frame: Buffer) -> None:
-        context = self._endpoint.context
-        if context.on_reply is not None:
-            context.on_reply(self._endpoint.node_id, name, self._loop.time() - began, len(frame))
-
     async def _send(self, request: Request[Any], version: int, deadline: float) -> int:
         self.correlation_id += 1
         client_id = self._endpoint.context.settings.client_id
-        self._outgoing.put(request.frame_parts(self.correlation_id, client_id, version))
+        pieces = request.frame_parts(self.correlation_id, client_id, version)
+        self._endpoint.traffic.asked(self._outgoing.put(pieces))
         await self._flush(deadline)
         return self.correlation_id
 

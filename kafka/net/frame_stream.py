@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kafka.errors import KafkaConnectionError, KafkaError
-from kafka.net.pipeline import FrameReader, SendQueue
+from kafka.net.pipeline import FrameReader, SendQueue, Traffic
 
 if TYPE_CHECKING:
     from kafka.net.settings import ConnectionContext
@@ -48,8 +48,8 @@ class Endpoint(Protocol):
         ...
 
     @property
-    def node_id(self) -> int | str:
-        """The broker's id."""
+    def traffic(self) -> Traffic:
+        """The numbers of the broker's connections."""
         ...
 
 
@@ -84,9 +84,7 @@ class FrameStream:
             pass
         except OSError as error:
             raise self._translate(error) from error
-        on_bytes = self._endpoint.context.on_bytes
-        if sent and on_bytes is not None:
-            on_bytes(self._endpoint.node_id, sent, 0)
+        self._endpoint.traffic.sent += sent
         return sent
 
     def receive(self) -> tuple[list[Buffer], bool]:
@@ -106,8 +104,7 @@ class FrameStream:
         except OSError as error:
             self.closed_by_peer = True
             raise self._translate(error) from error
-        if context.on_bytes is not None:
-            context.on_bytes(self._endpoint.node_id, 0, count)
+        self._endpoint.traffic.received += count
         # With less than there was room for, the socket is empty: another read would only fail.
         more = count == len(view) or stream.pending_in
         if target is None:

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from copy import copy
 from itertools import chain
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafka.errors import (
     CorrelationIdError,
@@ -28,11 +28,14 @@ from kafka.errors import (
     SslAuthenticationError,
 )
 from kafka.future import Future
-from kafka.protocol.api import Request, Response, decoder_of, has_wrong_id
+from kafka.protocol.api import decoder_of, has_wrong_id
 from kafka.protocol.fields import Buffer
 from kafka.protocol.negotiation import ApiVersions
 
-__all__ = ["FrameReader", "Pipeline", "SendQueue"]
+if TYPE_CHECKING:
+    from kafka.metrics.sensor import Journal
+
+__all__ = ["FrameReader", "InFlightRequest", "Pipeline", "SendQueue", "Traffic"]
 
 # From this size on the memory of a frame is mapped: `bytearray(50 << 20)` writes zeros for 20 ms in one pass. Smaller
 # frames, as fetches are by default, use memory again that the C library has kept.
@@ -145,6 +148,7 @@ class SendQueue:
 
     >>> queue = SendQueue()
     >>> queue.put([b"abc", b"defg"])
+    7
     >>> list(queue.waiting)
     [b'abc', b'defg']
     >>> queue.sent(5)
@@ -164,14 +168,16 @@ class SendQueue:
     def __len__(self) -> int:
         return self._put - self._sent
 
-    def put(self, pieces: list[bytes], on_sent: Callable[[], object] | None = None) -> None:
-        """Add a message; `on_sent` is called when its last byte has been taken."""
+    def put(self, pieces: list[bytes], on_sent: Callable[[], object] | None = None) -> int:
+        """Add a message and return its size; `on_sent` is called when its last byte has been taken."""
+        before = self._put
         for piece in pieces:
             if len(piece):
                 self.waiting.append(piece)
                 self._put += len(piece)
         if on_sent is not None:
             self._marks.append((self._put, on_sent))
+        return self._put - before
 
     def sent(self, count: int) -> None:
         """Record that the socket took `count` bytes."""
@@ -194,17 +200,44 @@ _LONG_PAUSE: Final = 10.0
 _LONGEST_PAUSE: Final = 60.0
 
 Decode = Callable[[Any], object]  # of a Buffer
-ResponseT = TypeVar("ResponseT", bound=Response)
 
 
-class _Entry:
-    """A request that was submitted."""
+class Traffic:
+    """The numbers of the connections to one broker. The loop alone writes it, any thread may read."""
+
+    __slots__ = ("_requests", "_responses", "received", "responses", "seconds", "sent", "throttled")
+
+    def __init__(self, requests: Journal | None = None, responses: Journal | None = None) -> None:
+        self._requests = requests  # with their bytes
+        self._responses = responses  # with the milliseconds since the request, and their bytes
+        self.sent = self.received = 0
+        """Bytes."""
+        self.responses = 0
+        self.seconds = 0.0
+        """From requests to their responses."""
+        self.throttled = 0.0
+        """Seconds of pauses that the broker asked for."""
+
+    def asked(self, size: int) -> None:
+        """Count a request of this many bytes."""
+        if self._requests is not None:
+            self._requests.add(size)
+
+    def answered(self, seconds: float, size: int) -> None:
+        """Count a response of this many bytes, this long after its request."""
+        self.responses += 1
+        self.seconds += seconds
+        if self._responses is not None:
+            self._responses.add(seconds * 1000, size)
+
+
+class InFlightRequest(Future[Any]):
+    """A request that was submitted, as the future of its response; its version is `newest` at most."""
 
     __slots__ = (
         "correlation_id",
         "deadline",
         "decode",
-        "future",
         "name",
         "newest",
         "request",
@@ -212,39 +245,36 @@ class _Entry:
         "version",
     )
 
-    def __init__(self, request: Any, future: Future[Any], deadline: float) -> None:
+    def __init__(self, request: Any, deadline: float, newest: int | None = None, decode: Decode | None = None) -> None:
+        super().__init__()
         self.request = request
-        self.future = future
         self.deadline = deadline
         self.name = type(request).__name__
-        self.newest: int | None = None
+        self.newest = newest
         self.version = 0
         self.correlation_id = 0
         self.sent_at = 0.0
-        self.decode: Decode | None = None
+        self.decode = decode
 
 
 class Pipeline:
     """The requests of a connection, between the socket and the futures."""
 
-    def __init__(self, client_id: str | None, max_in_flight: int) -> None:
+    def __init__(self, client_id: str | None, max_in_flight: int, traffic: Traffic) -> None:
         self.outgoing = SendQueue()
         self.open = False
         """Whether requests may go out: set by the connection when it is ready."""
         self.versions: ApiVersions | None = None
         self.throttled_until = 0.0
-        self.on_reply: Callable[[str, float, int], object] | None = None
-        """Called with a request's name, its latency and the reply's size: for metrics."""
+        self.traffic = traffic
         self.on_long_pause: Callable[[float, float], object] | None = None
         """Called with the throttle time of a broker, and the seconds that the client pauses."""
-        self.on_pause: Callable[[float], object] | None = None
-        """Called with the seconds of each pause that a broker asks for: for metrics."""
         self._client_id = client_id
         self._max_in_flight = max_in_flight
-        self.waiting: deque[_Entry] = deque()
+        self.waiting: deque[InFlightRequest] = deque()
         """Requests that were not sent yet."""
-        self._in_flight: deque[_Entry] = deque()
-        self._unacknowledged_writes: deque[_Entry] = deque()  # produce requests with acks=0, done when they have left
+        self._in_flight: deque[InFlightRequest] = deque()
+        self._unacknowledged_writes: deque[InFlightRequest] = deque()  # with acks=0: done when they have left
         self._correlation_id = 0
         self._ignored: Collection[int] = ()
 
@@ -279,20 +309,6 @@ class Pipeline:
 
     # Writing…
 
-    def submit(
-        self,
-        request: Request[ResponseT],
-        deadline: float,
-        newest: int | None = None,
-        decode: Decode | None = None,
-    ) -> Future[ResponseT]:
-        """Queue a request; the future resolves to the response. Its version is `newest` at most."""
-        entry = _Entry(request, Future(), deadline)
-        entry.newest = newest
-        entry.decode = decode
-        self.waiting.append(entry)
-        return entry.future
-
     def pump(self, now: float) -> None:
         """Turn waiting requests into bytes, as many as may go out."""
         if not self.open or now < self.throttled_until:
@@ -301,10 +317,10 @@ class Pipeline:
         assert versions is not None
         while self.waiting and len(self._in_flight) < self._max_in_flight:
             entry = self.waiting.popleft()
-            if entry.future.is_done:  # its caller has given up
+            if entry.is_done:  # its caller has given up
                 continue
             if entry.deadline <= now:  # sent now, it would end the connection, and fail the requests of others
-                entry.future.try_failure(_not_sent(entry))
+                entry.try_failure(_not_sent(entry))
                 continue
             request = entry.request
             try:
@@ -316,18 +332,19 @@ class Pipeline:
                 if expect and entry.decode is None:
                     entry.decode = decoder_of(type(request), version)  # type: ignore[arg-type]  # a class has a hash
             except (KafkaError, TypeError, ValueError, OverflowError, AttributeError, struct.error) as error:
-                entry.future.try_failure(_not_encodable(entry, error))
+                entry.try_failure(_not_encodable(entry, error))
                 continue
             entry.correlation_id, entry.version, entry.sent_at = correlation_id, version, now
             if expect:
                 self._in_flight.append(entry)
-                self.outgoing.put(pieces)
+                size = self.outgoing.put(pieces)
             else:
                 self._unacknowledged_writes.append(entry)
-                self.outgoing.put(pieces, self._on_written)
+                size = self.outgoing.put(pieces, self._on_written)
+            self.traffic.asked(size)
 
     def _on_written(self) -> None:
-        self._unacknowledged_writes.popleft().future.try_success(None)
+        self._unacknowledged_writes.popleft().try_success(None)
 
     # Coming in…
 
@@ -344,8 +361,7 @@ class Pipeline:
                 return None
             assert entry is not None
         in_flight.popleft()
-        if self.on_reply is not None:
-            self.on_reply(entry.name, now - entry.sent_at, len(frame))
+        self.traffic.answered(now - entry.sent_at, len(frame) + 4)
         assert entry.decode is not None
         try:
             response = entry.decode(frame)
@@ -355,18 +371,18 @@ class Pipeline:
         throttle = getattr(response, "throttle_time_ms", 0)
         if throttle > 0 and self.versions is not None and self.versions.expects_client_throttling:
             self._throttle(throttle / 1000, now)
-        entry.future.try_success(response)
-        return entry.future, response
+        entry.request = entry.decode = None  # a program may keep the future
+        entry.try_success(response)
+        return entry, response
 
     def _throttle(self, asked: float, now: float) -> None:
         """Pause for the throttle time of the broker, up to a limit."""
         if asked >= _LONG_PAUSE and self.on_long_pause is not None and self.throttled_until <= now:
             self.on_long_pause(asked, min(asked, _LONGEST_PAUSE))
-        if self.on_pause is not None:
-            self.on_pause(min(asked, _LONGEST_PAUSE))
+        self.traffic.throttled += min(asked, _LONGEST_PAUSE)
         self.throttled_until = max(self.throttled_until, now + min(asked, _LONGEST_PAUSE))
 
-    def _is_ignored(self, frame: Buffer, found: int, entry: _Entry | None) -> bool:
+    def _is_ignored(self, frame: Buffer, found: int, entry: InFlightRequest | None) -> bool:
         """Whether a frame that does not have the id of the oldest request is to be ignored; else it is its answer."""
         if len(frame) < 4:
             without = "without a request" if entry is None else "as a response, which is too short"
@@ -399,7 +415,7 @@ class Pipeline:
         """
         if self.throttled_until and self.throttled_until <= now:
             self.throttled_until = 0.0
-        late: list[tuple[_Entry, KafkaError]] = [
+        late: list[tuple[InFlightRequest, KafkaError]] = [
             (entry, _not_sent(entry, why)) for entry in self.waiting if entry.deadline <= now
         ]
         if late:
@@ -419,7 +435,7 @@ class Pipeline:
             self.open = False
         # Now that nothing iterates over the queues: a callback may submit another request.
         for entry, failure in late:
-            entry.future.try_failure(failure)
+            entry.try_failure(failure)
         return error
 
     def fail_sent(self, error: BaseException) -> None:
@@ -434,7 +450,7 @@ class Pipeline:
         leaving, self._unacknowledged_writes = self._unacknowledged_writes, deque()
         unknown = _with_unknown_outcome(error)
         for entry in (*in_flight, *leaving):
-            entry.future.try_failure(unknown)
+            entry.try_failure(unknown)
 
     def fail(self, error: BaseException) -> None:
         """Fail everything: the connection has ended."""
@@ -444,10 +460,10 @@ class Pipeline:
             # Not sent, so not in effect: a caller may retry safely.
             unsent = error if not getattr(error, "outcome_unknown", False) else NodeNotReadyError(f"not sent: {error}")
             for entry in waiting:
-                entry.future.try_failure(unsent)
+                entry.try_failure(unsent)
 
 
-def _not_sent(entry: _Entry, why: str = "") -> KafkaTimeoutError:
+def _not_sent(entry: InFlightRequest, why: str = "") -> KafkaTimeoutError:
     return KafkaTimeoutError(f"{entry.name} could not be sent in time{why}")
 
 
@@ -460,7 +476,7 @@ def _with_unknown_outcome(error: BaseException) -> BaseException:
     return unknown
 
 
-def _not_encodable(entry: _Entry, error: Exception) -> BaseException:
+def _not_encodable(entry: InFlightRequest, error: Exception) -> BaseException:
     """Return the error for a request that cannot be put into bytes: the caller's mistake, not the connection's."""
     if isinstance(error, KafkaError):
         return error

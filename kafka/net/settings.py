@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._runtime.timers import Backoff
-from kafka.net.pipeline import mapped_memory
+from kafka.net.pipeline import Traffic, mapped_memory
 from kafka.net.resolver import Resolver
 
 if TYPE_CHECKING:
     import ssl
 
     from kafka._runtime.loop import Loop
+    from kafka.metrics.sensor import Journal
     from kafka.net.environment import Environment
     from kafka.net.proxy import ProxyUrl
     from kafka.net.states import ConnectionStates
@@ -40,6 +41,8 @@ class ConnectionSettings:
         self.setup_timeout: float = config["socket_connection_setup_timeout_ms"] / 1000
         self.setup_timeout_max: float = config["socket_connection_setup_timeout_max_ms"] / 1000
         bootstrap_timeout_ms: float | None = config["bootstrap_timeout_ms"]
+        if bootstrap_timeout_ms is None and self.api_version is not None:
+            bootstrap_timeout_ms = 0  # nothing must be asked: programs set api_version to start before their brokers
         self.discovery_timeout: float = _DISCOVERY if bootstrap_timeout_ms is None else bootstrap_timeout_ms / 1000
         """How long to look for the first broker."""
         self.refusal_timeout: float = _REFUSAL if bootstrap_timeout_ms is None else bootstrap_timeout_ms / 1000
@@ -99,14 +102,20 @@ class ConnectionContext:
         """The last failure by address, its time and its connection's id: several connections fail for one reason."""
         self.warned_of_clear_text = False
         """Whether the log has the warning that the password is not encrypted on its way."""
-        self.on_reply: Callable[[int | str, str, float, int], object] | None = None
-        """Called with the node id, the request's name, its latency in seconds and the response's size."""
+        self.traffic: dict[int | str, Traffic] = {}
+        """By node id."""
+        self.journals_of: Callable[[int | str], tuple[Journal, Journal]] | None = None
+        """Returns the journals of requests to a node and of responses, if they are measured."""
         self.on_state: Callable[[int | str, ConnectionStates, ConnectionStates], object] | None = None
         """Called with the node id, the state before and the new state of a connection."""
-        self.on_pause: Callable[[int | str, float], object] | None = None
-        """Called with the node id and the seconds of a pause that the broker asks for, because of a quota."""
-        self.on_bytes: Callable[[int | str, int, int], object] | None = None
-        """Called with the node id and the bytes sent and received by a system call."""
+
+    def traffic_of(self, node_id: int | str) -> Traffic:
+        """Return the numbers of a node, which its connections count up."""
+        found = self.traffic.get(node_id)
+        if found is None:
+            journals = (None, None) if self.journals_of is None else self.journals_of(node_id)
+            found = self.traffic[node_id] = Traffic(*journals)
+        return found
 
 
 def _parse_proxy(url: str) -> ProxyUrl:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from kafka._runtime.network_thread import complete
 from kafka.errors import IllegalArgumentError, KafkaTimeoutError
 from kafka.partitioner.hash_column import murmur2_column
 from kafka.producer.arguments import checked_timeout
@@ -76,7 +77,7 @@ class SentColumns:
         for batch in self._waiting:
             now = batch.partition.sender.now
             deadline = None if timeout is None else now() + timeout
-            batch.wait(timeout)
+            complete(batch.partition.sender.wait_for(batch, timeout))
             timeout = None if deadline is None else max(0.0, deadline - now())
         counts = self.counts()
         for batch in self._waiting:

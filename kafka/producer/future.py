@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, overload
 
 from kafka._runtime.callback_errors import raise_after_pass
+from kafka._runtime.network_thread import complete
 from kafka.errors import KafkaTimeoutError
 from kafka.producer.arguments import checked_timeout, point_elsewhere
 from kafka.producer.producer_batch import ProducerBatch
@@ -220,7 +221,8 @@ class FutureRecordMetadata(RecordFuture):
         """
         batch, index, outcome = self._batch.locate(self._index)
         if outcome is None:
-            self._batch.wait(None if timeout is None else checked_timeout(timeout, "get()"))
+            seconds = None if timeout is None else checked_timeout(timeout, "get()")
+            complete(self._batch.partition.sender.wait_for(self._batch, seconds))
             batch, index, outcome = self._batch.locate(self._index)
             if outcome is None:
                 raise self._not_yet(batch, timeout)
@@ -414,7 +416,8 @@ class SentRecords(RecordFutures[FutureRecordMetadata]):
             now = batches[0].partition.sender.now
             deadline = None if timeout is None else now() + timeout
             for batch in batches:
-                batch.wait(None if deadline is None else max(0.0, deadline - now()))
+                left = None if deadline is None else max(0.0, deadline - now())
+                complete(batch.partition.sender.wait_for(batch, left))
 
         def result(future: FutureRecordMetadata) -> RecordMetadata:
             if not future.is_done:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from kafka._core.metrics import SensorGroup
+from kafka.metrics.sensor import Journal
 from kafka.metrics.stats import Avg, Max, Rate, Total
 
 if TYPE_CHECKING:
     from kafka.metrics import Metrics
     from kafka.metrics.series import Series
+    from kafka.producer.partition import Topic
     from kafka.producer.producer_batch import ProducerBatch
     from kafka.producer.record_accumulator import RecordAccumulator
 
@@ -38,15 +42,13 @@ class ProducerMetrics(SensorGroup):
     def __init__(self, metrics: Metrics, series: Series, prefix: str, accumulator: RecordAccumulator) -> None:
         super().__init__(metrics, f"{prefix}-metrics")
         self._count = series.count
-        self._sizes = self._sensor("batch-size", ("batch-size-avg", Avg()), ("batch-size-max", Max(empty=0.0)))
-        self._records = self._sensor(
+        sizes = self._sensor("batch-size", ("batch-size-avg", Avg()), ("batch-size-max", Max(empty=0.0)))
+        records = self._sensor(
             "records", ("record-send-rate", Rate()), ("record-send-total", Total()), ("records-per-request-avg", Avg())
         )
-        self._compression = self._sensor("compression", ("compression-rate-avg", Avg()))
-        self._queued = self._sensor(
-            "queue", ("record-queue-time-avg", Avg()), ("record-queue-time-max", Max(empty=0.0))
-        )
-        self._throttle = self._sensor(
+        compression = self._sensor("compression", ("compression-rate-avg", Avg()))
+        queued = self._sensor("queue", ("record-queue-time-avg", Avg()), ("record-queue-time-max", Max(empty=0.0)))
+        throttle = self._sensor(
             "produce-throttle", ("produce-throttle-time-avg", Avg()), ("produce-throttle-time-max", Max(empty=0.0))
         )
         self._retries = self._sensor("retries", ("record-retry-rate", Rate()), ("record-retry-total", Total()))
@@ -68,9 +70,14 @@ class ProducerMetrics(SensorGroup):
             kafka_producer_batch_records_count=lambda: self._batches,
             kafka_producer_batch_records_sum=lambda: self._batch_records,
         )
+        series.gauge("kafka_producer_records_total", partial(_of_topics, accumulator, attrgetter("written_records")))
+        series.gauge("kafka_producer_bytes_total", partial(_of_topics, accumulator, attrgetter("written_bytes")))
         # Plain numbers, which the loop alone writes: of batches, without their retries.
         self._batches = self._batch_records = 0
         self._queue_seconds = 0.0
+        self._requests = Journal(records)
+        self._first_attempts = Journal(sizes, queued, compression)
+        self.throttle_times = Journal(throttle)
 
     def sent(self, batches: Iterable[ProducerBatch], now: float) -> None:
         """Count a request and its batches."""
@@ -80,27 +87,18 @@ class ProducerMetrics(SensorGroup):
             assert sealed is not None
             records += sealed.count
             if batch.attempts == 1:
+                queued = now - batch.created
                 self._batches += 1
                 self._batch_records += sealed.count
-                self._queue_seconds += now - batch.created
-                self._sizes.record(sealed.size)
-                self._queued.record((now - batch.created) * 1000)
-                self._compression.record(sealed.size / max(1, sealed.uncompressed_size))
-        self._records.record(records)
+                self._queue_seconds += queued
+                self._first_attempts.add(sealed.size, queued * 1000, sealed.size / max(1, sealed.uncompressed_size))
+        self._requests.add(records)
 
-    def answered(self, throttle_ms: int) -> None:
-        """Record the response to a request."""
-        self._throttle.record(throttle_ms)
-
-    def settled(self, batch: ProducerBatch, outcome: object) -> None:
-        """Count the records of a batch that was acknowledged or given up."""
-        topic = batch.partition.tp.topic
-        if isinstance(outcome, BaseException):
-            self._errors.record(batch.count)
-            self._count("kafka_producer_record_errors_total", (topic, type(outcome).__name__), batch.count)
-        elif batch.sealed is not None:
-            self._count("kafka_producer_records_total", (topic,), batch.sealed.count)
-            self._count("kafka_producer_bytes_total", (topic,), batch.sealed.size)
+    def failed(self, batch: ProducerBatch, error: BaseException) -> None:
+        """Count the records of a batch that was given up."""
+        self._errors.record(batch.count)
+        labels = batch.partition.tp.topic, type(error).__name__
+        self._count("kafka_producer_record_errors_total", labels, batch.count)
 
     def refused(self, topic: str, error: BaseException) -> None:
         """Count a record that did not get into a batch."""
@@ -125,3 +123,7 @@ class ProducerMetrics(SensorGroup):
     def exhausted(self) -> None:
         """Count a record that was refused because the buffer stayed full."""
         self._exhausted.record(1)
+
+
+def _of_topics(accumulator: RecordAccumulator, number: Callable[[Topic], float]) -> dict[tuple[str, ...], float]:
+    return {(topic.name,): count for topic in accumulator.all_topics() if (count := number(topic))}

@@ -160,7 +160,8 @@ class Partition:
             if self.in_flight:
                 self.in_flight.append(batch)
             else:
-                self._finish(batch)
+                assert batch.answer is not None
+                self._settle(batch, batch.answer, in_turn=True)
 
     def _window(self) -> int:
         """Return how many batches may be in flight."""
@@ -360,8 +361,8 @@ class Partition:
     def advance(self) -> None:
         """Settle the batches whose turn it is, and continue to send when all answers that matter have arrived."""
         in_flight = self.in_flight
-        while in_flight and in_flight[0].answer is not None:
-            self._finish(in_flight.popleft())
+        while in_flight and (answer := in_flight[0].answer) is not None:
+            self._settle(in_flight.popleft(), answer, in_turn=True)
         if self.draining:
             if self.unanswered:
                 return
@@ -407,17 +408,6 @@ class Partition:
 
     # The end of a batch…
 
-    def _finish(self, batch: ProducerBatch) -> None:
-        answer = batch.answer
-        assert answer is not None
-        if isinstance(answer, BaseException):
-            self._left_gap(batch)
-        else:
-            assert batch.sealed is not None, "it was sent"
-            self.acknowledged = (self.acknowledged + batch.sealed.count) % SEQUENCES
-            self.sender.acknowledged_at = self.sender.loop.time()
-        self._settle(batch, answer)
-
     def _left_gap(self, batch: ProducerBatch) -> None:
         """Remember that a batch was given up: if it had a sequence number, the batches behind it need others."""
         if batch.sealed is not None and self.sender.producer.enabled:
@@ -425,12 +415,25 @@ class Partition:
             if self.unanswered:
                 self.draining = True
 
-    def _settle(self, batch: ProducerBatch, outcome: Delivered | Divided | BaseException) -> None:
+    def _settle(
+        self, batch: ProducerBatch, outcome: Delivered | Divided | BaseException, *, in_turn: bool = False
+    ) -> None:
+        """Give a batch its outcome; `in_turn` if all before it have theirs, as their answers say."""
         sender = self.sender
         transactions, report = sender.transactions, sender.on_settled
+        if isinstance(outcome, BaseException):
+            if in_turn:
+                self._left_gap(batch)
+            if sender.metrics is not None:
+                sender.metrics.failed(batch, outcome)
+        elif not isinstance(outcome, Divided):
+            assert batch.sealed is not None, "it was sent"
+            if in_turn:
+                self.acknowledged = (self.acknowledged + batch.sealed.count) % SEQUENCES
+                sender.acknowledged_at = sender.loop.time()
+            self.topic.written_records += batch.sealed.count
+            self.topic.written_bytes += batch.sealed.size
         sender.accumulator.settled(batch)
-        if sender.metrics is not None and not isinstance(outcome, Divided):
-            sender.metrics.settled(batch, outcome)
         if sender.tracer is not None and not isinstance(outcome, Divided):
             error = outcome if isinstance(outcome, BaseException) else None
             sender.tracer.settled(self.tp.topic, batch.count, sender.loop.time() - batch.created, error)
@@ -520,7 +523,19 @@ class PartitionsByKey(dict[bytes, Partition]):
 class Topic:
     """A topic's partitions, and where its records without a key go now (KIP-480, KIP-794)."""
 
-    __slots__ = ("by_key", "candidates", "filled", "indexes", "name", "ordered", "partitions", "sticky", "used_at")
+    __slots__ = (
+        "by_key",
+        "candidates",
+        "filled",
+        "indexes",
+        "name",
+        "ordered",
+        "partitions",
+        "sticky",
+        "used_at",
+        "written_bytes",
+        "written_records",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -536,3 +551,5 @@ class Topic:
         """Bytes that went to the sticky partition since it was chosen."""
         self.used_at = 0.0
         """When a batch was last opened, or a call last asked for the topic."""
+        self.written_records = self.written_bytes = 0
+        """In batches that were acknowledged. The loop alone writes them."""

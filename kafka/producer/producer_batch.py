@@ -16,7 +16,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kafka._runtime.callback_errors import raise_after_pass
-from kafka._runtime.network_thread import complete
 from kafka.errors import (
     DuplicateSequenceNumberError,
     InvalidProducerEpochError,
@@ -156,10 +155,6 @@ class ProducerBatch(Future[None]):
                 return part.locate(index)
             index -= part.count
         raise AssertionError("a divided batch has all its records in its parts")
-
-    def wait(self, timeout: float | None) -> None:
-        """Send it now and wait in this thread until it is settled, `timeout` seconds at most."""
-        complete(self.partition.sender.wait_for(self, timeout))
 
     # Callbacks…
 

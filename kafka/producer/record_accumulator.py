@@ -128,7 +128,7 @@ class RecordAccumulator:
                         return batch, index
         return None
 
-    def add(  # noqa: C901 - hot
+    def add(  # noqa: C901, PLR0912 - hot
         self, topic: Topic, partition: Partition | None, record: Record, reservation: Reservation | None = None
     ) -> tuple[ProducerBatch, int] | None:
         """Add a record, without a partition to the sticky one; return its place, None where there is no memory.
@@ -164,7 +164,18 @@ class RecordAccumulator:
                 if place is None:
                     if reservation is None and not self.memory.has(size):
                         return None
-                    place = self._open(topic, where, size, record, reservation, sticky=partition is None)
+                    builder = self._builder(self._batch_size)
+                    index = builder.append(*record)
+                    batch = self._new_batch(where, builder, size, reservation)
+                    self._enqueue()
+                    where.open = batch
+                    if partition is None:
+                        self.sticky[topic.name] = batch
+                    if self._new:
+                        self._enqueue()  # batches that a call from inside has set aside
+                    if where.queue[-1] is not batch:  # later records are behind that
+                        self._shut(where)
+                    place = batch, index
             if reservation is not None:
                 self._wake_soon(self.memory.cancel(reservation))
             return place
@@ -338,30 +349,6 @@ class RecordAccumulator:
             if size > limit:
                 raise too_large(size, name, limit, topic.name, partition)
         return max(size, self._batch_size)
-
-    def _open(
-        self,
-        topic: Topic,
-        partition: Partition,
-        size: int,
-        record: Record,
-        reservation: Reservation | None,
-        *,
-        sticky: bool,
-    ) -> tuple[ProducerBatch, int]:
-        """Open a batch that begins with this record; the memory is there."""
-        builder = self._builder(self._batch_size)
-        index = builder.append(*record)
-        batch = self._new_batch(partition, builder, size, reservation)
-        self._enqueue()
-        partition.open = batch
-        if sticky:
-            self.sticky[topic.name] = batch
-        if self._new:
-            self._enqueue()  # batches that a call from inside has set aside
-        if partition.queue[-1] is not batch:  # later records are behind that
-            self._shut(partition)
-        return batch, index
 
     def _builder(self, limit: int) -> BatchBuilder | LegacyBuilder:
         if self.magic > 1:

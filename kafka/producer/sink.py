@@ -83,42 +83,37 @@ class Sink:
             return
         link = None
         if self.in_flight < sender.max_in_flight and (sender.producer.producer_id >= 0 or sender.producer.ready()):
-            link = self._ready_link()
-        if link is not None:
+            try:
+                link = self._client.link(self.node_id, PRODUCE)
+            except UnknownBrokerIdError:
+                # The broker has left the cluster: the partitions find another one.
+                self._client.cluster.request_update()
+                for partition in self._leave():
+                    partition.retry_later()
+        if link is not None and ((link.ready and not link.pipeline.throttled_until) or self._can_send(link)):
             self._pump_due = True  # partitions that are added meanwhile are seen here
             try:
                 while self.waiting and self.in_flight < sender.max_in_flight:
-                    batches = self._fill()
-                    if batches:
-                        self._send(link, batches)
+                    self._send(link)
             finally:
                 self._pump_due = False
         if self.waiting:
             self.stalled()
 
-    def _ready_link(self) -> Connection | None:
-        """Return the connection if it accepts requests now; otherwise `pump` is called again when it may."""
-        try:
-            link = self._client.link(self.node_id, PRODUCE)
-        except UnknownBrokerIdError:
-            # The broker has left the cluster: the partitions find another one.
-            self._client.cluster.request_update()
-            for partition in self._leave():
-                partition.retry_later()
-            return None
+    def _can_send(self, link: Connection) -> bool:
+        """Whether a connection that was throttled, or is not ready, takes requests now; else `pump` is called then."""
         if link.ready:
-            if not link.pipeline.throttled_until or not (throttled := link.throttled()):
-                return link
-            if not self._throttled:
+            throttled = link.throttled()
+            if throttled and not self._throttled:
                 self._throttled = True
                 self._loop.call_later(throttled, self._throttle_ended)
-            return None
+            return not throttled
         if link.fatal is not None and not link.is_opening and link.backing_off():
             # The broker refuses our credentials, or we refuse the broker's. Records after the pause try again:
             # permissions and passwords may be granted later.
             for partition in self._leave():
                 partition.give_up_unsent(link.fatal)
-            return None
+            return False
         if not self._opening:
             self._opening = True
             delay = link.backing_off()
@@ -126,7 +121,7 @@ class Sink:
                 self._loop.call_later(delay, self._try_again)
             else:
                 link.open().add_both(self._opened)
-        return None
+        return False
 
     def _leave(self) -> deque[Partition]:
         """Remove and return the partitions that wait here."""
@@ -152,11 +147,11 @@ class Sink:
 
     # Sending…
 
-    def _fill(self) -> list[ProducerBatch]:
-        """Take batches for one request, one of each partition."""
-        waiting = self.waiting
+    def _send(self, link: Connection) -> None:
+        """Send a request with one batch of each partition that has one."""
+        sender, waiting = self._sender, self.waiting
         batches: list[ProducerBatch] = []
-        room = self._sender.accumulator.max_request_size
+        room = sender.accumulator.max_request_size
         for _ in range(len(waiting)):
             partition = waiting.popleft()
             partition.scheduled = False
@@ -165,15 +160,13 @@ class Sink:
                 assert batch.sealed is not None
                 room -= batch.sealed.size
                 batches.append(batch)
-        if batches:
-            self.stalled_since = None
+        if not batches:
+            return
+        self.stalled_since = None
         for batch in batches:
             if batch.partition.queue:
                 batch.partition.schedule()  # which may find that the next one has to wait: that begins now
-        return batches
-
-    def _send(self, link: Connection, batches: list[ProducerBatch]) -> None:
-        sender, transactions, transactional_id = self._sender, self._sender.transactions, None
+        transactions, transactional_id = sender.transactions, None
         names: _Names = {}  # the topics by their ids, which the reply may have instead
         assert link.versions is not None, "the link is ready"
         try:
@@ -219,8 +212,17 @@ class Sink:
     def _answered(self, batches: list[ProducerBatch], names: _Names, reply: Any) -> None:
         """Handle the outcome of a request: a reply, an error, or None where none is sent (acks=0)."""
         self.in_flight -= 1
+        if self._sender.metrics is not None:  # first: a call that waits for a record may read them next
+            self._sender.metrics.throttle_times.add(getattr(reply, "throttle_time_ms", 0))
         if type(reply) is Written:
-            self._take_written(batches, names, reply)
+            name = reply.topic if isinstance(reply.topic, str) else names.get(reply.topic)
+            for batch in batches:
+                partition = batch.partition
+                delivered = reply.offsets.get(partition.index) if partition.topic.name == name else None
+                if delivered is None:
+                    self._left_out(batch)
+                else:
+                    partition.answered(batch, ProduceOutcome.DONE, delivered)
         elif isinstance(reply, BaseException):
             self._failed(batches, reply)
         elif self._sender.acks == 0:
@@ -228,8 +230,6 @@ class Sink:
                 batch.partition.answered(batch, ProduceOutcome.DONE, NOT_ACKNOWLEDGED)
         else:
             self._take_response(batches, names, reply)
-        if self._sender.metrics is not None:
-            self._sender.metrics.answered(getattr(reply, "throttle_time_ms", 0))
         if self._sender.answer_awaited is not None:
             self._sender.request_done()
         if self.waiting:
@@ -264,16 +264,6 @@ class Sink:
                 batch.partition.answered(batch, ProduceOutcome.DONE, delivered)
             else:
                 self._take_error(batch, names, found, response)
-
-    def _take_written(self, batches: list[ProducerBatch], names: _Names, written: Written) -> None:
-        name = written.topic if isinstance(written.topic, str) else names.get(written.topic)
-        for batch in batches:
-            partition = batch.partition
-            delivered = written.offsets.get(partition.index) if partition.topic.name == name else None
-            if delivered is None:
-                self._left_out(batch)
-            else:
-                batch.partition.answered(batch, ProduceOutcome.DONE, delivered)
 
     def _left_out(self, batch: ProducerBatch) -> None:
         missing = KafkaProtocolError("the broker's reply leaves this partition out")

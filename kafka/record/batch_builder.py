@@ -434,10 +434,9 @@ class BatchBuilder:
         >>> sealed.size < sealed.uncompressed_size
         True
         """
-        count = self.count
-        body = self._encoded
-        if self._records:
-            body = b"".join(self._records)
+        count, body, records = self._count, self._encoded, self._records
+        if records:
+            count, body = len(records), b"".join(records)
         if body is None:
             raise IllegalStateError("a batch without records, or a sealed one, cannot be sealed")
         codec = CODEC_NONE

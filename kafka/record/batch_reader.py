@@ -426,8 +426,16 @@ class RecordReader:
                 return False
             if header.magic < 2:
                 self._open_messages(header)
+                continue
+            data, at, end = self._unpack(header)
+            left = header.count
+            if self.next_offset > header.base_offset:
+                skipped, at = skip_rows(data, at, end, left, self.next_offset - header.base_offset)
+                left -= skipped
+            if left:
+                self._data, self._at, self._end, self._left, self._framed = data, at, end, left, False
             else:
-                self._open_batch(header)
+                self._close_batch()
         return True
 
     def _unpack(self, header: BatchHeader) -> RecordsPayload:
@@ -442,17 +450,6 @@ class RecordReader:
         self._messages = to_rows(wanted, self.topic, self.partition, self._record_type)
         self.decoded += sum([row.serialized_value_size for row in self._messages])
         if not wanted:
-            self._close_batch()
-
-    def _open_batch(self, header: BatchHeader) -> None:
-        data, at, end = self._unpack(header)
-        left = header.count
-        if self.next_offset > header.base_offset:
-            skipped, at = skip_rows(data, at, end, left, self.next_offset - header.base_offset)
-            left -= skipped
-        if left:
-            self._data, self._at, self._end, self._left, self._framed = data, at, end, left, False
-        else:
             self._close_batch()
 
     # Damage, and what deserializers refuse

@@ -35,6 +35,8 @@ class GroupMember:
     session: Timer | None = field(default=None, metadata=UNSAVED)
     #: Removes the member unless it does in time what a rebalance asks of it.
     rebalance: Timer | None = field(default=None, metadata=UNSAVED)
+    #: Its fields as they were last saved, of which none is ever changed in place, and the JSON data made of them.
+    saved: tuple[list[Any], Any] | None = field(default=None, metadata=UNSAVED)
 
     def stop_session(self) -> None:
         """Stop waiting for its next heartbeat."""

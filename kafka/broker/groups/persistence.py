@@ -21,11 +21,13 @@ T = TypeVar("T")
 def to_json(value: Any) -> Any:
     """Return a value as JSON data; fields of dataclasses with the metadata ``{"saved": False}`` are left out.
 
+    Members of groups keep their data until one of their fields has another value: most have not changed.
+
     >>> to_json({UUID(int=1): frozenset({2, 1})})
     {'00000000-0000-0000-0000-000000000001': [1, 2]}
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {field: to_json(getattr(value, field)) for field in _saved(type(value))}
+        return _fields_to_json(value)
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, bytes):
@@ -41,6 +43,20 @@ def to_json(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [to_json(each) for each in value]
     return value
+
+
+def _fields_to_json(value: Any) -> dict[str, Any]:
+    kind: Any = type(value)
+    names = _saved(kind)
+    values = [getattr(value, name) for name in names]
+    before = getattr(value, "saved", None)
+    if before is not None and before[0] == values:
+        data: dict[str, Any] = before[1]
+        return data
+    data = {name: to_json(each) for name, each in zip(names, values, strict=True)}
+    if hasattr(value, "saved"):
+        value.saved = values, data
+    return data
 
 
 def from_json(kind: type[T], data: Any) -> T:

@@ -63,6 +63,19 @@ def test_no_two_classes_of_calls_share_a_name():
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def test_none_for_a_parameter_that_a_call_needs_is_refused_by_its_name(admin: Admin):
+    for name in CALLS:
+        parameters = list(inspect.signature(getattr(AdminCalls, name)).parameters.values())[1:]
+        required = [parameter for parameter in parameters if parameter.default is parameter.empty]
+        if required and name != "find_coordinator":  # which says that the message's key may not be None
+            with pytest.raises(TypeError) as raised:
+                admin.run(getattr(admin.calls, name)(*[None] * len(required)))
+            assert f"): {required[0].name} must be " in str(raised.value), name
+            assert str(raised.value).endswith(", not None"), name
+    with pytest.raises(TypeError, match=r"^create_acls\(\): acls must be Iterable\[ACL\], not None"):
+        admin.run(admin.calls.create_acls(acls=None))  # type: ignore[arg-type]
+
+
 def test_a_timeout_that_makes_no_sense_is_refused(admin: Admin):
     for wrong in (-1, "5", float("nan")):
         with pytest.raises((TypeError, ValueError)):

@@ -13,6 +13,7 @@ from kafka.coordinator.states import MemberState
 from kafka.errors import GroupAuthorizationFailedError, UnsupportedVersionError
 from kafka.protocol.group import ConsumerGroupHeartbeatResponse
 from kafka.protocol.metadata import MetadataResponse
+from kafka.structs import SubscriptionPattern
 from kafka.testing import SILENCE
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
 
@@ -97,6 +98,23 @@ def test_fields_that_have_not_changed_are_left_out(group: Group, consumer: Kafka
     assert {(each.subscribed_topic_names, each.topic_partitions) for each in later} == {(None, None)}
 
 
+@pytest.mark.parametrize("refusals", [[], [NOT_COORDINATOR]])
+def test_names_take_the_place_of_a_pattern_also_if_a_heartbeat_between_is_refused(
+    group: Group, make: MakeConsumer, refusals: list[int]
+) -> None:
+    consumer = make(group_id="g", group_protocol="consumer")
+    consumer.subscribe(pattern=SubscriptionPattern("t|u"))
+    consumer.poll(timeout_ms=1000)
+    assert group.heartbeats[0].subscribed_topic_regex == "t|u"
+    before = len(group.heartbeats)
+    group.script.extend(refusals)
+    consumer.subscribe(["t"])
+    rest(consumer, 5)
+    patterns = [each.subscribed_topic_regex for each in group.heartbeats[before:]]
+    assert patterns[: len(refusals) + 1] == [""] * (len(refusals) + 1)
+    assert set(patterns[len(refusals) + 1 :]) == {None}
+
+
 def test_a_smaller_target_is_reported_after_the_revocation(group: Group, consumer: KafkaConsumer) -> None:
     consumer.poll(timeout_ms=1000)
     group.target, group.epoch = [1], 2
@@ -107,6 +125,39 @@ def test_a_smaller_target_is_reported_after_the_revocation(group: Group, consume
         consumer.poll(timeout_ms=500)
     assert consumer.assignment() == {T1}
     assert [1] in [group.owned(at) for at in range(2, len(group.heartbeats))]
+
+
+def test_a_partition_that_was_assigned_and_lost_again_between_two_polls_is_given_back(
+    group: Group, consumer: KafkaConsumer
+) -> None:
+    """The coordinator waits for that, and with it the member that is to have the partition."""
+    group.target = []
+    consumer.poll(timeout_ms=1000)
+    for group.epoch, group.target in ((2, [0]), (3, [0, 1])):
+        rest(consumer, 3)  # the application does not poll: the second target waits for the first
+    group.target = [0]
+    at = len(group.heartbeats)
+    rest(consumer, 3)
+    assert [0] in [group.owned(each) for each in range(at, len(group.heartbeats))]
+    for _ in range(3):
+        consumer.poll(timeout_ms=500)
+    assert consumer.assignment() == {T0}
+
+
+def test_a_partition_of_the_target_is_owned_before_the_application_knows_of_it(
+    group: Group, consumer: KafkaConsumer
+) -> None:
+    """This member may begin to read it while a heartbeat is on its way, so no heartbeat says that it is free."""
+    group.target = [0]
+    consumer.poll(timeout_ms=1000)
+    before = len(group.heartbeats)
+    group.target, group.epoch = [1], 2
+    rest(consumer, 2)  # partition 0 is revoked by the next poll(), and then 1 is assigned
+    group.script.append(NOT_COORDINATOR)  # the heartbeat after it has all fields
+    rest(consumer, 3)
+    told = [owned for at in range(before, len(group.heartbeats)) if (owned := group.owned(at)) is not None]
+    assert told
+    assert all(owned == [0, 1] for owned in told)
 
 
 def test_a_member_that_is_closed_before_the_first_heartbeat_is_answered_leaves(

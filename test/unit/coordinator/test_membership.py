@@ -13,7 +13,7 @@ from kafka.coordinator.consumer_group_member import ConsumerGroupMember
 from kafka.coordinator.membership import GroupMember
 from kafka.coordinator.share_group_member import ShareGroupMember
 from kafka.coordinator.states import MemberState
-from kafka.errors import GroupAuthorizationFailedError, MemberIdRequiredError
+from kafka.errors import FencedInstanceIdError, GroupAuthorizationFailedError, MemberIdRequiredError
 from test.unit.consumer.scripted import SILENCE, Cluster, MakeConsumer, read, rest
 
 UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION, FENCED, DENIED = 25, 27, 22, 82, 30
@@ -32,6 +32,23 @@ def test_a_fatal_error_is_raised_and_the_poll_after_it_tries_again(cluster: Clus
         consumer.poll(timeout_ms=5000)
     assert state(consumer) is MemberState.FAILED
     assert len(read(consumer, 3)) == 3
+
+
+def test_a_fatal_error_that_came_before_a_poll_is_raised_by_it_and_nothing_is_tried_before_the_next(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    consumer = make("t", group_id="g", heartbeat_interval_ms=1000)
+    consumer.poll(timeout_ms=1000)
+    cluster.script["Heartbeat"] = deque([FENCED])
+    rest(consumer, 2)
+    joins = len(cluster.asked("JoinGroup"))
+    with pytest.raises(FencedInstanceIdError):
+        consumer.poll(timeout_ms=1000)
+    rest(consumer, 10)
+    assert state(consumer) is MemberState.FAILED
+    assert len(cluster.asked("JoinGroup")) == joins
+    consumer.poll(timeout_ms=1000)
+    assert state(consumer) is MemberState.STABLE
 
 
 def test_a_member_whose_application_does_not_poll_leaves(cluster: Cluster, make: MakeConsumer) -> None:

@@ -20,6 +20,7 @@ from kafka.metrics import (
     Metrics,
     Quota,
 )
+from kafka.metrics.sensor import Journal, Sensor
 from kafka.metrics.stats import (
     Avg,
     BucketSizing,
@@ -535,3 +536,58 @@ def test_a_subclass_of_a_stat_that_overrides_the_method_for_one_value_is_called_
     even.record_all(config, (1, 4, 7), (0, 0, 0))
     doubled.record_all(config, (1, 4, 7), (0, 0, 0))
     assert (even.measure(config, 0), doubled.measure(config, 0)) == (4, 24)
+
+
+# Journals
+
+
+def fed(clock, config, *, by_journal):
+    """Return a registry, and for each of two brokers the function that records a request to it."""
+    metrics, adders = Metrics(config, clock=clock), []
+    totals = [metrics.sensor(name) for name in ("latency", "size")]
+    for node in (1, 2):
+        sensors = [metrics.sensor(f"{total.name}-{node}", parents=[total]) for total in totals]
+        if by_journal:
+            adders.append(Journal(*sensors).add)
+        else:
+            adders.append(lambda *values, sensors=sensors: list(map(Sensor.record, sensors, values)))
+    for sensor in totals + [metrics.get_sensor(f"{total.name}-{node}") for total in totals for node in (1, 2)]:
+        for stat in (Avg(), Max(), Total(), Rate(), Rate(sampled_stat=Count()), SampledTotal()):
+            sensor.add(name(f"{type(stat).__name__}-{len(sensor.metrics)}", sensor.name), stat)
+    return metrics, adders
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_journal_gives_its_sensors_what_they_would_have_recorded(clock, config, seed):
+    rng = random.Random(seed)
+    journaled, rows = fed(clock, config, by_journal=True)
+    recorded, twins = fed(clock, config, by_journal=False)
+    for _ in range(600):
+        node = rng.choice((0, 0, 0, 1))  # so that one broker's rows wait while the other's are handed over
+        values = rng.randrange(1000), rng.randrange(1000)
+        rows[node](*values)
+        twins[node](*values)
+        clock.advance(rng.choice((0, 0.001, 0.5, 3)))
+        if rng.random() < 0.02:
+            assert journaled.snapshot() == recorded.snapshot()
+    assert journaled.snapshot() == recorded.snapshot()
+
+
+def test_no_row_of_two_threads_is_lost_while_the_metrics_are_read():
+    metrics = Metrics()
+    sensors = [metrics.sensor(each) for each in ("a", "b")]
+    for sensor in sensors:
+        sensor.add(name("total", sensor.name), Total())
+    journal = Journal(*sensors)
+
+    def add():
+        for _ in range(5000):
+            journal.add(1, 2)
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        metrics.snapshot()
+    found = metrics.snapshot()
+    assert (found["a"], found["b"]) == ({"total": 20_000}, {"total": 40_000})

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from kafka.errors import KafkaProtocolError
-from kafka.net.pipeline import Pipeline
+from kafka.net.pipeline import InFlightRequest, Pipeline, Traffic
 from kafka.producer.produce_request import OLDEST, TOPIC_IDS_SINCE, Written, read_reply, request_type
 from kafka.protocol.api import reply_decoder
 from kafka.protocol.negotiation import ApiVersions
@@ -77,18 +77,18 @@ def test_a_request_keeps_the_records_of_a_batch_that_is_settled_before_it_leaves
 
 
 def test_errors_and_metrics_call_it_by_the_name_of_the_request():
-    pipeline = Pipeline("me", 5)
+    pipeline = Pipeline("me", 5, Traffic())
     pipeline.open, pipeline.versions = True, ApiVersions({0: (3, 12)})
-    pipeline.submit(request_type(12)([("a", 0, sealed(10))], IDS, -1, 30_000, None), 10.0)
+    pipeline.waiting.append(InFlightRequest(request_type(12)([("a", 0, sealed(10))], IDS, -1, 30_000, None), 10.0))
     pipeline.pump(0.0)
     assert pipeline.oldest_unanswered() == "ProduceRequest version 12"
 
 
 def test_no_more_requests_are_in_flight_than_allowed_and_the_others_wait_their_turn():
-    pipeline = Pipeline("me", 2)
+    pipeline = Pipeline("me", 2, Traffic())
     pipeline.open, pipeline.versions = True, ApiVersions({0: (3, 12)})
     for _ in range(4):
-        pipeline.submit(request_type(12)([("a", 0, sealed(10))], IDS, -1, 30_000, None), 10.0)
+        pipeline.waiting.append(InFlightRequest(request_type(12)([("a", 0, sealed(10))], IDS, -1, 30_000, None), 10.0))
     for in_flight, waiting in ((2, 2), (2, 1), (2, 0), (1, 0)):
         pipeline.pump(0.0)
         assert (pipeline.in_flight, len(pipeline.waiting)) == (in_flight, waiting)

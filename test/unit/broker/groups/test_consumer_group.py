@@ -108,6 +108,34 @@ def test_a_second_member_waits_until_the_first_has_given_up_its_share() -> None:
     assert group.state == "Stable"
 
 
+def test_two_hundred_members_that_join_one_after_the_other_settle_within_two_heartbeats_of_the_last() -> None:
+    """A member gives up its surplus at its next heartbeat, and the last ones get it at theirs after that."""
+    interval, members = 5.0, 200
+    world, group = make(World(t=3 * members))
+    sent: list[str] = []
+
+    def beat(client: Client) -> None:
+        sent.append(client.name)
+        if client.epoch == 0:
+            client.join()
+        elif client.told != client.owned:
+            client.obey()
+            client.beat()
+        else:
+            client._send()  # it has nothing to report
+        world.call_later(0.0 if client.told != client.owned else interval, beat, client)
+
+    clients = [Client(group, f"m{number:03}") for number in range(members)]
+    for client in clients:
+        world.call_later(0.0, beat, client)
+        world.advance(0.05)
+    sent.clear()
+    world.advance(2 * interval + 0.1)
+    assert group.state == "Stable"
+    assert {len(client.partitions) for client in clients} == {3}
+    assert len(sent) <= 4 * members  # two each, and one for each assignment that a member has to report
+
+
 def test_leaving_gives_the_partitions_to_the_remaining_members() -> None:
     _, group = make()
     first, second = Client(group, "a"), Client(group, "b")
