@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from kafka.admin import OffsetSpec as OffsetSpec
     from kafka.client_async import KafkaClient as KafkaClient
     from kafka.conn import BrokerConnection as BrokerConnection
+    from kafka.consumer import AsyncConsumerRebalanceListener as AsyncConsumerRebalanceListener
     from kafka.consumer import ConsumerRebalanceListener as ConsumerRebalanceListener
     from kafka.consumer import KafkaConsumer as KafkaConsumer
     from kafka.legacy.multiprocess_consumer import MultiProcessConsumer as MultiProcessConsumer
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
 # Where each public name lives.
 _EXPORTS = {
     "AcknowledgeType": "kafka.share.acknowledgements",
+    "AsyncConsumerRebalanceListener": "kafka.consumer",
     "BrokerConnection": "kafka.conn",
     "ConsumerGroupMetadata": "kafka.structs",
     "ConsumerRebalanceListener": "kafka.consumer",
@@ -135,6 +137,7 @@ _ELSEWHERE = {
 __all__ = [
     "__version__",
     "AcknowledgeType",
+    "AsyncConsumerRebalanceListener",
     "BrokerConnection",
     "ConsumerGroupMetadata",
     "ConsumerRebalanceListener",

@@ -89,7 +89,12 @@ class KafkaError(RuntimeError):
         return {k: value for k, value in vars(self).items() if k not in _NO_FACTS and not k.startswith("__")}
 
     def __str__(self) -> str:
-        return printable(self._with_facts(super().__str__() or type(self).__name__))
+        return printable(self._with_facts(self._text() or type(self).__name__))
+
+    def _text(self) -> str:
+        # Some have first what programs for kafka-python and aiokafka take from `args[0]`, and the text behind it.
+        last = self.args[-1] if len(self.args) == 2 and not isinstance(self.args[0], str) else None
+        return last if isinstance(last, str) else super().__str__()
 
     def _with_facts(self, text: str) -> str:
         shown = ", ".join(f"{name}={value}" for name, value in self.facts.items() if value is not None)
@@ -202,7 +207,7 @@ class BrokerResponseError(KafkaError):
         return -1 if self.errno is None else self.errno
 
     def __str__(self) -> str:
-        text = RuntimeError.__str__(self) or self.description
+        text = self._text() or self.description
         return printable(self._with_facts(f"[Error {self.code}] {type(self).__name__}: {text}"))
 
 

@@ -75,7 +75,8 @@ class Connections:
             del self._links[node_id, use]
             link.close(KafkaConnectionError(f"{link} is at {host_port(broker.host, broker.port)} now"))
         if broker is None:
-            raise UnknownBrokerIdError(f"no broker has the id {node_id}", node_id=node_id)
+            why = "" if self.cluster.topology.brokers else f": {self.no_brokers_error('none can be reached')}"
+            raise UnknownBrokerIdError(f"no broker has the id {node_id}{why}", node_id=node_id)
         link = Connection(self.context, broker.host, broker.port, node_id=node_id)
         link.on_state = self._link_changed
         link.delivered = self.delivered

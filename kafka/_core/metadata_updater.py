@@ -78,6 +78,7 @@ class MetadataUpdater:
         self._failed: set[NodeId] = set()  # brokers that did not answer since one last did
         self._failing_since: float | None = None
         self._retry_after: dict[NodeId, float] = {}
+        self._hopeless: dict[NodeId, BaseException] = {}  # bootstrap servers that are no brokers, and why
         self._logged_cluster = False
         self._metadata.on_request = self._requested
 
@@ -101,6 +102,7 @@ class MetadataUpdater:
         give_up = began + settings.refusal_timeout
         await self._canonical_names()
         attempts: dict[Task[None], NodeId] = {}
+        self._hopeless.clear()
         try:
             while self._metadata.update_age() is None:
                 node_id = self._next_server(set(attempts.values()))
@@ -140,9 +142,9 @@ class MetadataUpdater:
     def _collect(self, attempts: dict[Task[None], NodeId]) -> None:
         """Take out the attempts that have ended, and raise what ends the search."""
         for task in [task for task in attempts if task.is_done]:
-            del attempts[task]
+            node_id = attempts.pop(task)
             if task.exception is not None:
-                self._raise_fatal(task.exception)
+                self._raise_fatal(node_id, task.exception)
 
     def _check_deadline(self, deadline: float, give_up: float) -> None:
         """Raise if the deadline has passed, or if no server listens and the caller does not want to wait for one."""
@@ -163,7 +165,8 @@ class MetadataUpdater:
 
     def _no_listeners(self) -> bool:
         """Whether no server is slow or lost on the way: each has refused, or has no address, several times."""
-        links = [self._connections.link(broker.nodeId) for broker in self._connections.candidates()]
+        nodes = [broker.nodeId for broker in self._connections.candidates() if broker.nodeId not in self._hopeless]
+        links = [self._connections.link(node_id) for node_id in nodes]
         return all(isinstance(link.error, NoListenerError) and link.failures >= _ROUNDS for link in links)
 
     def _next_server(self, busy: set[NodeId]) -> NodeId | None:
@@ -171,7 +174,9 @@ class MetadataUpdater:
         free = [
             broker.nodeId
             for broker in self._connections.candidates()
-            if broker.nodeId not in busy and self._next_attempt_at(broker.nodeId) <= self._loop.time()
+            if broker.nodeId not in busy
+            and broker.nodeId not in self._hopeless
+            and self._next_attempt_at(broker.nodeId) <= self._loop.time()
         ]
         return self._loop.rng.choice(free) if free else None
 
@@ -183,16 +188,26 @@ class MetadataUpdater:
 
     def _soonest(self) -> float:
         return min(
-            (self._next_attempt_at(broker.nodeId) for broker in self._connections.candidates()),
+            (
+                self._next_attempt_at(broker.nodeId)
+                for broker in self._connections.candidates()
+                if broker.nodeId not in self._hopeless
+            ),
             default=self._loop.time(),
         )
 
-    def _raise_fatal(self, error: BaseException) -> None:
-        """Raise errors that another attempt cannot fix: configuration, credentials, a listener of another kind."""
+    def _raise_fatal(self, node_id: NodeId, error: BaseException) -> None:
+        """Raise errors that another attempt cannot fix: configuration, credentials, no server that is a broker.
+
+        One server of several may have become something else.
+        """
         for link in self._connections.links():
             if link.fatal is not None:
                 raise link.fatal.with_traceback(None)
-        if not (isinstance(error, KafkaError) and error.retriable):
+        if isinstance(error, KafkaError) and error.retriable:
+            return
+        self._hopeless[node_id] = error
+        if all(broker.nodeId in self._hopeless for broker in self._connections.candidates()):
             raise error
 
     async def _canonical_names(self) -> None:

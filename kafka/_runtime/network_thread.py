@@ -110,8 +110,25 @@ class CallerDriver:
         return run_here(self.loop, self.loop.spawn(coro, what), deadline)
 
     async def call(self, function: Callable[..., object], *args: object) -> Any:
-        """See `Application.call`."""
-        return function(*args)
+        """See `Application.call`: an awaitable result is awaited here, so that listeners may be coroutine functions."""
+        result = function(*args)
+        if not hasattr(result, "__await__"):
+            return result
+        import asyncio  # 20 ms that only such listeners need
+
+        async def to_its_end() -> object:
+            return await result
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(to_its_end())
+        if asyncio.iscoroutine(result):
+            result.close()  # no warning beside the error
+        raise IllegalStateError(
+            f"{getattr(result, '__qualname__', result)} is a coroutine function, and this call was made in a coroutine "
+            "of asyncio, whose event loop it blocks: use kafka.aio there, or make the call in another thread"
+        )
 
     async def turn(self) -> None:
         """See `Application.turn`."""

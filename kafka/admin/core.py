@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka._core.attempts import Attempts
+    from kafka.cluster import ClusterMetadata
     from kafka.config import Config
     from kafka.net.environment import Environment
     from kafka.protocol.api import Request, Response
@@ -89,13 +90,14 @@ def _never(_error: KafkaError) -> bool:
     return False
 
 
-def _until_it_left() -> Callable[[KafkaError], bool]:
+def _until_it_left(cluster: ClusterMetadata) -> Callable[[KafkaError], bool]:
     """Return what tries again, unless fresh metadata say that the broker is not in the cluster any more."""
     unknown = 0
 
     def may_retry(error: KafkaError) -> bool:
         nonlocal unknown
-        unknown += isinstance(error, UnknownBrokerIdError)
+        # Without brokers the metadata are not fresh: the client has started again from the bootstrap servers.
+        unknown += isinstance(error, UnknownBrokerIdError) and bool(cluster.topology.brokers)
         return unknown < 2 and is_retriable(error)
 
     return may_retry
@@ -147,9 +149,11 @@ class AdminCore:
         """Find the cluster; with bootstrap_timeout_ms=0 it may come later."""
         await self.client.begin()
 
-    async def _found(self, deadline: float) -> None:
-        """Wait until the cluster is known."""
-        if self.client.versions is not None and self.client.cluster.update_age() is not None:
+    async def _found(self, deadline: float, *, brokers: bool = False) -> None:
+        """Wait until the cluster is known, and its `brokers` if they are needed: a client forgets them in an outage."""
+        cluster = self.client.cluster
+        is_known = self.client.versions is not None and cluster.update_age() is not None
+        if is_known and (cluster.topology.brokers or not brokers):
             return
         try:
             async for attempt in self.client.attempts(deadline, "looking for a broker"):
@@ -193,8 +197,8 @@ class AdminCore:
         return UnsupportedVersionError(f"{what} needs Kafka {release}{known}")
 
     async def brokers(self, deadline: float) -> list[int]:
-        """Return the ids of all brokers."""
-        await self._found(deadline)
+        """Return the ids of all brokers, which are one at least."""
+        await self._found(deadline, brokers=True)
         return sorted(int(node_id) for node_id in self.client.cluster.topology.brokers)
 
     async def topic_metadata(
@@ -275,7 +279,7 @@ class AdminCore:
         """
 
         async def ask(node_id: int) -> tuple[int, ResponseT | KafkaError]:
-            request, may_retry = make(node_id), _until_it_left()
+            request, may_retry = make(node_id), _until_it_left(self.client.cluster)
             try:
                 return node_id, await self.ask(
                     request, deadline, what, node_id=node_id, checked=checked, may_retry=may_retry

@@ -34,6 +34,7 @@ from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
     LeaderNotAvailableError,
+    RetriableError,
     UnknownTopicOrPartitionError,
     for_code,
 )
@@ -353,14 +354,17 @@ class Topics(Calls):
 
         while left:
             failed.clear()
-            nodes = await core.brokers(deadline)
+            try:
+                nodes = await core.brokers(deadline)
+            except RetriableError as error:
+                raise KafkaTimeoutError(f"{complaint}: {', '.join(left)}: {error}") from error
             limit = core.sooner(deadline, patience)
             answers = await core.gather([answer(node, limit) for node in nodes])
             if failed:
                 patience *= 2
                 with suppress(KafkaError):
                     await core.client.refresh(core.sooner(deadline, patience))
-            elif nodes:
+            else:
                 left = sorted(set().union(*answers))
             if left and core.loop.time() + _LOOK_AGAIN >= deadline:
                 reason = f": broker {min(failed)}: {failed[min(failed)]}" if failed else ""

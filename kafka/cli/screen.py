@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
+
+from kafka.cli.arguments import CommandError, reason
+from kafka.errors import RetriableError
 
 # The alternate screen keeps the text of the shell; the cursor is hidden on it.
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
@@ -53,6 +57,8 @@ class Rates:
     >>> rates = Rates(lambda: 0.0)
     >>> rates.of("a", 10), rates.next(2.0), rates.of("a", 30)
     (None, None, 10.0)
+    >>> rates.next(3.0), rates.sum([("a", 50), ("b", 7)]), rates.sum([("c", 1)])
+    (None, 20.0, None)
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -68,21 +74,35 @@ class Rates:
         self._before, self._now = self._now, {}
 
     def of(self, key: object, value: float) -> float | None:
-        """Return the change of a counter per second, None at the first look."""
+        """Return the change of a counter per second; None at the first look, and if it began again from 0."""
         self._now[key] = value
-        if key not in self._before or self._seconds <= 0:
+        if not self._before.get(key, math.inf) <= value or self._seconds <= 0:
             return None
         return (value - self._before[key]) / self._seconds
 
+    def sum(self, counters: Iterable[tuple[object, float]]) -> float | None:
+        """Return the rate of several counters: of those in both looks, as a counter that comes or goes has no rate."""
+        found = [rate for key, value in counters if (rate := self.of(key, value)) is not None]
+        return sum(found) if found else None
+
 
 def redraw(look: Callable[[Rates], Sequence[str]], interval: float, times: int | None = None) -> int:
-    """Show what `look` returns every `interval` seconds, until Ctrl-C or for a number of times."""
-    shown, rates = 0, Rates()
+    """Show what `look` returns every `interval` seconds, until Ctrl-C or for a number of times.
+
+    After the first time what a look cannot find out stands below what the last one has found: brokers may come back.
+    """
+    shown, rates, lines = 0, Rates(), []
     with screen() as show:
         while True:
             begun = time.monotonic()
             rates.next(begun)
-            show(look(rates))
+            try:
+                lines = list(look(rates))
+                show(lines)
+            except (CommandError, RetriableError) as error:
+                if not shown:
+                    raise
+                show([*lines, *trouble_lines([f"{time.strftime('%H:%M:%S')} {reason(error)}"])])
             shown += 1
             if shown == times:
                 return 0
@@ -112,21 +132,18 @@ def lag_lines(
     GROUP  TOPIC       LAG    READ/s   WRITE/s  CATCHES UP
     g      t            60         -         -  -
     """
-    sums: dict[tuple[str, ...], list[int]] = {}
-    unknown: set[tuple[str, ...]] = set()
+    sums: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        key = tuple(str(row[part]) for part in parts)
-        total = sums.setdefault(key, [0, 0])
-        total[0] += row["lag"] or 0
-        total[1] += row["end"] or 0
-        if row["lag"] is None or row["end"] is None:
-            unknown.add(key)
+        sums.setdefault(tuple(str(row[part]) for part in parts), []).append(row)
     shown = []
-    for key, (lag, end) in sorted(sums.items(), key=lambda item: -item[1][0]):
-        if key in unknown:
+    for key, some in sorted(sums.items(), key=lambda item: -sum(row["lag"] or 0 for row in item[1])):
+        if any(row["lag"] is None or row["end"] is None for row in some):
             shown.append([*key, "-", "-", "-", "-"])
             continue
-        read, written = rates.of(("read", key), end - lag), rates.of(("written", key), end)
+        each = [(row["group_id"], row["topic"], row["partition"], row["end"], row["lag"]) for row in some]
+        lag = sum(lag for *_, lag in each)
+        read = rates.sum((("read", *where), end - lag) for *where, end, lag in each)
+        written = rates.sum((("written", *where), end) for *where, end, _ in each)
         shown.append([*key, f"{lag:,}", rate_text(read), rate_text(written), time_left(lag, read, written)])
     names = {"group_id": "GROUP", "topic": "TOPIC", "partition": "PART"}
     headings = [*(names[part] for part in parts), "LAG", "READ/s", "WRITE/s", "CATCHES UP"]

@@ -52,13 +52,16 @@ def _look(admin: KafkaAdminClient) -> dict[str, Any]:
 def lines(found: dict[str, Any], rates: Rates) -> list[str]:
     """Return the lines of the view."""
     cluster, topics, ends = found["cluster"], found["topics"], found["ends"]
-    written: dict[str, int] = {}
+    written: dict[str, list[tuple[object, int]]] = {}
     for tp, end in ends.items():
-        written[tp.topic] = written.get(tp.topic, 0) + end
+        written.setdefault(tp.topic, []).append((tp, end))
     every = [one for topic in topics for one in topic.partitions]
     behind = sum(len(one.isr_nodes) < len(one.replica_nodes) for one in every)
     headless = sum(one.leader_id < 0 for one in every)
-    total = rates.of("all", sum(written.values()))
+    busy = [(name, sum(end for _, end in some), rates.sum(some)) for name, some in written.items()]
+    busy.sort(key=lambda one: (-(one[2] or 0), -one[1]))
+    found_rates = [rate for *_, rate in busy if rate is not None]
+    total = sum(found_rates) if found_rates else None
     counts = [counted(len(cluster.brokers), "broker"), counted(len(topics), "topic"), counted(len(every), "partition")]
     counts += [f"{behind} under-replicated", f"{headless} without leader"]
     now = time.strftime("%H:%M:%S")
@@ -77,8 +80,6 @@ def lines(found: dict[str, Any], rates: Rates) -> list[str]:
         for broker in cluster.brokers
     ]
     shown += view(["BROKER", "ADDRESS", "LEADERS", "REPLICAS"], brokers, ["ADDRESS"])
-    busy = [(name, count, rates.of(("topic", name), count)) for name, count in written.items()]
-    busy.sort(key=lambda one: (-(one[2] or 0), -one[1]))
     topics_shown = [[name, f"{count:,}", rate_text(rate)] for name, count, rate in busy[: _topics_shown()]]
     shown += ["", *view(["TOPIC", "RECORDS", "WRITE/s"], topics_shown, ["TOPIC"])]
     return [*shown, "", *lag_lines(found["rows"], rates, ["group_id", "topic"]), *trouble_lines(found["trouble"])]

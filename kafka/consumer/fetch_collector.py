@@ -263,6 +263,7 @@ class FetchCollector:
                 self._subscription.move(state, Cursor(reset=reset))
                 return
             error = OffsetOutOfRangeError(
+                {partition: cursor.position},
                 f"offset {cursor.position} is outside of the log, and auto_offset_reset is 'none': seek first",
                 topic_partition=partition,
             )

@@ -167,6 +167,7 @@ class Positions:
             unplaced.append(name)
             if cursor.reset is None:
                 failed[partition] = NoOffsetForPartitionError(
+                    partition,
                     "there is no committed offset, and auto_offset_reset is 'none': seek first",
                     topic_partition=partition,
                 )

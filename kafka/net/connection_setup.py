@@ -282,8 +282,9 @@ async def _ask_or_probe(attempt: Attempt, exchange: Exchange) -> tuple[ApiVersio
     except AnsweredProbeError:
         return ApiVersions.of_release((0, 9)), True
     except (RequestTimedOutError, KafkaTimeoutError) as error:
+        answered_part = "did not end its answer" if exchange.frames.is_mid_frame else "did not answer"
         raise KafkaConnectionError(
-            f"it accepted the connection and did not answer within {context.loop.time() - began:.1f} seconds: "
+            f"it accepted the connection and {answered_part} within {context.loop.time() - began:.1f} seconds: "
             "it is overloaded or stuck, or the port does not belong to a Kafka broker"
         ) from error
 

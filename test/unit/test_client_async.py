@@ -22,6 +22,7 @@ from kafka.errors import (
     ClientClosedError,
     GroupAuthorizationFailedError,
     IllegalArgumentError,
+    InvalidReceiveError,
     InvalidTopicError,
     KafkaConfigurationError,
     KafkaConnectionError,
@@ -197,6 +198,25 @@ def test_a_server_that_does_not_answer_holds_up_for_a_moment_only(make, cluster)
     before = cluster.network.clock.monotonic()
     make(bootstrap_servers="b0,b1,b2")
     assert cluster.network.clock.monotonic() - before < 2.5
+
+
+def test_a_bootstrap_server_that_is_not_a_broker_leaves_the_search_to_the_others(make, cluster):
+    for number in (0, 1):
+        cluster.brokers[number].on("ApiVersions", lambda *_: b"HTTP/1.1 400 Bad Request")
+    for _ in range(8):  # the order of the servers is random
+        make(bootstrap_servers="b0,b1,b2")
+
+
+def test_servers_that_are_all_something_else_than_brokers_are_not_waited_for(make, cluster):
+    for broker in cluster.brokers:
+        broker.on("ApiVersions", lambda *_: b"HTTP/1.1 400 Bad Request")
+    before = cluster.network.clock.monotonic()
+    with pytest.raises(InvalidReceiveError, match="speaks HTTP: this is not a broker's port"):
+        make(bootstrap_servers="b0,b1,b2")
+    cluster.brokers[1].stop()  # another one that does not listen is waited for as if all did not
+    with pytest.raises(NoBrokersAvailable, match=r"speaks HTTP.*refused|refused.*speaks HTTP"):
+        make(bootstrap_servers="b0,b1,b2")
+    assert cluster.network.clock.monotonic() - before < 3
 
 
 def test_no_server_at_all_names_each_and_why(make, cluster):

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from kafka import KafkaConsumer, KafkaProducer
+from kafka.aio import AIOKafkaProducer
 from kafka.broker import CLOSE, NO_REPLY, Broker, Exchange
 from kafka.broker.cluster.cluster import Cluster
 from kafka.errors import (
@@ -648,6 +649,17 @@ def test_a_test_waits_for_records_that_are_still_to_come() -> None:
             broker.wait_for("none", timeout=0.01)
         watchers = broker.run(lambda c: [one._watchers for one in c.topics["events"].partitions])
         assert watchers == [set(), set()]
+
+
+def test_waiting_in_an_event_loop_raises_an_error_that_names_asyncio_to_thread(broker: Broker) -> None:
+    async def test() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=20) as producer:
+            await producer.send("events", b"a")
+            with pytest.raises(KafkaTimeoutError, match=r"event loop stood still meanwhile.*asyncio.to_thread\(\)"):
+                broker.wait_for("events", timeout=0.1)
+            assert len(await asyncio.to_thread(broker.wait_for, "events")) == 1
+
+    asyncio.run(test())
 
 
 def test_only_committed_records_are_waited_for_if_so_asked() -> None:

@@ -77,6 +77,23 @@ def test_all_brokers_are_asked_at_once_and_a_dead_one_costs_its_own_answer(admin
     assert found[0].groups == []
 
 
+@pytest.mark.parametrize("call", ["list_groups", "group_lag", "list_transactions", "describe_log_dirs"])
+def test_a_cluster_that_is_away_is_an_error_and_not_an_empty_list(admin: Admin, cluster: AdminCluster, call: str):
+    for broker in cluster.brokers:
+        broker.on("ListGroups", {"groups": []})
+        broker.stop()
+    for _ in range(3):  # from some call on the client knows the bootstrap servers only
+        try:
+            found = admin.run(getattr(admin.calls, call)(timeout_ms=5000))
+        except KafkaError as caught:
+            error = caught
+        else:  # the outcome of each broker
+            error = (found.failed_brokers if call == "group_lag" else found)[0]
+        assert "b0:9092: Connection refused" in str(error)
+    cluster.brokers[0].start()
+    assert admin.run(admin.calls.list_groups(timeout_ms=5000, raise_errors=False)) == []
+
+
 def test_a_client_that_need_not_bootstrap_connects_with_the_first_call(cluster: AdminCluster):
     admin = Admin(cluster, bootstrap_timeout_ms=0)
     assert admin.run(admin.core.brokers(admin.now + 5)) == [0, 1, 2]

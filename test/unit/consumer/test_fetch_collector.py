@@ -133,9 +133,11 @@ def test_an_offset_out_of_range_goes_where_auto_offset_reset_says(world: World) 
 
 def test_an_offset_out_of_range_is_raised_without_a_reset(world: World) -> None:
     world.arrive_error(T0, OffsetOutOfRangeError())
-    with pytest.raises(OffsetOutOfRangeError, match="auto_offset_reset is 'none'"):
+    with pytest.raises(OffsetOutOfRangeError, match="auto_offset_reset is 'none'") as caught:
         world.take(10)
     assert world.position(T0) == 0
+    assert caught.value.args[0] == {T0: 0}  # programs for kafka-python and aiokafka seek in its keys()
+    assert str(caught.value).startswith("[Error 1] OffsetOutOfRangeError: offset 0 is outside of the log")
 
 
 def test_a_cut_log_moves_the_position_to_where_it_was_cut(world: World) -> None:

@@ -77,9 +77,9 @@ def test_with_the_policy_none_poll_raises_until_the_application_seeks(cluster: C
     cluster.fill(10)
     consumer = make(group_id="g", auto_offset_reset="none")
     consumer.assign([T0])
-    with pytest.raises(NoOffsetForPartitionError, match="seek first"):
+    with pytest.raises(NoOffsetForPartitionError, match=r"^there is no committed offset.*seek first") as caught:
         consumer.poll(timeout_ms=1000)
-    consumer.seek(T0, 8)
+    consumer.seek(caught.value.args[0], 8)  # programs for kafka-python and aiokafka have the partition from there
     assert [record.offset for record in read(consumer, 2)] == [8, 9]
 
 
