@@ -82,7 +82,7 @@ class _Cluster:
         if not self.closing:
             for line in wrong:
                 if line not in self._said:
-                    with suppress(OSError):  # nobody reads it
+                    with suppress(OSError):  # standard error is closed
                         complain(arguments, f"{self.name}: {line}")
             self._said = wrong
 

@@ -169,7 +169,7 @@ def test_a_cluster_that_cannot_be_reached_is_down_at_once_and_its_series_vanish(
         run.wait(lambda found: found["kafka_exporter_up"] == 1 and topic in found)
 
 
-def test_a_collection_that_fails_unforeseen_is_told_and_not_the_last_one(
+def test_a_collection_that_fails_unforeseen_is_reported_and_is_not_the_last_one(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail_once(*args: Any) -> Facts:

@@ -240,7 +240,6 @@ def test_only_the_partition_whose_lock_has_run_out_has_an_error(broker: Broker, 
     }
 
 
-@pytest.mark.one_face
 def test_records_whose_locks_run_out_before_they_are_returned_are_named(
     broker: Broker, member: MakeMember, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -249,7 +248,7 @@ def test_records_whose_locks_run_out_before_they_are_returned_are_named(
     one = member("more", max_poll_records=1)
     found = records(one)
     late = 1 - found[0].partition
-    arrivals = one._core.fetcher.arrivals
+    arrivals = getattr(one, "client", one)._core.fetcher.arrivals
     eventually(lambda: len(arrivals) == 1)  # of the other broker
     arrivals[0].lock_deadline = 0.0
     broker.expire_share_locks(GROUP, "more", late)
