@@ -13,7 +13,7 @@ import logging
 import math
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
@@ -110,9 +110,9 @@ class CallerDriver:
         return run_here(self.loop, self.loop.spawn(coro, what), deadline)
 
     async def call(self, function: Callable[..., object], *args: object) -> Any:
-        """See `Application.call`: an awaitable result is awaited here, so that listeners may be coroutine functions."""
+        """See `Application.call`: a coroutine is awaited here, so that listeners may be coroutine functions."""
         result = function(*args)
-        if not hasattr(result, "__await__"):
+        if not isinstance(result, Coroutine):  # a future of commit_async(), which a lambda returns, can be awaited too
             return result
         import asyncio  # 20 ms that only such listeners need
 
@@ -123,8 +123,7 @@ class CallerDriver:
             asyncio.get_running_loop()
         except RuntimeError:
             return asyncio.run(to_its_end())
-        if asyncio.iscoroutine(result):
-            result.close()  # no warning beside the error
+        result.close()  # no warning beside the error
         raise IllegalStateError(
             f"{getattr(result, '__qualname__', result)} is a coroutine function, and this call was made in a coroutine "
             "of asyncio, whose event loop it blocks: use kafka.aio there, or make the call in another thread"

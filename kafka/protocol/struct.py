@@ -411,7 +411,8 @@ class Struct(metaclass=StructMeta):
     def decode(cls, data: Buffer, version: int | None = None, *, start: int = 0) -> Self:
         """Read a message from bytes; whatever they are, only a ``KafkaProtocolError`` comes out.
 
-        It must fill ``data`` from ``start`` to the end.
+        It must fill ``data`` from ``start`` to the end. A file, such as a ``BytesIO``, is read from where it is, and
+        left behind the message.
         """
         meta: StructMeta = cls
         if meta._schema is not None:

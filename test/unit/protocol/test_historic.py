@@ -306,9 +306,10 @@ def test_a_request_builds_its_header_and_a_response_reads_its_own(version):
     assert request.FLEXIBLE_VERSION is MetadataRequest[version].FLEXIBLE_VERSION is (version == 12)
     frame = request.build_header(7, "me").encode() + request.encode()
     assert Int32.encode(len(frame)) + frame == request.frame(7, "me")
-    buffer = io.BytesIO(MetadataResponse[version]().frame(9)[4:])
+    buffer = io.BytesIO(MetadataResponse[version]().frame(9)[4:] + b"rest")
     assert MetadataResponse[version].parse_header(buffer).correlation_id == 9
     assert MetadataResponse[version].decode(buffer) == MetadataResponse[version]()
+    assert buffer.read() == b"rest"
 
 
 # Schemas
