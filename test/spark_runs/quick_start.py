@@ -1,35 +1,24 @@
-"""Spark that starts in a third of the processor time, in tests and in the programs that they run."""
+"""Spark that starts in half of the processor time, in tests and in the programs that they run."""
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from test.real import jvm, kafka_jars
+from test.real import kafka_jars
 
 __all__ = ["QUICK_JAVA", "quick_home"]
 
-#: Compile simply and collect in one thread: half the processor time of a start.
+#: Compile simply and collect in one thread: half the processor time of a start. An archive of Spark's classes would
+#: save another five seconds of a processor, and takes 34 to make on each new clone.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-#: What a program of the tests has Spark load.
-_TRAINING = """
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
-rows.writeStream.format("memory").queryName("training").trigger(availableNow=True).start().awaitTermination()
-assert spark.range(10).selectExpr("sum(id)").collect()
-spark.stop()
-"""
 
 
 @contextmanager
@@ -38,8 +27,7 @@ def quick_home() -> Iterator[None]:
 
     Each Python process imports pyspark from an archive that has no compiled modules, which takes a second of processor
     time; one of them is given ten seconds, so on a busy machine queries fail. Here the archive is a link to what is
-    installed. Java maps the classes that it would parse, which takes six seconds of processor time and not twelve.
-    Without pyspark nothing is changed.
+    installed. Without pyspark nothing is changed.
     """
     if "SPARK_HOME" in os.environ or find_spec("pyspark") is None:
         yield
@@ -47,26 +35,8 @@ def quick_home() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_HOME", str(_linked_home()))
         temporary = f"-Djava.io.tmpdir={tempfile.gettempdir()}"  # Java does not heed TMPDIR
-        with suppress(kafka_jars.KafkaUnavailable):  # there is no Java
-            archive = _class_archive(os.environ["SPARK_HOME"])
-            patch.setenv("SPARK_SUBMIT_OPTS", f"{temporary} {QUICK_JAVA} {archive}")
+        patch.setenv("SPARK_SUBMIT_OPTS", f"{temporary} {QUICK_JAVA}")
         yield
-
-
-@functools.cache
-def _class_archive(home: str) -> str:
-    """Java's flags for an archive of Spark's classes, which is made once for each checkout."""
-
-    def train(flag: str) -> None:
-        words = [sys.executable, "-c", _TRAINING]
-        environment = {**os.environ, "SPARK_SUBMIT_OPTS": f"{QUICK_JAVA} -Xlog:disable {flag}"}
-        # It ends when the output does: Java writes the archive after Python has ended. The limit is for a program that
-        # hangs: writing the archive takes half a minute of a processor, and five where the machine has ten such jobs.
-        subprocess.run(words, env=environment, capture_output=True, timeout=900, check=False)
-
-    # 170 MB that are of no use to another checkout: in the cache that `make clean` removes.
-    flag = jvm.archive_flag(Path(__file__).parents[2] / ".pytest_cache" / "spark-classes", home, train)
-    return f"{flag} -Xlog:disable" if flag else ""
 
 
 def _linked_home() -> Path:

@@ -1,7 +1,8 @@
-"""One Spark session for all tests of this package: a Java machine, of which one is enough."""
+"""One Spark session for all tests of this package, and one process for programs: Java starts once for each."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from kafka.broker import Broker
 from test.spark_runs.quick_start import quick_home
 from test.spark_runs.sessions import spark_session
+
+from .programs import ROOT, Programs, programs
 
 HERE = Path(__file__).parent
 
@@ -33,6 +36,21 @@ def spark() -> Iterator[Any]:
     """Return a session with the source registered."""
     with spark_session("tests") as session:
         yield session
+
+
+@pytest.fixture(scope="package")
+def one_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Programs]:
+    """What runs whole programs of users, in an environment that is not activated.
+
+    python3 on the path, which Spark's processes would run by themselves, is another one.
+    """
+    wrong = tmp_path_factory.mktemp("path") / "python3"
+    wrong.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
+    wrong.chmod(0o755)
+    found = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")}
+    path = os.pathsep.join((str(wrong.parent), os.environ["PATH"]))
+    with programs({**found, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}) as running:
+        yield running
 
 
 @pytest.fixture

@@ -1,48 +1,19 @@
-"""Programs on Spark that fail, one after the other in one session, each as a user would write it.
+"""A program on Spark that fails, as a user would write it.
 
-    python -m test.embedded.spark.failing_programs CASES
+python failing_programs.py batch|stream|write OPTIONS
 
-CASES is a JSON list of objects with ``kind`` (batch, stream, write), ``options`` and ``name``. What a program prints
-stands between two lines that this one prints; an exception is printed as the interpreter does at its end. A program
-that Spark gives no Python process within its ten seconds, on a busy machine, is run again, from its first line.
+OPTIONS is a JSON object.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import traceback
 from typing import Any
 
-from test.embedded.spark.programs import ATTEMPTS, TOO_BUSY
+from pyspark.sql import SparkSession
 
-BEGIN = "===== program "
-END = "===== end"
-
-
-def main() -> None:
-    """Run all programs."""
-    from pyspark.sql import SparkSession
-
-    import kafka.spark
-
-    def run(case: dict[str, Any]) -> str:
-        print(f"{BEGIN}{case['name']}", flush=True)
-        shown = ""
-        try:
-            spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-            kafka.spark.register(spark)
-            PROGRAMS[case["kind"]](spark, dict(case["options"]))
-        except Exception:
-            shown = traceback.format_exc()
-        print(shown, end="", file=sys.stderr, flush=True)
-        print(END, flush=True)
-        return shown
-
-    for case in json.loads(sys.argv[1]):
-        for _ in range(ATTEMPTS):
-            if TOO_BUSY not in run(case):
-                break
+import kafka.spark
 
 
 def batch(spark: Any, options: dict[str, str]) -> None:
@@ -67,7 +38,8 @@ def write(spark: Any, options: dict[str, str]) -> None:
     rows.write.format("purekafka").options(**options).mode("append").save()
 
 
-PROGRAMS = {"batch": batch, "stream": stream, "write": write}
-
 if __name__ == "__main__":
-    main()
+    kind, given = sys.argv[1:]
+    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    kafka.spark.register(session)
+    {"batch": batch, "stream": stream, "write": write}[kind](session, json.loads(given))

@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+import kafka
 from kafka.broker import Broker
 from kafka.cli import main
 from kafka.client_async import KafkaClient
 from kafka.protocol.admin import DeleteRecordsRequest
-from test.embedded.spark.failing_programs import BEGIN, END
-from test.embedded.spark.programs import ATTEMPTS, TOO_BUSY
 
-ROOT = Path(__file__).parents[3]
+from .programs import Programs
+
+FAILING = Path(__file__).with_name("failing_programs.py")
 #: The lines of a terminal.
 SCREEN = 25
 #: What Spark prints when it starts, before a program can fail, and the most that one of its Java stacks has.
@@ -29,6 +28,10 @@ BANNER = 10
 #: query before its first batch, of one that fails while a batch is planned, and of a batch or a streaming query of
 #: which a task fails, whose stack Spark prints two to four times; a task that writes has a longer one.
 PLANNED, STARTED, IN_BATCH, TASK, WRITE_TASK, STREAM_TASK = 25, 85, 150, 100, 140, 280
+#: Progress bars, and what Spark says of the python3 on the path, which is a wrong one here.
+_NOT_OURS = re.compile(
+    r"^\[Stage .*|^.* WARN DataSourceManager: Skipping the lookup.*\n\S.*\n(\tat .*\n)+", re.MULTILINE
+)
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required username='alice' password='no';"
 IMPATIENT = {
     "startingOffsets": "earliest",
@@ -127,49 +130,27 @@ def damage(exchange: Any) -> None:
                 partition.records = bytes(data)
 
 
-def screens(programs: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Run programs; return what each printed."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
-    environment["PYTHONPATH"] = str(ROOT)
-    words = [sys.executable, "-m", "test.embedded.spark.failing_programs", json.dumps(programs)]
-    done = subprocess.run(
-        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1100, check=False, env=environment
-    )
-    found: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in done.stdout.replace("\r", "\n").splitlines():
-        if line.startswith(BEGIN):
-            lines = found[line.removeprefix(BEGIN)] = []
-        elif line != END and not re.fullmatch(r"|\[Stage .*", line.strip()):
-            lines.append(line)
-    assert set(found) == {each["name"] for each in programs}, done.stdout[-4000:]
-    return found
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_a_program_shows_the_cause_on_the_first_screen_or_last(cases: list[Case], tmp_path: Path) -> None:
-    programs = []
-    for case in cases:
-        for kind in case.most:
-            name = f"{case.name}, {kind}"
-            options = {**case.options, "checkpoint": str(tmp_path / name)} if kind == "stream" else case.options
-            programs.append({"name": name, "kind": kind, "options": options})
-    shown = screens(programs)
+def test_a_program_shows_the_cause_on_the_first_screen_or_last(
+    cases: list[Case], one_process: Programs, tmp_path: Path
+) -> None:
     wrong = {}
-    banner = BANNER  # of the first program; the others find Spark running
     for case in cases:
         for kind, most in case.most.items():
-            lines = shown[f"{case.name}, {kind}"]
+            name = f"{case.name}, {kind}"
+            banner = 0 if one_process.have_run else BANNER
+            options = {**case.options, "checkpoint": str(tmp_path / name)} if kind == "stream" else case.options
+            _, shown = one_process.run(FAILING, kind, json.dumps(options))
+            lines = [line for line in _NOT_OURS.sub("", shown).splitlines() if line.strip()]
             at = [index for index, line in enumerate(lines, 1) if case.cause in line]
-            print(f"{case.name}, {kind}: {len(lines)} lines, the cause in {at}")
+            print(f"{name}: {len(lines)} lines, the cause in {at}")
             is_early = bool(at) and at[0] <= SCREEN - BANNER + banner
             is_last = bool(at) and len(lines) - at[-1] <= 1  # SQLSTATE has a line of its own
             # Frames of this library tell a user nothing.
             has_frames = any(re.match(rf'\s*File ".*{os.sep}kafka{os.sep}', line) for line in lines)
             if not (is_early or is_last) or len(lines) > most + banner or has_frames:
-                wrong[f"{case.name}, {kind}"] = [at, len(lines), *lines]
-            banner = 0
+                wrong[name] = [at, len(lines), *lines]
     assert not wrong, json.dumps(wrong, indent=1)
 
 
@@ -199,7 +180,7 @@ def test_a_job_says_before_spark_starts_what_is_wrong_in_one_line(
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("verbose", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_a_job_that_fails_on_spark_ends_with_the_cause_and_shows_stacks_only_where_asked_to(
-    cases: list[Case], verbose: bool, tmp_path: Path
+    cases: list[Case], one_process: Programs, verbose: bool, tmp_path: Path
 ) -> None:
     case = next(each for each in cases if each.name == "lost records")
     options = dict(case.options)
@@ -207,20 +188,9 @@ def test_a_job_that_fails_on_spark_ends_with_the_cause_and_shows_stacks_only_whe
     words += [word for option, value in options.items() for word in ("-O", f"{option}={value}")]
     words += ["--checkpoint", str(tmp_path / "checkpoint"), "--trigger", "available-now", "--master", "local[1]"]
     words += ["--verbose"] if verbose else []
-    for _ in range(ATTEMPTS):
-        done = subprocess.run(
-            [sys.executable, "-m", "kafka", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=600,
-            check=False,
-            cwd=ROOT,
-        )
-        if TOO_BUSY not in done.stdout:
-            break
-    assert done.returncode == 1, done.stdout
-    lines = done.stdout.splitlines()
+    code, shown = one_process.run(Path(kafka.__file__).with_name("__main__.py"), *words)
+    assert code == 1, shown
+    lines = shown.splitlines()
     print(f"{len(lines)} lines")
     assert lines[-1].startswith("purekafka spark copy: the query copy failed: ")
     assert case.cause in lines[-1]
@@ -228,5 +198,5 @@ def test_a_job_that_fails_on_spark_ends_with_the_cause_and_shows_stacks_only_whe
         assert any(line.lstrip().startswith("at org.apache.spark") for line in lines)
         assert any("range_position.py" in line for line in lines)
     else:
-        assert len(lines) <= SCREEN, done.stdout
+        assert len(lines) <= SCREEN, shown
         assert sum(case.cause in line for line in lines) == 1

@@ -1,25 +1,18 @@
-"""Whole programs of users, those of docs/spark.rst as they stand.
-
-They are programs of an environment that is not activated: python3 on the path, which Spark's processes would run by
-themselves, is another one.
-"""
+"""Whole programs of users, those of docs/spark.rst as they stand."""
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kafka.admin import KafkaAdminClient
 from kafka.broker import Broker
-from test.embedded.spark.programs import ATTEMPTS, ROOT, TOO_BUSY, Programs, programs
+from test.embedded.spark.programs import ROOT, Programs
 
 EXAMPLES = ROOT / "docs" / "examples"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -37,22 +30,6 @@ query.processAllAvailable()
 print("rows", sum(progress.numInputRows for progress in query.recentProgress), flush=True)
 query.stop()
 """
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    wrong = tmp_path_factory.mktemp("path") / "python3"
-    wrong.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
-    wrong.chmod(0o755)
-    found = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")}
-    path = os.pathsep.join((str(wrong.parent), os.environ["PATH"]))
-    return {**found, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-
-
-@pytest.fixture(scope="module")
-def one_process(environment: dict[str, str]) -> Iterator[Programs]:
-    with programs(environment) as running:
-        yield running
 
 
 def test_dead_letters_and_three_outputs_from_one_read(one_process: Programs, broker: Broker, tmp_path: Path) -> None:
@@ -77,25 +54,19 @@ def test_dead_letters_and_three_outputs_from_one_read(one_process: Programs, bro
 
 
 def test_a_program_that_is_asked_to_stop_ends_between_two_batches(
-    environment: dict[str, str], broker: Broker, tmp_path: Path
+    one_process: Programs, broker: Broker, tmp_path: Path
 ) -> None:
     broker.append_many("events", [b"%d" % number for number in range(50)])
     checkpoint = tmp_path / "checkpoint"
-    words = [sys.executable, str(EXAMPLES / "spark_clean_stop.py"), broker.bootstrap_servers, "events", "out"]
-    words.append(str(checkpoint))
-    pipe, out = subprocess.PIPE, subprocess.STDOUT
-    for _ in range(ATTEMPTS):
-        with subprocess.Popen(words, stdout=pipe, stderr=out, text=True, env=environment, cwd=ROOT) as process:
-            assert process.stdout is not None
-            shown = []
-            for line in process.stdout:
-                shown.append(line)
-                if line.startswith("copy: batch 0, 50 rows"):
-                    process.send_signal(signal.SIGTERM)
-        if not any(TOO_BUSY in line for line in shown):
-            break
-    assert process.returncode == 0, "".join(shown)
-    assert any("stopping after the batch in hand" in line for line in shown), "".join(shown)
+
+    def heard(process: subprocess.Popen[str], line: str) -> None:
+        if line.startswith("copy: batch 0, 50 rows"):
+            process.send_signal(signal.SIGTERM)
+
+    words = [broker.bootstrap_servers, "events", "out", str(checkpoint)]
+    code, shown = one_process.run(EXAMPLES / "spark_clean_stop.py", *words, heard=heard)
+    assert code == 0, shown
+    assert "stopping after the batch in hand" in shown
     begun, done = ({path.name for path in (checkpoint / name).glob("[0-9]*")} for name in ("offsets", "commits"))
     assert begun == done  # none is repeated by the next start
     assert len(broker.records("out")) == 50

@@ -246,6 +246,7 @@ def test_the_other_package_is_replaced(shown: list[Block], installer: Callable[.
     assert not record.exists()
 
 
+@pytest.mark.soak  # make test-spark-versions runs it; test/embedded/spark runs the demo
 @runs((SPARK, "$ python3 -m venv .venv"))
 def test_the_demo_runs_in_a_new_environment(
     shown: list[Block], installer: Callable[..., Shell], tmp_path: Path
