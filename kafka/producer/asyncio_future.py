@@ -113,10 +113,14 @@ class AsyncRecordFuture(RecordFuture):
         self._outcome()
         return self._error()
 
+    def _make_cancelled_error(self) -> CancelledError:
+        # asyncio's gather() calls it: without it a cancelled gather() of these futures never ends.
+        message = self._following.cancel_message
+        return CancelledError() if message is None else CancelledError(message)
+
     def _outcome(self) -> tuple[ProducerBatch, int, Delivered | BaseException]:
         if self._is_cancelled:
-            message = self._following.cancel_message
-            raise CancelledError() if message is None else CancelledError(message)
+            raise self._make_cancelled_error()
         batch, index, outcome = self._look()
         if outcome is None:
             raise InvalidStateError("the record is not written yet: await its future")

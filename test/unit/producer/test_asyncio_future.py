@@ -65,6 +65,22 @@ def test_the_future_of_a_record_is_one_of_asyncio() -> None:
     asyncio.run(main())
 
 
+def test_a_gather_of_futures_that_is_cancelled_ends() -> None:
+    cluster = Cluster({"events": 1})
+
+    async def main() -> None:
+        async with asyncio_calls(cluster, linger_ms=50) as calls:
+            await calls.partitions_for("events")
+            gathered = asyncio.gather(*[send(calls, b"x") for _ in range(3)])
+            gathered.cancel()
+            done, _ = await asyncio.wait({gathered}, timeout=10)  # asyncio.wait_for() would wait for ever
+            assert done
+            with pytest.raises(asyncio.CancelledError):
+                await gathered
+
+    asyncio.run(main())
+
+
 def test_cancelling_the_future_or_its_awaiter_withdraws_nothing() -> None:
     cluster = Cluster({"events": 1})
 
