@@ -312,7 +312,7 @@ class SharePartition:
         while number < len(self._pieces) and self._pieces[number][0] <= high and len(taken) < wanted:
             piece = self._pieces[number]
             number += 1
-            limit = most - len(taken) if exactly else len(self._deliveries)
+            limit = wanted - len(taken) if exactly else len(self._deliveries)
             offsets, is_suspect = self._available(piece, max(low, piece[0]), min(high, piece[1]), limit)
             if is_suspect and taken:
                 return taken

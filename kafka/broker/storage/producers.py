@@ -93,8 +93,11 @@ class Producers:
     def attempt(self, header: BatchHeader, *, is_v2: bool) -> None:
         """Remember a transactional batch that the coordinator may refuse: no later one may be accepted without it."""
         state = self.states.get(header.producer_id)
-        if state is not None and state.transaction_start is not None and state.epoch == header.producer_epoch:
-            return
+        if state is not None and (
+            header.producer_epoch < state.epoch
+            or (header.producer_epoch == state.epoch and state.transaction_start is not None)
+        ):
+            return  # it is fenced, or the transaction has begun
         before = self._attempts.get(header.producer_id)
         this = Attempt(header.producer_epoch, header.base_sequence, is_v2)
         if before is None or this.epoch > before.epoch:

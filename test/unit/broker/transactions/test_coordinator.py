@@ -228,8 +228,21 @@ def test_a_producer_whose_transaction_another_one_has_aborted_stays_fenced() -> 
     bench.coordinator.add("x", who, [A])
     with pytest.raises(ConcurrentTransactionsError):
         bench.start()
+    assert bench.start().epoch == who.epoch + 2
     with pytest.raises(ProducerFencedError):
         bench.coordinator.init_producer("x", 60.0, who)
+
+
+def test_a_producer_whose_transaction_took_too_long_begins_anew_with_the_next_epoch() -> None:
+    # Kafka 4.3.1 answers so with and without KIP-890; since KIP-588 the producer need not be closed.
+    bench = Bench()
+    who = bench.start()
+    bench.coordinator.add("x", who, [A])
+    bench.world.advance(61)
+    assert bench.state() is State.COMPLETE_ABORT
+    with pytest.raises(ProducerFencedError):
+        bench.coordinator.add("x", who, [A])
+    assert bench.coordinator.init_producer("x", 60.0, who) == Granted(who.producer_id, who.epoch + 1)
 
 
 def test_a_producer_of_an_earlier_epoch_aborts_the_open_transaction_and_is_fenced_itself() -> None:
@@ -242,9 +255,9 @@ def test_a_producer_of_an_earlier_epoch_aborts_the_open_transaction_and_is_fence
         bench.coordinator.init_producer("x", 60.0, earliest)
     assert bench.state() is State.COMPLETE_ABORT
     assert bench.log.markers == [(A, current.producer_id, current.epoch + 1, False)]
-    for fenced in (earliest, current):
-        with pytest.raises(ProducerFencedError):
-            bench.coordinator.init_producer("x", 60.0, fenced)
+    with pytest.raises(ProducerFencedError):
+        bench.coordinator.init_producer("x", 60.0, earliest)
+    assert bench.coordinator.init_producer("x", 60.0, current).epoch == current.epoch + 1  # it begins anew
 
 
 def test_an_end_from_before_the_producer_s_last_start_is_fenced() -> None:
