@@ -493,10 +493,9 @@ class SharePartition:
         self._changed()
 
     def _archive(self, offsets: Iterable[int]) -> None:
-        """End what members never see; stored with the next change."""
+        """End what members never see; as in Kafka the start moves with the next change, which stores it too."""
         for offset in offsets:
             self._end(offset, RecordState.ARCHIVED)
-        self._advance()
 
     def _end(self, offset: int, state: RecordState) -> _Delivery:
         """End a delivery, which was not final."""
