@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from kafka.admin import OffsetSpec as OffsetSpec
     from kafka.client_async import KafkaClient as KafkaClient
     from kafka.conn import BrokerConnection as BrokerConnection
+    from kafka.consumer import AsyncConsumerRebalanceListener as AsyncConsumerRebalanceListener
     from kafka.consumer import ConsumerRebalanceListener as ConsumerRebalanceListener
     from kafka.consumer import KafkaConsumer as KafkaConsumer
     from kafka.legacy.multiprocess_consumer import MultiProcessConsumer as MultiProcessConsumer
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
 # Where each public name lives.
 _EXPORTS = {
     "AcknowledgeType": "kafka.share.acknowledgements",
+    "AsyncConsumerRebalanceListener": "kafka.consumer",
     "BrokerConnection": "kafka.conn",
     "ConsumerGroupMetadata": "kafka.structs",
     "ConsumerRebalanceListener": "kafka.consumer",
@@ -132,40 +134,7 @@ _ELSEWHERE = {
     "ShareConsumer": "kafka.KafkaShareConsumer",
 }
 
-__all__ = [
-    "__version__",
-    "AcknowledgeType",
-    "BrokerConnection",
-    "ConsumerGroupMetadata",
-    "ConsumerRebalanceListener",
-    "DefaultSerializer",
-    "Deserializer",
-    "HashedPartitioner",
-    "IsolationLevel",
-    "JsonSerializer",
-    "KafkaAdminClient",
-    "KafkaClient",
-    "KafkaConsumer",
-    "KafkaProducer",
-    "KafkaShareConsumer",
-    "KeyedProducer",
-    "MultiProcessConsumer",
-    "Murmur2Partitioner",
-    "OffsetAndMetadata",
-    "OffsetSpec",
-    "RoundRobinPartitioner",
-    "Serializer",
-    "ShareRecord",
-    "SimpleClient",
-    "SimpleConsumer",
-    "SimpleProducer",
-    "SubscriptionPattern",
-    "TopicPartition",
-    "TopicPartitionReplica",
-    "create_gzip_message",
-    "create_message",
-    "create_snappy_message",
-]
+__all__ = list(_EXPORTS)
 
 
 def _check_owners() -> None:

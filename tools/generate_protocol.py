@@ -418,10 +418,11 @@ def notation(versions: Range) -> str:
 
 def purpose_of(message: MessageSpec) -> str:
     base = re.sub("(Request|Response)$", "", message.name)
-    purpose = PURPOSES[base]
+    if base not in PURPOSES:
+        raise SystemExit(f"Say in PURPOSES of tools/protocol_families.py what {base} is for")
     if message.kind == "response":
         return f"The answer to ``{base}Request``."
-    return purpose
+    return PURPOSES[base]
 
 
 def nested_structs(fields: tuple[FieldSpec, ...]) -> list[FieldSpec]:

@@ -13,7 +13,7 @@ import logging
 import math
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
@@ -110,8 +110,24 @@ class CallerDriver:
         return run_here(self.loop, self.loop.spawn(coro, what), deadline)
 
     async def call(self, function: Callable[..., object], *args: object) -> Any:
-        """See `Application.call`."""
-        return function(*args)
+        """See `Application.call`: a coroutine is awaited here, so that listeners may be coroutine functions."""
+        result = function(*args)
+        if not isinstance(result, Coroutine):  # a future of commit_async(), which a lambda returns, can be awaited too
+            return result
+        import asyncio  # 20 ms that only such listeners need
+
+        async def to_its_end() -> object:
+            return await result
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(to_its_end())
+        result.close()  # no warning beside the error
+        raise IllegalStateError(
+            f"{getattr(result, '__qualname__', result)} is a coroutine function, and this call was made in a coroutine "
+            "of asyncio, whose event loop it blocks: use kafka.aio there, or make the call in another thread"
+        )
 
     async def turn(self) -> None:
         """See `Application.turn`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from uuid import UUID
 
 from kafka.acl import ACLOperation
@@ -20,6 +21,11 @@ def operations(bits: int) -> list[str] | None:
     """
     if bits == _NOT_ASKED:
         return None
+    return list(_names(bits))
+
+
+@lru_cache(maxsize=64)
+def _names(bits: int) -> list[str]:
     return [operation.name for operation in ACLOperation if bits >> operation & 1]
 
 

@@ -1,4 +1,4 @@
-"""Records for tests: values into a batch, and a partition's batches back into records."""
+"""Records for tests: values into batches of a topic, and a topic's batches back into records."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.broker.cluster.creation import create_on_demand
 from kafka.broker.storage.validation import Refused, accept
-from kafka.errors import Code, for_code
+from kafka.errors import Code, KafkaTimeoutError, for_code
+from kafka.partitioner.murmur2_hash import murmur2
 from kafka.record.batch import decode_batch
 from kafka.record.batch_builder import FULL, BatchBuilder
 from kafka.record.header import scan
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
-    from kafka.broker.cluster.topics import Partition
+    from kafka.broker.cluster.topics import Partition, Topic
     from kafka.record.consumer_record import ConsumerRecord
     from kafka.record.header import Buffer
 
@@ -52,6 +54,45 @@ def checked(partition: Partition, data: Buffer, now_ms: int) -> Buffer:
             option, limit = ("segment.bytes", log.config.segment_bytes)
         reason = refused.message or f"it has {len(data)} bytes, {option} is {limit}"
         raise for_code(refused.code)(f"topic {name!r} takes no such record: {reason}") from None
+
+
+def append(
+    cluster: Cluster,
+    topic: str,
+    rows: list[Fields],
+    *,
+    partition: int | None,
+    timestamp_ms: int | None,
+    raw: bool,
+) -> int:
+    """Append records to a topic, which may not exist yet; return the first one's offset. See `Broker.append_many`."""
+    broker_time = cluster.clock.now_ms()
+    now = broker_time if timestamp_ms is None else timestamp_ms
+    if isinstance(topic, str) and topic not in cluster.topics:
+        create_on_demand(cluster, topic)
+    rows_of: dict[Partition, list[Fields]] = {}
+    if partition is not None:
+        rows_of[cluster.existing_partition(topic, partition)] = rows
+    else:
+        for row in rows:
+            rows_of.setdefault(_partition_for(cluster.existing_topic(topic), row[0], rows_of), []).append(row)
+    sealed: list[tuple[Partition, Buffer]]
+    if raw:
+        sealed = [(one, data) for one, chosen in rows_of.items() for data in encode(chosen, now)]
+    else:
+        sealed = [
+            (one, checked(one, data, broker_time))
+            for one, chosen in rows_of.items()
+            for data in encode(chosen, now, one.log.config.max_message_bytes)
+        ]
+    offsets = [cluster.append(one, data) for one, data in sealed]
+    return offsets[0]
+
+
+def _partition_for(topic: Topic, key: bytes | None, added: Mapping[Partition, list[Fields]]) -> Partition:
+    if key is not None:
+        return topic.partitions[(murmur2(key) & 0x7FFFFFFF) % len(topic.partitions)]
+    return min(topic.partitions, key=lambda one: one.log.end_offset + len(added.get(one, ())))
 
 
 Fields = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
@@ -94,8 +135,22 @@ def _headers(headers: Any) -> list[tuple[str, bytes | None]]:
     return found
 
 
-async def wait_for_records(cluster: Cluster, name: str, count: int, *, committed: bool) -> list[ConsumerRecord]:
+async def wait_for_records(
+    cluster: Cluster, name: str, count: int, timeout: float, *, committed: bool
+) -> list[ConsumerRecord]:
     """Return a topic's records once there are that many; the topic may not exist yet."""
+    try:
+        return await asyncio.wait_for(_records(cluster, name, count, committed=committed), timeout)
+    except asyncio.TimeoutError:
+        topic = cluster.topic(name)
+        has = f"topic {name!r} does not exist"
+        if topic is not None:
+            found = sum(len(decode(one, committed=committed)) for one in topic.partitions)
+            has = f"{name!r} has {found} records"
+        raise KafkaTimeoutError(f"waited {timeout} s for {count} records: {has}") from None
+
+
+async def _records(cluster: Cluster, name: str, count: int, *, committed: bool) -> list[ConsumerRecord]:
     change = asyncio.Event()
 
     def changed(_: object) -> None:

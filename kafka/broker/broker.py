@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka._arguments import check_callable, check_time
 from kafka.broker import batches
-from kafka.broker.cluster.creation import MOST_PARTITIONS, create_on_demand
-from kafka.broker.cluster.thread import ClusterOptions, ClusterThread, Snapshot
-from kafka.broker.cluster.topics import Partition, Topic, is_valid_topic_name, move_leader
+from kafka.broker.cluster.thread import ClusterThread, Snapshot
+from kafka.broker.cluster.topics import move_leader
 from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_codes
+from kafka.broker.options import ClusterOptions, check_options, check_topic, text_of
 from kafka.broker.security.acls import Permission, bindings_of
 from kafka.broker.server.node import ListenerOptions, Node, format_address
 from kafka.broker.server.versions import ApiKeyLike, api_key_of
 from kafka.broker.storage.cleaner import LogCleaner
-from kafka.errors import IllegalArgumentError, KafkaTimeoutError, UnknownTopicOrPartitionError
-from kafka.partitioner.murmur2_hash import murmur2
+from kafka.errors import IllegalArgumentError, KafkaTimeoutError
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -40,12 +39,10 @@ if TYPE_CHECKING:
     from kafka.broker.security.service import Security
     from kafka.broker.sharing.share_partition import ShareRecord
     from kafka.record.consumer_record import ConsumerRecord
-    from kafka.record.header import Buffer
 
 __all__ = ["Broker", "Snapshot"]
 
 T = TypeVar("T")
-_LAST_PORT = 65535
 
 
 class Broker:
@@ -83,7 +80,7 @@ class Broker:
     ) -> None:
         options = ClusterOptions(
             nodes=nodes,
-            topics=_check_options(nodes, port, topics, sasl, as_version),
+            topics=check_options(nodes, port, topics, sasl, as_version),
             listener=ListenerOptions(host, ssl_context, needs_sasl=bool(sasl), advertise=advertise),
             port=port,
             data_dir=None if data_dir is None else Path(data_dir),
@@ -210,7 +207,6 @@ class Broker:
         The reply has the shape in which Kafka sends that error: at each partition, topic or member where it is theirs,
         at the top where it is the whole reply's. It waits for a request that asks for something that can have it.
 
-        >>> from kafka.broker import Broker
         >>> with Broker() as broker, broker.fail("Produce", "NOT_LEADER_OR_FOLLOWER", times=2):
         ...     pass
         """
@@ -315,14 +311,14 @@ class Broker:
 
     def leader(self, topic: str, partition: int = 0) -> int:
         """The node that leads a partition; -1 if none does."""
-        return self._thread.call(lambda: self._partition(topic, partition).leader)
+        return self._thread.call(lambda: self.cluster.existing_partition(topic, partition).leader)
 
     def move_leader(self, tp: TopicPartition | tuple[str, int], node: int) -> None:
         """Have a node lead a partition."""
         self._node(node)
 
         def move() -> None:
-            partition = self._partition(*tp)
+            partition = self.cluster.existing_partition(*tp)
             move_leader(partition, node)
             self.cluster.save_topic(partition.topic)
 
@@ -330,18 +326,7 @@ class Broker:
 
     def shuffle_leaders(self) -> None:
         """Give every partition another leader, where there is another node to lead it."""
-
-        def shuffle() -> None:
-            cluster = self.cluster
-            live = [node.node_id for node in cluster.live_nodes()]
-            for topic in cluster.topics.values():
-                for partition in topic.partitions:
-                    others = [node for node in live if node != partition.leader]
-                    if others:
-                        move_leader(partition, cluster.random.choice(others))
-                cluster.save_topic(topic)
-
-        self._thread.call(shuffle)
+        self._thread.call(self.cluster.shuffle_leaders)
 
     def rehash_coordinators(self) -> None:
         """Move every group and transactional id to another coordinator, where there is another node."""
@@ -359,14 +344,7 @@ class Broker:
         Raises :class:`~kafka.errors.KafkaTimeoutError`, which has the group's state, after ``timeout`` seconds of real
         time. Members take part in a rebalance while they poll, so another thread must do that meanwhile.
         """
-
-        def late() -> str:
-            found = self._groups().coordinator.groups.get(group)
-            state = "does not exist" if found is None else f"is {found.state_name} with {len(found.members)} members"
-            wanted = "" if members is None else f" with {members} members"
-            return f"for the group {group!r} to be stable{wanted}: it {state}"
-
-        return self._wait(lambda: self._groups().when_stable(group, members), timeout, late)
+        return self._wait(lambda: self._groups().wait_until_stable(group, members, timeout), timeout)
 
     def expire_member(self, group: str, member: str | None = None) -> None:
         """End a member's session as if it had been silent for too long.
@@ -381,14 +359,13 @@ class Broker:
         A record is ``available`` (again), ``acquired`` by a member, ``acknowledged`` or ``archived``: rejected, or
         released after its last delivery.
 
-        >>> from kafka.broker import Broker
         >>> with Broker(topics=["jobs"]) as broker:
         ...     broker.share_records("workers", "jobs")
         {}
         """
 
         def look() -> dict[int, ShareRecord]:
-            read = self._partition(topic, partition)
+            read = self.cluster.existing_partition(topic, partition)
             sessions = self._groups().share_sessions_at(read.leader)
             return {} if sessions is None else sessions.records(group, read)
 
@@ -400,7 +377,6 @@ class Broker:
         Clients push if the broker has the configuration ``metric.reporters`` and a resource CLIENT_METRICS names
         metrics.
 
-        >>> from kafka.broker import Broker
         >>> with Broker(configs={"metric.reporters": "com.example.Reporter"}) as broker:
         ...     broker.client_metrics()
         {}
@@ -413,7 +389,7 @@ class Broker:
         """End the locks of all records that members of a share group have, as if the time were up."""
 
         def expire() -> None:
-            read = self._partition(topic, partition)
+            read = self.cluster.existing_partition(topic, partition)
             sessions = self._groups().share_sessions_at(read.leader)
             found = None if sessions is None else sessions.partition(group, (read.topic.id, partition))
             if found is not None:
@@ -481,25 +457,6 @@ class Broker:
 
         return self.cluster.service(GroupService)
 
-    def _topic(self, name: str) -> Topic:
-        found = self.cluster.topics.get(name)
-        if found is None:
-            names = [topic.name for topic in self.cluster.topics.values() if not topic.is_internal]
-            near = get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "; create_topic() makes it"
-            raise UnknownTopicOrPartitionError(f"topic {name!r} does not exist{hint}")
-        return found
-
-    def _partition(self, topic: str, index: int) -> Partition:
-        found = self._topic(topic)
-        partition = found.partition(index) if isinstance(index, int) else None
-        if partition is None:
-            raise UnknownTopicOrPartitionError(
-                f"partition {index!r} of topic {topic!r} does not exist: "
-                f"it has {len(found.partitions)}, numbered from 0"
-            )
-        return partition
-
     # Topics
 
     def create_topic(
@@ -512,11 +469,7 @@ class Broker:
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and its records."""
-
-        def delete() -> None:
-            self.cluster.delete_topic(self._topic(name))
-
-        self._thread.call(delete)
+        self._thread.call(lambda: self.cluster.delete_topic(self.cluster.existing_topic(name)))
 
     # Records
 
@@ -541,7 +494,6 @@ class Broker:
         With ``partition=None`` the key's hash chooses the partition, as producers do, and a record without a key goes
         where the fewest records are.
 
-        >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker:
         ...     broker.append("events", "a"), broker.append("events", "b", key="k", headers={"trace": "1"})
         (0, 1)
@@ -569,47 +521,14 @@ class Broker:
         if not rows:
             raise IllegalArgumentError("append_many() needs at least one record")
 
-        def append() -> int:
-            broker_time = self.cluster.clock.now_ms()
-            now = broker_time if timestamp_ms is None else timestamp_ms
-            if isinstance(topic, str) and topic not in self.cluster.topics:
-                create_on_demand(self.cluster, topic)
-            rows_of: dict[Partition, list[batches.Fields]] = {}
-            if partition is not None:
-                rows_of[self._partition(topic, partition)] = rows
-            else:
-                for row in rows:
-                    rows_of.setdefault(self._partition_for(topic, row[0], rows_of), []).append(row)
-            sealed: list[tuple[Partition, Buffer]]
-            if raw:
-                sealed = [(one, data) for one, chosen in rows_of.items() for data in batches.encode(chosen, now)]
-            else:
-                sealed = [
-                    (one, batches.checked(one, data, broker_time))
-                    for one, chosen in rows_of.items()
-                    for data in batches.encode(chosen, now, one.log.config.max_message_bytes)
-                ]
-            offsets = [self.cluster.append(one, data) for one, data in sealed]
-            return offsets[0]
-
-        return self._thread.call(append)
-
-    def _partition_for(
-        self,
-        topic: str,
-        key: bytes | None,
-        added: dict[Partition, list[batches.Fields]],
-    ) -> Partition:
-        partitions = self._topic(topic).partitions
-        if key is not None:
-            return partitions[(murmur2(key) & 0x7FFFFFFF) % len(partitions)]
-        return min(partitions, key=lambda one: one.log.end_offset + len(added.get(one, ())))
+        return self._thread.call(
+            batches.append, self.cluster, topic, rows, partition=partition, timestamp_ms=timestamp_ms, raw=raw
+        )
 
     def records(self, topic: str, partition: int | None = None, *, committed: bool = False) -> list[ConsumerRecord]:
         """Return the records of a topic, or of one partition of it: what readers see, with ``committed`` what readers
         of committed transactions see.
 
-        >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker:
         ...     offset = broker.append("events", b"hello")
         ...     [record.value for record in broker.records("events")]
@@ -617,8 +536,8 @@ class Broker:
         """
 
         def read() -> list[ConsumerRecord]:
-            found = self._topic(topic)
-            wanted = found.partitions if partition is None else [self._partition(topic, partition)]
+            found = self.cluster.existing_topic(topic)
+            wanted = found.partitions if partition is None else [self.cluster.existing_partition(topic, partition)]
             return [record for one in wanted for record in batches.decode(one, committed=committed)]
 
         return self._thread.call(read)
@@ -631,43 +550,33 @@ class Broker:
         Raises :class:`~kafka.errors.KafkaTimeoutError`, which says how many there are, after ``timeout`` seconds of
         real time. With ``committed`` records of open and aborted transactions do not count.
 
-        >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker:
         ...     offset = broker.append("events", b"hello")
         ...     [record.value for record in broker.wait_for("events", 1)]
         [b'hello']
         """
-
-        def late() -> str:
-            known = self.cluster.topic(topic)
-            partitions = () if known is None else known.partitions
-            number = sum(len(batches.decode(one, committed=committed)) for one in partitions)
-            has = f"{topic!r} has {number} records" if known is not None else f"topic {topic!r} does not exist"
-            return f"for {count} records: {has}"
-
         return self._wait(
-            lambda: batches.wait_for_records(self.cluster, topic, count, committed=committed), timeout, late
+            lambda: batches.wait_for_records(self.cluster, topic, count, timeout, committed=committed), timeout
         )
 
-    def _wait(self, begin: Callable[[], Coroutine[Any, Any, T]], timeout: float, late: Callable[[], str]) -> T:
-        """Return what comes within that many seconds of real time; KafkaTimeoutError with the text of `late`."""
-        stopped = asyncio._get_running_loop()  # noqa: SLF001 - get_running_loop() raises where none runs
+    def _wait(self, begin: Callable[[], Coroutine[Any, Any, T]], timeout: float) -> T:
+        """Return what comes within that many seconds of real time."""
 
         async def wait() -> T:
-            try:
-                return await asyncio.wait_for(begin(), timeout)
-            except asyncio.TimeoutError:
-                text = f"waited {timeout} s {late()}"
-                if stopped is not None:
-                    text += "; this thread's event loop stood still meanwhile, and its clients: use asyncio.to_thread()"
-                raise KafkaTimeoutError(text) from None
+            return await begin()
 
-        return self._thread.wait(wait(), timeout + 60)
+        stopped = asyncio._get_running_loop()  # noqa: SLF001 - get_running_loop() raises where none runs
+        try:
+            return self._thread.wait(wait(), timeout + 60)
+        except KafkaTimeoutError as error:
+            if stopped is None:
+                raise
+            why = "this thread's event loop stood still meanwhile, and its clients: use asyncio.to_thread()"
+            raise KafkaTimeoutError(f"{error.args[0]}; {why}") from None
 
     def committed(self, group: str, topic: str, partition: int = 0) -> int | None:
         """The offset that a group has committed for a partition; None if it has committed none.
 
-        >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker:
         ...     print(broker.committed("billing", "events"))
         None
@@ -676,12 +585,8 @@ class Broker:
 
     def offsets(self, topic: str, partition: int = 0) -> tuple[int, int, int]:
         """Return start, last stable offset and end of a partition."""
-
-        def read() -> tuple[int, int, int]:
-            log = self._partition(topic, partition).log
-            return log.start_offset, log.stable_offset, log.end_offset
-
-        return self._thread.call(read)
+        log = self._thread.call(self.cluster.existing_partition, topic, partition).log
+        return self._thread.call(lambda: (log.start_offset, log.stable_offset, log.end_offset))
 
     def apply_retention(self) -> None:
         """Remove now what is older or more than the topics' configuration allows."""
@@ -693,55 +598,5 @@ class Broker:
 
     def roll(self, topic: str) -> None:
         """Begin a new segment in each partition of a topic: earlier segments can be compacted or removed."""
-
-        def roll() -> None:
-            for one in self._topic(topic).partitions:
-                one.log.roll()
-
-        self._thread.call(roll)
-
-
-def _check_options(
-    nodes: int,
-    port: int,
-    topics: Mapping[str, int] | Iterable[str],
-    sasl: Sequence[tuple[str, str, str]],
-    as_version: str | None,
-) -> dict[str, int]:
-    """Raise for what cannot be meant; return the topics with their numbers of partitions."""
-    for name, value in (("nodes", nodes), ("port", port)):
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise IllegalArgumentError(f"{name} must be an int, not {value!r}")
-    if nodes < 1:
-        raise IllegalArgumentError(f"a broker has at least one node, not {nodes}")
-    if port and not 0 < port <= port + nodes - 1 <= _LAST_PORT:
-        last = "" if nodes == 1 else f" to {port + nodes - 1}"
-        raise IllegalArgumentError(f"ports go from 1 to {_LAST_PORT}, or 0 for any: there is no {port}{last}")
-    if not isinstance(as_version, (str, type(None))):
-        raise IllegalArgumentError(f"as_version must be a release of Kafka such as '2.8', not {as_version!r}")
-    for user in sasl:
-        if not isinstance(user, (tuple, list)) or len(user) != 3:
-            raise IllegalArgumentError("sasl takes triples of mechanism, user and password, as ('PLAIN', 'ada', 'b')")
-    if isinstance(topics, str):
-        topics = (topics,)
-    found = dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics, 1)
-    for name, partitions in found.items():
-        check_topic(name, partitions)
-    return found
-
-
-def check_topic(name: str, partitions: int) -> None:
-    """Raise if the name or the number of partitions is not valid for a topic."""
-    if not isinstance(name, str) or not is_valid_topic_name(name):
-        raise IllegalArgumentError(f"{name!r} is not a valid name for a topic")
-    if not isinstance(partitions, int):
-        raise IllegalArgumentError(f"topic {name!r}: the number of partitions must be an int, not {partitions!r}")
-    if partitions < 1:
-        raise IllegalArgumentError(f"a topic has at least one partition, not {partitions}")
-    if partitions > MOST_PARTITIONS:
-        raise IllegalArgumentError(f"topic {name!r}: at most {MOST_PARTITIONS:,} partitions, not {partitions:,}")
-
-
-def text_of(value: object) -> str:
-    """Return a configuration's value as Kafka writes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        for one in self._thread.call(self.cluster.existing_topic, topic).partitions:
+            self._thread.call(one.log.roll)

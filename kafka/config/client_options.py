@@ -116,7 +116,8 @@ CLIENT_OPTIONS: Final = (
         "How long a new client tries to connect to a first broker before it raises NoBrokersAvailable. A number also "
         "applies if all servers refuse: 120000 waits for a cluster that is starting. 0 needs no broker: the client "
         "continues to look for one, and calls wait for it until their own time limits. None: 30 seconds while any "
-        "server may still respond; 2 seconds if every server refuses connections or has an unknown name.",
+        "server may still respond; 2 seconds if every server refuses connections or has an unknown name; with "
+        "api_version as 0.",
         aliases=("api_version_auto_timeout_ms",),
     ),
     Option(

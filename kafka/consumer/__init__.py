@@ -10,13 +10,20 @@ if TYPE_CHECKING:
     from kafka.consumer.group import KafkaConsumer
     from kafka.consumer.multiprocess import MultiProcessConsumer
     from kafka.consumer.simple import SimpleConsumer
-    from kafka.consumer.subscription_state import ConsumerRebalanceListener
+    from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
 
-__all__ = ["ConsumerRebalanceListener", "KafkaConsumer", "MultiProcessConsumer", "SimpleConsumer"]
+__all__ = [
+    "AsyncConsumerRebalanceListener",
+    "ConsumerRebalanceListener",
+    "KafkaConsumer",
+    "MultiProcessConsumer",
+    "SimpleConsumer",
+]
 
 _HOMES = {
     "SimpleConsumer": "simple",
     "MultiProcessConsumer": "multiprocess",
+    "AsyncConsumerRebalanceListener": "subscription_state",
     "ConsumerRebalanceListener": "subscription_state",
     "KafkaConsumer": "group",
 }

@@ -253,7 +253,7 @@ class FetchConnection:
         version = best = link.versions.version_for(kind)
         if version < _SESSIONS_SINCE:
             self.session.enabled = False
-        if version >= TOPIC_IDS_SINCE and [1 for entry in wanted.values() if entry.topic_id is NO_TOPIC_ID]:
+        if version >= TOPIC_IDS_SINCE and any(entry.topic_id is NO_TOPIC_ID for entry in wanted.values()):
             version = TOPIC_IDS_SINCE - 1
         if version < TOPIC_IDS_SINCE:
             wanted = {partition: entry._replace(topic_id=NO_TOPIC_ID) for partition, entry in wanted.items()}

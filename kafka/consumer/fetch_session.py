@@ -62,10 +62,10 @@ class FetchSession:
         self._by_id = False
 
     def next(self, wanted: Mapping[TopicPartition, Wanted]) -> Outgoing:
-        """Return the next request's part, for all partitions that are wanted."""
+        """Return the next request's part, for all partitions that are wanted: all with topic ids, or all without."""
         if not self.enabled:
             return Outgoing(0, _SESSIONLESS, wanted, ())
-        by_id = not [1 for entry in wanted.values() if entry.topic_id is NO_TOPIC_ID]
+        by_id = bool(wanted) and next(iter(wanted.values())).topic_id is not NO_TOPIC_ID
         if by_id != self._by_id and wanted:
             # A session goes by names or by ids, not by both (KIP-516).
             self._by_id = by_id

@@ -9,6 +9,7 @@ reads; the mapping of partitions is replaced as a whole and never changed, so it
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,7 +29,14 @@ from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 if TYPE_CHECKING:
     from uuid import UUID
 
-__all__ = ["ConsumerRebalanceListener", "Mode", "SubscriptionState", "SubscriptionType", "TopicPartitionState"]
+__all__ = [
+    "AsyncConsumerRebalanceListener",
+    "ConsumerRebalanceListener",
+    "Mode",
+    "SubscriptionState",
+    "SubscriptionType",
+    "TopicPartitionState",
+]
 
 
 class Mode(Enum):
@@ -354,8 +362,8 @@ class SubscriptionState:
 class ConsumerRebalanceListener:
     """The base of rebalance listeners: override its methods, and pass an instance to `KafkaConsumer.subscribe`.
 
-    The methods run in the application's thread, inside `poll`. They may call any method of the
-    consumer: commit, seek, position.
+    The methods run in the application's thread, inside `poll`. They may call any method of the consumer: commit, seek,
+    position. They may be coroutine functions, see `AsyncConsumerRebalanceListener`.
 
     >>> class Saver(ConsumerRebalanceListener):
     ...     def on_partitions_assigned(self, assigned):
@@ -364,18 +372,44 @@ class ConsumerRebalanceListener:
     [TopicPartition(topic='events', partition=0)]
     """
 
-    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> object:
         """Partitions are about to go to another member: the last chance to commit the processed records.
 
         With an eager assignor each rebalance begins with it, the first one with an empty set.
         """
 
-    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> object:
         """Partitions were added; no record of them was returned yet."""
 
-    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> object:
         """Partitions belong to other members already: nothing can be committed. Calls on_partitions_revoked()."""
-        self.on_partitions_revoked(lost)
+        return self.on_partitions_revoked(lost)
+
+
+class AsyncConsumerRebalanceListener(ABC):
+    """The base of rebalance listeners with coroutine functions, as in kafka-python 3.
+
+    `KafkaConsumer` runs each to its end, in its own event loop, in the thread that called `poll`; heartbeats
+    continue. They may call any method of the consumer. `kafka.aio.AIOKafkaConsumer` takes such a listener too.
+
+    >>> class Saver(AsyncConsumerRebalanceListener):
+    ...     async def on_partitions_revoked(self, revoked):
+    ...         await save(revoked)
+    ...     async def on_partitions_assigned(self, assigned):
+    ...         await load(assigned)
+    """
+
+    @abstractmethod
+    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        """See `ConsumerRebalanceListener.on_partitions_revoked`."""
+
+    @abstractmethod
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        """See `ConsumerRebalanceListener.on_partitions_assigned`."""
+
+    async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        """Partitions belong to other members already. Calls on_partitions_revoked()."""
+        await self.on_partitions_revoked(lost)
 
 
 # Historic names.

@@ -80,6 +80,8 @@ class ConsumerGroupMember:
         self._target: dict[UUID, frozenset[int]] | None = None
         self._names: dict[UUID, str] = {}
         self._sent: dict[str, object] = {}
+        self._pattern_sent = False
+        """The coordinator may have a pattern of this member, which stays until another or none is sent."""
         self._reconciling: Task[object] | None = None
         self._looking_up = False
         self._failures = 0
@@ -184,6 +186,8 @@ class ConsumerGroupMember:
         self._failures = 0
         self._conflict_since = None
         self._sent = fields
+        if fields.get("subscribed_topic_regex") == "":
+            self._pattern_sent = False
         self._take(response)
 
     def _fields_to_send(self) -> dict[str, object]:
@@ -199,7 +203,8 @@ class ConsumerGroupMember:
         }
         if isinstance(subscription.pattern, SubscriptionPattern):
             fields["subscribed_topic_regex"] = subscription.pattern.pattern
-        elif self._sent.get("subscribed_topic_regex"):
+            self._pattern_sent = True
+        elif self._pattern_sent:
             fields["subscribed_topic_regex"] = ""  # no longer
         self._assignments.joined_version = subscription.subscription_version
         return fields

@@ -117,13 +117,8 @@ class Heartbeat:
 
     # The names of kafka-python 2.x.
 
-    def session_timeout_expired(self) -> bool:
-        """Whether the coordinator has removed this member, by the last response."""
-        return self.session_expired()
-
-    def time_to_next_heartbeat(self) -> float:
-        """Seconds until the next heartbeat is due; 0 for now."""
-        return self.ttl()
+    session_timeout_expired = session_expired
+    time_to_next_heartbeat = ttl
 
     def reset_timeouts(self) -> None:
         """Restart all limits, as after joining."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka.metrics import AnonMeasurable, Metrics
@@ -15,16 +15,37 @@ if TYPE_CHECKING:
     from kafka.metrics.sensor import Sensor
 
 
-class GroupCoordinatorMetrics:
+class _CoordinatorMetrics:
+    def __init__(self, metrics: Metrics | None, prefix: str, tags: Mapping[str, object]) -> None:
+        self.metrics = metrics if metrics is not None else Metrics()
+        self.metric_group_name = f"{prefix}-coordinator-metrics"
+        self._tags = dict(tags)
+
+    def _sensor(self, name: str) -> Sensor:
+        return self.metrics.sensor(f"{self.metric_group_name}.{name}")
+
+    def _name(self, name: str, description: str) -> MetricName:
+        return self.metrics.metric_name(name, self.metric_group_name, description, self._tags)
+
+    def _add(self, sensor: Sensor, name: str, description: str, stat: AbstractMeasurableStat) -> None:
+        metric_name = self._name(name, description)
+        if metric_name not in self.metrics.metrics:  # two consumers may share a registry
+            sensor.add(metric_name, stat)
+
+    def _add_gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
+        metric_name = self._name(name, description)
+        if metric_name not in self.metrics.metrics:
+            self.metrics.add_metric(metric_name, AnonMeasurable(lambda _config, _now_ms: value()))
+
+
+class GroupCoordinatorMetrics(_CoordinatorMetrics):
     """Heartbeats, joins and syncs: their numbers and durations."""
 
     def __init__(
         self, heartbeat: Heartbeat, metrics: Metrics | None, prefix: str, tags: Mapping[str, object] | None = None
     ) -> None:
+        super().__init__(metrics, prefix, tags or {})
         self.heartbeat_state = heartbeat
-        self.metrics = metrics if metrics is not None else Metrics()
-        self.metric_group_name = f"{prefix}-coordinator-metrics"
-        self._tags = dict(tags or {})
         self.heartbeat_latency = self._sensor("heartbeat-latency")
         self._add(
             self.heartbeat_latency,
@@ -39,9 +60,11 @@ class GroupCoordinatorMetrics:
         self._add(self.rebalance_latency, "rebalance-latency-avg", "How long a rebalance takes, ms", Avg())
         self._add(self.rebalance_latency, "rebalance-latency-max", "The longest rebalance, ms", Max(empty=0.0))
         self._add(self.rebalance_latency, "rebalance-latency-total", "All rebalances together, ms", Total())
-        name = self._name("last-heartbeat-seconds-ago", "Seconds since the coordinator last answered a heartbeat")
-        if name not in self.metrics.metrics:
-            self.metrics.add_metric(name, AnonMeasurable(lambda _config, now_ms: self._since_last(now_ms)))
+        self._add_gauge(
+            "last-heartbeat-seconds-ago",
+            "Seconds since the coordinator last answered a heartbeat",
+            lambda: max(0.0, heartbeat.seconds_since_answer()),
+        )
 
     def heartbeat(self, seconds: float) -> None:
         """Record a heartbeat's response."""
@@ -59,9 +82,6 @@ class GroupCoordinatorMetrics:
         """Record a sync."""
         self.sync_latency.record(seconds * 1000)
 
-    def _since_last(self, _now_ms: float) -> float:
-        return max(0.0, self.heartbeat_state.seconds_since_answer())
-
     def _latency(self, name: str, words: str) -> Sensor:
         sensor = self._sensor(f"{name}-latency")
         self._add(sensor, f"{name}-time-avg", f"How long {words} takes, ms", Avg())
@@ -69,40 +89,20 @@ class GroupCoordinatorMetrics:
         self._add(sensor, f"{name}-rate", f"How often per second there is {words}", Rate(sampled_stat=Count()))
         return sensor
 
-    def _sensor(self, name: str) -> Sensor:
-        return self.metrics.sensor(f"{self.metric_group_name}.{name}")
 
-    def _name(self, name: str, description: str) -> MetricName:
-        return self.metrics.metric_name(name, self.metric_group_name, description, self._tags)
-
-    def _add(self, sensor: Sensor, name: str, description: str, stat: AbstractMeasurableStat) -> None:
-        metric_name = self._name(name, description)
-        if metric_name not in self.metrics.metrics:  # two consumers may share a registry
-            sensor.add(metric_name, stat)
-
-
-class ConsumerCoordinatorMetrics:
+class ConsumerCoordinatorMetrics(_CoordinatorMetrics):
     """Commits, and the number of assigned partitions."""
 
     def __init__(self, metrics: Metrics | None, metric_group_prefix: str, subscription: Subscription) -> None:
-        self.metrics = metrics if metrics is not None else Metrics()
-        self.metric_group_name = f"{metric_group_prefix}-coordinator-metrics"
-        self.commit_latency = self.metrics.sensor(f"{self.metric_group_name}.commit-latency")
-        self._add("commit-latency-avg", "How long a commit takes, ms", Avg())
-        self._add("commit-latency-max", "How long a commit took at most, ms", Max(empty=0.0))
-        self._add("commit-rate", "Commits per second", Rate(sampled_stat=Count()))
-        name = self._name("assigned-partitions", "How many partitions this consumer has")
-        if name not in self.metrics.metrics:
-            self.metrics.add_metric(name, AnonMeasurable(lambda _config, _now: float(len(subscription.assigned()))))
+        super().__init__(metrics, metric_group_prefix, {})
+        self.commit_latency = commits = self._sensor("commit-latency")
+        self._add(commits, "commit-latency-avg", "How long a commit takes, ms", Avg())
+        self._add(commits, "commit-latency-max", "How long a commit took at most, ms", Max(empty=0.0))
+        self._add(commits, "commit-rate", "Commits per second", Rate(sampled_stat=Count()))
+        self._add_gauge(
+            "assigned-partitions", "How many partitions this consumer has", lambda: float(len(subscription.assigned()))
+        )
 
     def committed(self, seconds: float) -> None:
         """Record a commit's response."""
         self.commit_latency.record(seconds * 1000)
-
-    def _name(self, name: str, description: str) -> MetricName:
-        return self.metrics.metric_name(name, self.metric_group_name, description)
-
-    def _add(self, name: str, description: str, stat: AbstractMeasurableStat) -> None:
-        metric_name = self._name(name, description)
-        if metric_name not in self.metrics.metrics:
-            self.commit_latency.add(metric_name, stat)

@@ -201,7 +201,7 @@ class ShareGroupMember:
                 error,
                 extra={"kafka_error": type(error).__name__},
             )
-            self._forget()
+            self.stop()
             if not self._failures:
                 self._failures += 1
                 return True
@@ -211,7 +211,7 @@ class ShareGroupMember:
         elif not error.retriable:
             self.error = share_groups_unsupported(error) if isinstance(error, UnsupportedVersionError) else error
             self.coordinator.waiting_for = str(self.error)
-            self._forget()
+            self.stop()
             return False
         else:
             self.coordinator.forget(error)
@@ -219,7 +219,7 @@ class ShareGroupMember:
         self._failures += 1
         return True
 
-    def _forget(self) -> None:
+    def stop(self) -> None:
         """Be no member, and read nothing."""
         self.epoch, self.assigned, self._sent_topics = _JOIN, {}, None
         self._may_be_member = False
@@ -238,10 +238,6 @@ class ShareGroupMember:
         leaving = Generation(self.epoch, self.member_id) if self._may_be_member else NO_GENERATION
         self.stop()
         await self.leave(leaving, reason, deadline)
-
-    def stop(self) -> None:
-        """Read nothing more."""
-        self._forget()
 
     async def leave(self, leaving: Generation, reason: str, deadline: float | None) -> None:
         """Send the heartbeat that says so, if the coordinator may have it as a member."""

@@ -8,28 +8,22 @@ takes the version, and the messages are converted to the format that the version
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
 
 from kafka.codec import CODEC_NONE
-from kafka.errors import KafkaProtocolError
 from kafka.legacy.payloads import (
     FetchRequestPayload,
     FetchResponsePayload,
-    ListOffsetRequestPayload,
-    ListOffsetResponsePayload,
     Message,
     OffsetAndMessage,
     OffsetCommitRequestPayload,
-    OffsetCommitResponsePayload,
-    OffsetFetchRequestPayload,
-    OffsetFetchResponsePayload,
     OffsetRequestPayload,
     OffsetResponsePayload,
     ProduceRequestPayload,
     ProduceResponsePayload,
 )
-from kafka.legacy.protocol_payloads import KafkaProtocol, create_message_set
+from kafka.legacy.protocol_payloads import KafkaProtocol, by_topic, create_message_set
 from kafka.protocol import message
 from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.fetch import FetchRequest
@@ -38,33 +32,12 @@ from kafka.protocol.produce import ProduceRequest
 from kafka.record import MemoryRecords, MemoryRecordsBuilder
 
 if TYPE_CHECKING:
-    from kafka.legacy.payloads import OfPartition
     from kafka.protocol.api import Request, Response
-    from kafka.protocol.commit import OffsetCommitResponse, OffsetFetchResponse
     from kafka.protocol.fetch import FetchResponse
     from kafka.protocol.fields import Buffer
     from kafka.protocol.offset import ListOffsetsResponse
     from kafka.protocol.produce import ProduceResponse
 
-
-P = TypeVar("P", bound="OfPartition")
-T = TypeVar("T")
-
-__all__ = [
-    "NEWEST",
-    "commit_request",
-    "commit_responses",
-    "fetch_request",
-    "fetch_responses",
-    "list_offset_request",
-    "list_offset_responses",
-    "offset_fetch_request",
-    "offset_fetch_responses",
-    "offset_request",
-    "offset_responses",
-    "produce_request",
-    "produce_responses",
-]
 
 # The newest version of each request that is used here: later ones have topic ids or several groups.
 NEWEST: Final[Mapping[type[Request[Response]], int]] = {
@@ -79,17 +52,6 @@ _CODEC_MASK: Final = 0x07
 _NO_LIMIT: Final = 2**31 - 1
 
 
-def _by_topic(payloads: Iterable[P], entry: Callable[[P], T]) -> list[tuple[str, list[T]]]:
-    """Group payloads as requests are: by topic, then one entry for each partition."""
-    topics: dict[str, dict[int, T]] = {}
-    for payload in payloads:
-        partitions = topics.setdefault(payload.topic, {})
-        if payload.partition in partitions:
-            raise KafkaProtocolError(f"two payloads for {payload.topic}, partition {payload.partition}")
-        partitions[payload.partition] = entry(payload)
-    return [(topic, list(partitions.values())) for topic, partitions in topics.items()]
-
-
 # Produce
 
 
@@ -99,7 +61,7 @@ def produce_request(version: int, payloads: Iterable[ProduceRequestPayload], ack
         wanted = [payload._replace(messages=_message_set(payload.messages)) for payload in payloads]
         request = KafkaProtocol.encode_produce_request(wanted, acks, timeout)
         return ProduceRequest[version](request.acks, request.timeout_ms, request.topic_data)
-    topics = _by_topic(payloads, lambda p: (p.partition, _record_batch(p.messages)))
+    topics = by_topic(payloads, lambda p: (p.partition, _record_batch(p.messages)))
     return ProduceRequest[version](None, acks, timeout, topics)
 
 
@@ -167,7 +129,7 @@ def fetch_request(
                 for p in partitions
             ],
         }
-        for topic, partitions in _by_topic(payloads, lambda p: p)
+        for topic, partitions in by_topic(payloads, lambda p: p)
     ]
     return FetchRequest[version](replica_id=-1, max_wait_ms=max_wait_time, min_bytes=min_bytes, topics=topics)
 
@@ -207,7 +169,7 @@ def offset_request(version: int, payloads: Iterable[OffsetRequestPayload]) -> Li
     """Make a request for the offsets before a time; version 1 has one offset for each partition at most."""
     if version == 0:
         return KafkaProtocol.encode_offset_request(payloads)
-    return ListOffsetsRequest[version](-1, _by_topic(payloads, lambda p: (p.partition, p.time)))
+    return ListOffsetsRequest[version](-1, by_topic(payloads, lambda p: (p.partition, p.time)))
 
 
 def offset_responses(response: ListOffsetsResponse) -> list[OffsetResponsePayload]:
@@ -227,26 +189,12 @@ def _offsets(found: object) -> list[int]:
     return [] if single < 0 else [single]
 
 
-def list_offset_request(version: int, payloads: Iterable[ListOffsetRequestPayload]) -> ListOffsetsRequest:
-    """Make a request for the first message at or after a time, which brokers have since 0.10.1."""
-    return ListOffsetsRequest[max(version, 1)](-1, _by_topic(payloads, lambda p: (p.partition, p.time)))
-
-
-def list_offset_responses(response: ListOffsetsResponse) -> list[ListOffsetResponsePayload]:
-    """Return a payload for each partition."""
-    return [
-        ListOffsetResponsePayload(topic.name, found.partition_index, found.error_code, found.timestamp, found.offset)
-        for topic in response.topics
-        for found in topic.partitions
-    ]
-
-
 # Committed offsets
 
 
 def commit_request(version: int, group: str, payloads: Iterable[OffsetCommitRequestPayload]) -> OffsetCommitRequest:
     """Make a request to commit positions, as a program that is not a member of the group."""
-    topics = _by_topic(payloads, lambda p: (p.partition, p.offset, _text(p.metadata)))
+    topics = by_topic(payloads, lambda p: (p.partition, p.offset, _text(p.metadata)))
     if version == 0:
         return OffsetCommitRequest[0](group, topics)
     return OffsetCommitRequest[version](group, -1, "", -1, topics)
@@ -254,28 +202,3 @@ def commit_request(version: int, group: str, payloads: Iterable[OffsetCommitRequ
 
 def _text(metadata: str | bytes | None) -> str:
     return metadata.decode() if isinstance(metadata, bytes) else metadata or ""
-
-
-def commit_responses(response: OffsetCommitResponse) -> list[OffsetCommitResponsePayload]:
-    """Return a payload for each partition."""
-    return [
-        OffsetCommitResponsePayload(topic.name, found.partition_index, found.error_code)
-        for topic in response.topics
-        for found in topic.partitions
-    ]
-
-
-def offset_fetch_request(version: int, group: str, payloads: Iterable[OffsetFetchRequestPayload]) -> OffsetFetchRequest:
-    """Make a request for committed positions: version 0 reads them from ZooKeeper, later ones from Kafka."""
-    return OffsetFetchRequest[version](group, _by_topic(payloads, lambda p: p.partition))
-
-
-def offset_fetch_responses(response: OffsetFetchResponse) -> list[OffsetFetchResponsePayload]:
-    """Return a payload for each partition."""
-    return [
-        OffsetFetchResponsePayload(
-            topic.name, found.partition_index, found.committed_offset, found.metadata, found.error_code
-        )
-        for topic in response.topics
-        for found in topic.partitions
-    ]

@@ -138,7 +138,7 @@ class KafkaProtocol:
         """Make a request of ``ProduceRequestPayload``."""
         if acks not in (1, 0, -1):
             raise ValueError(f"acks is 1, 0 or -1, not {acks!r}")
-        topics = _by_topic(payloads, lambda p: (p.partition, [(0, _encode(m)) for m in p.messages]))
+        topics = by_topic(payloads, lambda p: (p.partition, [(0, _encode(m)) for m in p.messages]))
         return ProduceRequest[0](acks, timeout, topics)
 
     @classmethod
@@ -154,7 +154,7 @@ class KafkaProtocol:
         cls, payloads: Iterable[object] = (), max_wait_time: int = 100, min_bytes: int = 4096
     ) -> FetchRequest:
         """Make a request of ``FetchRequestPayload``."""
-        topics = _by_topic(payloads, lambda p: (p.partition, p.offset, p.max_bytes))
+        topics = by_topic(payloads, lambda p: (p.partition, p.offset, p.max_bytes))
         return FetchRequest[0](-1, max_wait_time, min_bytes, topics)
 
     @classmethod
@@ -182,7 +182,7 @@ class KafkaProtocol:
     @classmethod
     def encode_offset_request(cls, payloads: Iterable[object] = ()) -> ListOffsetsRequest:
         """Make a request of ``OffsetRequestPayload``."""
-        topics = _by_topic(payloads, lambda p: (p.partition, p.time, p.max_offsets))
+        topics = by_topic(payloads, lambda p: (p.partition, p.time, p.max_offsets))
         return ListOffsetsRequest[0](-1, topics)
 
     @classmethod
@@ -193,7 +193,7 @@ class KafkaProtocol:
     @classmethod
     def encode_list_offset_request(cls, payloads: Iterable[object] = ()) -> ListOffsetsRequest:
         """Make a request of ``ListOffsetRequestPayload``."""
-        topics = _by_topic(payloads, lambda p: (p.partition, p.time))
+        topics = by_topic(payloads, lambda p: (p.partition, p.time))
         return ListOffsetsRequest[1](-1, topics)
 
     @classmethod
@@ -226,7 +226,7 @@ class KafkaProtocol:
     @classmethod
     def encode_offset_commit_request(cls, group: str, payloads: Iterable[object]) -> OffsetCommitRequest:
         """Make a request of ``OffsetCommitRequestPayload``."""
-        topics = _by_topic(payloads, lambda p: (p.partition, p.offset, p.metadata))
+        topics = by_topic(payloads, lambda p: (p.partition, p.offset, p.metadata))
         return OffsetCommitRequest[0](group, topics)
 
     @classmethod
@@ -239,7 +239,7 @@ class KafkaProtocol:
         cls, group: str, payloads: Iterable[object], from_kafka: bool = False
     ) -> OffsetFetchRequest:
         """Make a request of ``OffsetFetchRequestPayload``; the offsets are in Kafka or in ZooKeeper."""
-        return OffsetFetchRequest[int(from_kafka)](group, _by_topic(payloads, lambda p: p.partition))
+        return OffsetFetchRequest[int(from_kafka)](group, by_topic(payloads, lambda p: p.partition))
 
     @classmethod
     def decode_offset_fetch_response(cls, response: Any) -> list[OffsetFetchResponsePayload]:
@@ -247,7 +247,7 @@ class KafkaProtocol:
         return [OffsetFetchResponsePayload(topic, *values) for topic, values in _partitions(response.topics)]
 
 
-def _by_topic(payloads: Iterable[Any], entry: Callable[[Any], _T]) -> list[tuple[str, list[_T]]]:
+def by_topic(payloads: Iterable[Any], entry: Callable[[Any], _T]) -> list[tuple[str, list[_T]]]:
     """Group payloads as requests are: by topic, then one entry for each partition."""
     topics: dict[str, dict[int, _T]] = {}
     for payload in payloads:

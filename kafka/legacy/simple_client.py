@@ -32,6 +32,7 @@ from kafka.errors import (
 from kafka.future import Future
 from kafka.legacy import payload_requests, warn_deprecated
 from kafka.legacy.payloads import ConsumerMetadataResponse
+from kafka.legacy.protocol_payloads import KafkaProtocol
 from kafka.legacy.simple_client_internals import SimpleClientInternals
 from kafka.protocol.commit import FindCoordinatorRequest, OffsetCommitRequest
 from kafka.protocol.fetch import FetchRequest
@@ -160,13 +161,11 @@ class SimpleClient(SimpleClientInternals):
         return other
 
     def __getstate__(self) -> dict[str, Any]:
+        partitions = {topic: dict(leaders) for topic, leaders in self.topic_partitions.items()}
         return {
             "settings": (self._servers, self.client_id, self.timeout, self.correlation_id, self._configs),
-            "tables": (dict(self.brokers), dict(self.topics_to_brokers), self._copied_partitions()),
+            "tables": (dict(self.brokers), dict(self.topics_to_brokers), partitions),
         }
-
-    def _copied_partitions(self) -> dict[str, dict[int, int]]:
-        return {topic: dict(partitions) for topic, partitions in self.topic_partitions.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._set_up(*state["settings"])
@@ -370,8 +369,8 @@ class SimpleClient(SimpleClientInternals):
         responses = self._send_to_leaders(
             payloads,
             ListOffsetsRequest,
-            payload_requests.list_offset_request,
-            payload_requests.list_offset_responses,
+            lambda _version, own: KafkaProtocol.encode_list_offset_request(own),
+            KafkaProtocol.decode_list_offset_response,
         )
         return self._results(responses, fail_on_error, callback)
 
@@ -386,7 +385,8 @@ class SimpleClient(SimpleClientInternals):
         wanted = _with_names(payloads)
         version = 0 if self._has_zookeeper() else self._version(OffsetCommitRequest)
         request = payload_requests.commit_request(version, _name(group), wanted)
-        return self._ask_coordinator(request, wanted, payload_requests.commit_responses, fail_on_error, callback)
+        read = KafkaProtocol.decode_offset_commit_response
+        return self._ask_coordinator(request, wanted, read, fail_on_error, callback)
 
     def send_offset_fetch_request(
         self,
@@ -396,7 +396,7 @@ class SimpleClient(SimpleClientInternals):
         callback: Callback = None,
     ) -> list[Any]:
         """Read committed positions: from ZooKeeper on brokers of 0.8, from Kafka on later ones."""
-        return self._fetch_offsets(0 if self._has_zookeeper() else 1, group, payloads, fail_on_error, callback)
+        return self._fetch_offsets(not self._has_zookeeper(), group, payloads, fail_on_error, callback)
 
     def send_offset_fetch_request_kafka(
         self,
@@ -406,14 +406,15 @@ class SimpleClient(SimpleClientInternals):
         callback: Callback = None,
     ) -> list[Any]:
         """Read committed positions from Kafka."""
-        return self._fetch_offsets(1, group, payloads, fail_on_error, callback)
+        return self._fetch_offsets(True, group, payloads, fail_on_error, callback)
 
     def _fetch_offsets(
-        self, version: int, group: str | bytes, payloads: Iterable[object], fail_on_error: bool, callback: Callback
+        self, from_kafka: bool, group: str | bytes, payloads: Iterable[object], fail_on_error: bool, callback: Callback
     ) -> list[Any]:
         wanted = _with_names(payloads)
-        request = payload_requests.offset_fetch_request(version, _name(group), wanted)
-        return self._ask_coordinator(request, wanted, payload_requests.offset_fetch_responses, fail_on_error, callback)
+        request = KafkaProtocol.encode_offset_fetch_request(_name(group), wanted, from_kafka)
+        read = KafkaProtocol.decode_offset_fetch_response
+        return self._ask_coordinator(request, wanted, read, fail_on_error, callback)
 
     # Sending
 

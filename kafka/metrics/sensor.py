@@ -45,7 +45,6 @@ class Sensor:
         "__weakref__",
         "_clock",
         "_config",
-        "_configs",
         "_expiration_ms",
         "_journals",
         "_last_record_ms",
@@ -84,8 +83,6 @@ class Sensor:
         self._stats: tuple[AbstractStat, ...] = ()
         self._pending: list[tuple[float, float]] = []
         self._journals: tuple[Journal, ...] = ()
-        self._configs: tuple[MetricConfig, ...] = (config,)
-        """All that the metrics have, each once."""
         self._last_record_ms = clock.time() * 1000
         self._lineage: tuple[Sensor, ...] = (self, *(one for parent in self.parents for one in parent._lineage))
         if len(self._lineage) != len(set(self._lineage)):
@@ -107,15 +104,10 @@ class Sensor:
         violation = None
         for sensor in self._lineage:
             sensor._last_record_ms = time_ms
-            pending = sensor._pending
-            pending.append((value, time_ms))
-            for config in sensor._configs:
-                if config.quota is not None:
-                    with sensor._lock:
-                        violation = sensor._violation(time_ms) or violation
-                    break
-            if len(pending) >= _MOST_PENDING:
-                with sensor._lock:
+            sensor._pending.append((value, time_ms))
+            with sensor._lock:
+                violation = sensor._violation(time_ms) or violation
+                if len(sensor._pending) >= _MOST_PENDING:
                     sensor._take_in()
         if violation is not None:
             raise violation
@@ -164,8 +156,6 @@ class Sensor:
         metric = KafkaMetric(name, measurable, config, lock=self._lock, clock=self._clock, before=self._take_in)
         self._register(metric)
         self._metrics += (metric,)
-        if all(known is not config for known in self._configs):
-            self._configs += (config,)
 
     def has_expired(self) -> bool:
         """Whether nothing was recorded for so long that the sensor may go."""

@@ -171,6 +171,8 @@ class SendQueue:
     def put(self, pieces: list[bytes], on_sent: Callable[[], object] | None = None) -> int:
         """Add a message and return its size; `on_sent` is called when its last byte has been taken."""
         before = self._put
+        if len(pieces) > _MANY and max(map(len, pieces)) < _WORTH_A_PIECE:
+            pieces = [b"".join(pieces)]  # of a request that lists many topics
         for piece in pieces:
             if len(piece):
                 self.waiting.append(piece)
@@ -194,6 +196,9 @@ class SendQueue:
 
 
 _MAX_CORRELATION_ID: Final = 2**31 - 1
+# A system call takes some dozens of pieces; to copy small ones takes less than to handle each of them.
+_MANY: Final = 16
+_WORTH_A_PIECE: Final = 8 << 10
 # A throttle time of this length, in seconds, is logged; the client waits for the second number at most. The broker
 # enforces a longer one itself, by not reading from the connection (KIP-219).
 _LONG_PAUSE: Final = 10.0

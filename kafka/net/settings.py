@@ -41,6 +41,8 @@ class ConnectionSettings:
         self.setup_timeout: float = config["socket_connection_setup_timeout_ms"] / 1000
         self.setup_timeout_max: float = config["socket_connection_setup_timeout_max_ms"] / 1000
         bootstrap_timeout_ms: float | None = config["bootstrap_timeout_ms"]
+        if bootstrap_timeout_ms is None and self.api_version is not None:
+            bootstrap_timeout_ms = 0  # nothing must be asked: programs set api_version to start before their brokers
         self.discovery_timeout: float = _DISCOVERY if bootstrap_timeout_ms is None else bootstrap_timeout_ms / 1000
         """How long to look for the first broker."""
         self.refusal_timeout: float = _REFUSAL if bootstrap_timeout_ms is None else bootstrap_timeout_ms / 1000

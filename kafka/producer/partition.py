@@ -475,7 +475,7 @@ class Partition:
         self.advance()
 
     def give_up(self, batch: ProducerBatch, error: BaseException) -> None:
-        """Give a batch up, in the queue or in flight; `advance` must follow."""
+        """Give a batch up, in the queue or in flight, as all that are in the same place are given up."""
         batch.unsure = batch.unsure or batch in self.in_flight
         self._drop(batch, self._final_error(batch, error))
 

@@ -239,13 +239,9 @@ class Sender:
     def abandon(self, error: BaseException, *, in_flight: bool = True) -> int:
         """Fail all batches, with or without the ones in flight; return how many records they have."""
         records = 0
-        partitions: dict[Partition, None] = {}
         for batch in self.accumulator.unsettled():
             partition = batch.partition
             if batch.outcome is None and (in_flight or batch not in partition.in_flight):
                 records += batch.count
                 partition.give_up(batch, error)
-                partitions[partition] = None
-        for partition in partitions:
-            partition.advance()
         return records

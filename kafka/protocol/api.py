@@ -200,14 +200,9 @@ class Response(Struct):
     @classmethod
     def parse_header(cls, read_buffer: Any) -> ResponseHeader:
         """Read the header that goes before this response from a file, and leave the file behind it."""
-        from kafka.protocol.codec.interpreter import decode_prefix
         from kafka.protocol.headers import ResponseHeader
 
-        start = read_buffer.tell()
-        header_class: type[ResponseHeader] = ResponseHeader[cls.header_version()]
-        header, used = decode_prefix(header_class, read_buffer.read())
-        read_buffer.seek(start + used)
-        return header  # type: ignore[no-any-return]
+        return ResponseHeader[cls.header_version()].decode(read_buffer)
 
     def to_object(self) -> dict[str, Any]:
         """Return the response as dictionaries and lists, with the fields' old names. ``to_json`` has Kafka's."""

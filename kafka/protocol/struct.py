@@ -158,7 +158,8 @@ class _SchemaOfFields:
     def __get__(self, struct: object, owner: StructMeta) -> Schema:
         from kafka.protocol._declarative import schema_of
 
-        _need_version(owner)
+        if owner._version is None:
+            raise AttributeError("SCHEMA")  # `__getattr__` says more
         return schema_of(owner)
 
 
@@ -251,7 +252,8 @@ class StructMeta(type):
         label = next((base.__dict__["_label"] for base in cls.__mro__ if "_label" in base.__dict__), "")
         constants = CLASS_CONSTANTS.get(label, {}) if name.isupper() else {}
         if name not in constants:
-            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+            advice = f": each version has one, {cls.__name__}[n].SCHEMA" if name == "SCHEMA" else ""
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}{advice}")
         value = constants[name]
         return value[cls._version != 0] if isinstance(value, tuple) else value
 
@@ -409,7 +411,8 @@ class Struct(metaclass=StructMeta):
     def decode(cls, data: Buffer, version: int | None = None, *, start: int = 0) -> Self:
         """Read a message from bytes; whatever they are, only a ``KafkaProtocolError`` comes out.
 
-        It must fill ``data`` from ``start`` to the end.
+        It must fill ``data`` from ``start`` to the end. A file, such as a ``BytesIO``, is read from where it is, and
+        left behind the message.
         """
         meta: StructMeta = cls
         if meta._schema is not None:

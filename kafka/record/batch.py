@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from math import inf
 from typing import Final, NamedTuple
 
 from kafka.codec import DEFAULT_LIMIT, compressor, decompressor
 from kafka.errors import CorruptRecordError
 from kafka.record.batch_builder import FULL, BatchBuilder, SealedBatch
 from kafka.record.consumer_record import ConsumerRecord
-from kafka.record.crc32c import crc32c, fastest
+from kafka.record.crc32c import crc32c
 from kafka.record.header import (
     CODEC_MASK,
     DELETE_HORIZON,
@@ -103,56 +102,6 @@ def control_type(body: RecordsPayload, header: BatchHeader) -> int:
         raise corrupt(f"a control record with a key of {size} bytes", header.base_offset)
     kind: int = _CONTROL_KEY.unpack_from(data, pos)[1]
     return kind
-
-
-class ScanResult(NamedTuple):
-    """The facts of a buffer after its batches have been checked."""
-
-    offset: int
-    """Behind the last batch that is wanted."""
-    leader_epoch: int
-    """The last wanted batch's, -1 without one."""
-    verified_to: int
-    """The position up to which no checksum is wrong."""
-    position: int
-    """Behind the last batch that was looked at."""
-    at_end: bool
-    """Whether no whole batch follows."""
-
-
-def verify_batches(
-    buffer: Buffer,
-    position: int,
-    offset: int,
-    verified_to: int,
-    *,
-    check_crcs: bool,
-    epoch: int = -1,
-    room: float = inf,
-) -> ScanResult:
-    """Go through about ``room`` bytes of batches from ``position`` on; batches before ``offset`` are not wanted.
-
-    ``epoch`` is the leader epoch of the last wanted batch before ``position``. Raises
-    :class:`~kafka.errors.CorruptRecordError` where it cannot be seen how far a batch goes.
-
-    >>> verify_batches(b"", 0, 7, 0, check_crcs=True)
-    ScanResult(offset=7, leader_epoch=-1, verified_to=0, position=0, at_end=True)
-    """
-    view, checksum = memoryview(buffer), fastest()
-    stop = position + room
-    # Small batches feel what is done for each: locals, not the properties of the header and `check_batch`.
-    while position < stop and (header := read_header(buffer, position)) is not None:
-        _, base_offset, length, leader_epoch, magic, crc, _, last_delta, _, _, _, _, _, _ = header
-        end = position + length + LOG_OVERHEAD
-        if check_crcs and position >= verified_to:
-            check_crcs = magic < 2 or checksum(view[position + V2_ATTRIBUTES_AT : end], 0) == crc
-            if check_crcs:
-                verified_to = end
-        last = base_offset + last_delta
-        if last >= offset:
-            offset, epoch = last + 1, leader_epoch
-        position = end
-    return ScanResult(offset, epoch, verified_to, position, position < stop)
 
 
 def crc_matches(buffer: Buffer, header: BatchHeader) -> bool:

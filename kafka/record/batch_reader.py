@@ -16,15 +16,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
 from kafka.record.aborted_transactions import AbortedTransactionFilter
-from kafka.record.batch import RecordsPayload, ScanResult, check_batch, open_batch, verify_batches
+from kafka.record.batch import RecordsPayload, check_batch, open_batch
 from kafka.record.consumer_record import ConsumerRecord
+from kafka.record.crc32c import fastest
 from kafka.record.deserialization import Deserialize, deserialize
-from kafka.record.header import CONTROL, LOG_OVERHEAD, BatchHeader, Buffer, corrupt, is_cut_off, read_header
+from kafka.record.header import (
+    CONTROL,
+    LOG_OVERHEAD,
+    V2_ATTRIBUTES_AT,
+    BatchHeader,
+    Buffer,
+    corrupt,
+    is_cut_off,
+    read_header,
+)
 from kafka.record.message_v0_v1 import Nested, read_messages, to_rows
 from kafka.record.record_decoder import decode_rows, record_ends, skip_rows
 from kafka.structs import TopicPartition
@@ -40,6 +50,21 @@ TAKEN_BYTES: Final = 8 << 20
 _MOST_AHEAD: Final = 500
 
 _new = tuple.__new__
+
+
+class ScanResult(NamedTuple):
+    """The facts of a buffer after its batches have been checked."""
+
+    offset: int
+    """Behind the last batch that is wanted."""
+    leader_epoch: int
+    """The last wanted batch's, -1 without one."""
+    verified_to: int
+    """The position up to which no checksum is wrong."""
+    position: int
+    """Behind the last batch that was looked at."""
+    at_end: bool
+    """Whether no whole batch follows."""
 
 
 class RecordReader:
@@ -361,20 +386,27 @@ class RecordReader:
         7
         """
         if after is None:
-            after = ScanResult(
-                self.next_offset, -1, max(self._verified_to, self._position), self._position, at_end=False
-            )
-        ahead = verify_batches(
-            self._buffer,
-            after.position,
-            after.offset,
-            after.verified_to,
-            check_crcs=self._check_crcs and after.verified_to >= after.position,
-            epoch=after.leader_epoch,
-            room=room,
-        )
-        self._verified_to = ahead.verified_to
-        return ahead
+            verified_to = max(self._verified_to, self._position)
+            after = ScanResult(self.next_offset, -1, verified_to, self._position, at_end=False)
+        offset, epoch, verified_to, position, _ = after
+        buffer = self._buffer
+        view, checksum = memoryview(buffer), fastest()
+        check_crcs = self._check_crcs and verified_to >= position
+        stop = position + room
+        # Small batches feel what is done for each: locals, not the properties of the header and `check_batch`.
+        while position < stop and (header := read_header(buffer, position)) is not None:
+            _, base_offset, length, leader_epoch, magic, crc, _, last_delta, _, _, _, _, _, _ = header
+            end = position + length + LOG_OVERHEAD
+            if check_crcs and position >= verified_to:
+                check_crcs = magic < 2 or checksum(view[position + V2_ATTRIBUTES_AT : end], 0) == crc
+                if check_crcs:
+                    verified_to = end
+            last = base_offset + last_delta
+            if last >= offset:
+                offset, epoch = last + 1, leader_epoch
+            position = end
+        self._verified_to = verified_to
+        return ScanResult(offset, epoch, verified_to, position, at_end=position < stop)
 
     def _find_next(self) -> BatchHeader | None:
         """Move to the next batch that has records to deliver and return its header; None at the end."""

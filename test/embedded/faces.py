@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -110,7 +111,8 @@ class _Listener:
     def __init__(self, listener: Any, loop: Loop) -> None:
         for name in ("on_partitions_revoked", "on_partitions_assigned", "on_partitions_lost"):
             if function := getattr(listener, name, None):
-                setattr(self, name, self._awaited(function, loop))
+                awaits = inspect.iscoroutinefunction(function)
+                setattr(self, name, function if awaits else self._awaited(function, loop))
 
     @staticmethod
     def _awaited(function: Callable[..., Any], loop: Loop) -> Callable[..., Any]:

@@ -134,6 +134,15 @@ def test_a_record_that_is_sent_before_the_broker_is_there_is_delivered(of: Face,
         of.close(producer)
 
 
+def test_a_client_whose_release_is_given_needs_no_broker_either() -> None:
+    """As in kafka-python 1.x and 2.x, where programs set api_version to start before their brokers."""
+    port = free_port()
+    with KafkaProducer(bootstrap_servers=f"127.0.0.1:{port}", api_version=(2, 6)) as producer:
+        assert not producer.bootstrap_connected()
+        with Broker(topics=["events"], port=port):
+            assert producer.send("events", b"a").get(PATIENCE).offset == 0
+
+
 @pytest.mark.parametrize("group", [None, "readers"])
 def test_a_consumer_reads_when_the_broker_has_come(of: Face, group: str | None) -> None:
     port = free_port()

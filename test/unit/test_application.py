@@ -62,11 +62,24 @@ def test_the_same_coroutine_is_awaited_in_a_task_of_asyncio() -> None:
     assert asyncio.run(main()) == EXPECTED
 
 
-def test_listeners_of_asyncio_may_be_coroutine_functions() -> None:
-    async def listener(word: str) -> str:
-        await asyncio.sleep(0)
-        return word.upper()
+async def listener(word: str) -> str:
+    await asyncio.sleep(0)
+    return word.upper()
 
+
+def test_listeners_of_a_synchronous_face_may_be_coroutine_functions(driver: ThreadDriver) -> None:
+    assert complete(driver.call(listener, "hello")) == "HELLO"
+
+
+def test_such_a_listener_cannot_run_while_a_coroutine_blocks_its_event_loop(driver: ThreadDriver) -> None:
+    async def main() -> None:
+        complete(driver.call(listener, "hello"))
+
+    with pytest.raises(IllegalStateError, match=r"^listener is a coroutine function, .* use kafka\.aio"):
+        asyncio.run(main())
+
+
+def test_listeners_of_asyncio_may_be_coroutine_functions() -> None:
     async def main() -> object:
         driver = AsyncioDriver(Loop())
         try:

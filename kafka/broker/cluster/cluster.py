@@ -20,6 +20,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from random import Random
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kafka.broker.cluster.clock import BrokerClock, Timers
 from kafka.broker.cluster.coordinators import Coordinators
 from kafka.broker.cluster.features import ELIGIBLE_LEADERS, Features
-from kafka.broker.cluster.topics import Partition, Topic, elect_leader, place_replicas
+from kafka.broker.cluster.topics import Partition, Topic, elect_leader, move_leader, place_replicas
 from kafka.broker.configs import Configs
 from kafka.broker.faults import Faults
 from kafka.broker.server.call import Authorizer, TransactionGate
@@ -36,6 +37,7 @@ from kafka.broker.server.dispatch import Dispatcher
 from kafka.broker.server.node import Node
 from kafka.broker.server.versions import ApiTable
 from kafka.broker.storage import Storage
+from kafka.errors import UnknownTopicOrPartitionError
 
 if TYPE_CHECKING:
     from kafka.broker.storage.log import Log
@@ -217,6 +219,27 @@ class Cluster:
         found = self.topics.get(topic)
         return None if found is None else found.partition(index)
 
+    def existing_topic(self, name: str) -> Topic:
+        """Find a topic; raise an error for a program, with the name that it may have meant."""
+        found = self.topics.get(name)
+        if found is None:
+            names = [topic.name for topic in self.topics.values() if not topic.is_internal]
+            near = get_close_matches(str(name), names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "; create_topic() makes it"
+            raise UnknownTopicOrPartitionError(f"topic {name!r} does not exist{hint}")
+        return found
+
+    def existing_partition(self, topic: str, index: int) -> Partition:
+        """Find a partition; raise an error for a program."""
+        found = self.existing_topic(topic)
+        partition = found.partition(index) if isinstance(index, int) else None
+        if partition is None:
+            raise UnknownTopicOrPartitionError(
+                f"partition {index!r} of topic {topic!r} does not exist: "
+                f"it has {len(found.partitions)}, numbered from 0"
+            )
+        return partition
+
     def create_topic(
         self,
         name: str,
@@ -268,6 +291,15 @@ class Cluster:
             self.storage.delete_log(partition.log)
         for forget in self.on_topic_deleted:
             forget(topic.name)
+
+    def shuffle_leaders(self) -> None:
+        """Give every partition another leader, where there is another node to lead it."""
+        live = [node.node_id for node in self.live_nodes()]
+        for topic in self.topics.values():
+            for partition in topic.partitions:
+                if others := [node for node in live if node != partition.leader]:
+                    move_leader(partition, self.random.choice(others))
+            self.save_topic(topic)
 
     def save_topic(self, topic: Topic) -> None:
         """Remember a topic as it is now."""

@@ -4,38 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
 from kafka.broker.cluster.clock import BrokerClock
 from kafka.broker.cluster.cluster import Cluster
-from kafka.broker.server.node import ListenerOptions, Node
+from kafka.broker.options import ClusterOptions
+from kafka.broker.server.node import Node
 from kafka.broker.server.versions import ApiTable
 from kafka.broker.storage import MemoryStorage, Storage
 from kafka.errors import IllegalStateError
 
 T = TypeVar("T")
 _CALL_TIMEOUT = 60.0
-
-
-@dataclass(frozen=True)
-class ClusterOptions:
-    """The options of a :class:`~kafka.broker.Broker`, checked."""
-
-    nodes: int
-    topics: Mapping[str, int]
-    listener: ListenerOptions
-    port: int
-    data_dir: Path | None
-    fsync: bool
-    configs: Mapping[str, str]
-    as_version: str | None
-    racks: Sequence[str]
-    sasl: Sequence[tuple[str, str, str]]
-    seed: int | None
 
 
 class Snapshot(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
@@ -16,7 +17,7 @@ from kafka.broker.groups.interfaces import Answer
 from kafka.broker.groups.settings import PROPERTIES, GroupSettings
 from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.server.call import group_operations
-from kafka.errors import BrokerResponseError, Code, GroupIdNotFoundError, IllegalArgumentError
+from kafka.errors import BrokerResponseError, Code, GroupIdNotFoundError, IllegalArgumentError, KafkaTimeoutError
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
@@ -144,14 +145,20 @@ class GroupService:
             raise GroupIdNotFoundError(f"the group {group_id!r} does not exist")
         return {member_id: member.client_id for member_id, member in group.members.items()}
 
-    async def when_stable(self, group_id: str, members: int | None) -> dict[str, str]:
+    async def wait_until_stable(self, group_id: str, members: int | None, timeout: float) -> dict[str, str]:
         """Wait until a group is stable, with that many members or any; return the client id of each member."""
+        # Real time: a group changes with requests, and the clock of the broker may stand still.
+        deadline = time.monotonic() + timeout
         while True:
             group = self.coordinator.groups.get(group_id)
             if group is not None and group.state_name == "Stable" and members in (None, len(group.members)):
                 return self.client_ids(group_id)
-            # Real time: a group changes with requests, and the clock of the broker may stand still.
+            if time.monotonic() >= deadline:
+                break
             await asyncio.sleep(0.005)
+        wanted = "" if members is None else f" with {members} members"
+        state = "does not exist" if group is None else f"is {group.state_name} with {len(group.members)} members"
+        raise KafkaTimeoutError(f"waited {timeout} s for the group {group_id!r} to be stable{wanted}: it {state}")
 
     def committed_offset(self, group_id: str, partition: TopicPartition) -> int | None:
         """Return the offset that a group has committed; None if it has not."""

@@ -9,11 +9,13 @@ transactions without records.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Generator
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
+from kafka.errors import KafkaError
 from kafka.record.batch import decode_batch, rebuild_batch
 from kafka.record.header import read_header
 
@@ -21,9 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kafka.broker.cluster.cluster import Cluster
+    from kafka.broker.cluster.topics import Partition
     from kafka.broker.storage.log import Log
     from kafka.broker.storage.segment import Segment
     from kafka.record.header import BatchHeader, Buffer
+
+logger = logging.getLogger("kafka.broker")
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[], object]
@@ -73,7 +78,7 @@ class LogCleaner:
         """Remove records that are too old or too many, everywhere; wake readers whose offset is gone."""
         for topic in list(self._cluster.topics.values()):
             for partition in list(topic.partitions):
-                if await self._in_slices(partition.log.retention()):
+                if await self._in_slices(partition.log.retention(), "apply the retention of", partition):
                     partition.changed()
 
     async def compact(self, *, always: bool = False) -> int:
@@ -86,21 +91,28 @@ class LogCleaner:
             now = self._cluster.clock.now_ms()
             for topic in list(self._cluster.topics.values()):
                 ratio = float(self._cluster.configs.topic_value(topic, "min.cleanable.dirty.ratio"))
-                for log in [partition.log for partition in topic.partitions]:
+                for partition in list(topic.partitions):
+                    log = partition.log
                     if log.config.compacts and (always or _is_due(log, ratio, now)):
-                        saved += await self._in_slices(compaction(log, now))
+                        saved += await self._in_slices(compaction(log, now), "compact", partition) or 0
             return saved
 
-    async def _in_slices(self, steps: Steps[T]) -> T:
-        """Carry out the steps, and let others run between them; the work of large batches is done in a thread."""
+    async def _in_slices(self, steps: Steps[T], what: str, partition: Partition) -> T | None:
+        """Carry out the steps, and let others run between them; the work of large batches is done in a thread.
+
+        An error, as of a full disk or a damaged batch, ends the work on that log until it is due again.
+        """
         result: object = None
         while True:
             try:
                 work = steps.send(result)
+                result = None if work is None else await self._cluster.in_thread(work)
             except StopIteration as end:
                 value: T = end.value
                 return value
-            result = None if work is None else await self._cluster.in_thread(work)
+            except (OSError, KafkaError) as error:
+                logger.error("cannot %s %s-%d: %s", what, *partition.tp, error)
+                return None
             if monotonic() - self._slice_began > _SLICE_S:
                 await asyncio.sleep(0)
                 self._slice_began = monotonic()
@@ -239,15 +251,18 @@ def _clean(
     if not changed:
         return 0
     fresh = segment.replacement()
-    for one in kept:
-        if segment.is_gone:
-            fresh.delete()
-            raise _SegmentGone
-        data = one if isinstance(one, bytes) else segment.read(*segment.entry(one)[2:4])
-        again = read_header(data)
-        assert again is not None
-        fresh.append(data, again, again.base_offset, again.leader_epoch)
-        yield None
+    try:
+        for one in kept:
+            if segment.is_gone:
+                raise _SegmentGone
+            data = one if isinstance(one, bytes) else segment.read(*segment.entry(one)[2:4])
+            again = read_header(data)
+            assert again is not None
+            fresh.append(data, again, again.base_offset, again.leader_epoch)
+            yield None
+    except BaseException:  # the end of the broker, too
+        fresh.delete()
+        raise
     return log.replace(segment, fresh)
 
 

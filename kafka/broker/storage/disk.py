@@ -252,6 +252,8 @@ def _recover(log: Log, directory: Path, start: int) -> None:
         # One without batches, which compaction emptied or nothing was appended to, says what offsets there have been.
         log.end_offset = max(log.end_offset, base)
         log.segments.append(segment)
+        if next_base is not None:
+            segment.rest()
     log.restored(start)
 
 

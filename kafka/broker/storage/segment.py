@@ -132,13 +132,6 @@ class Segment:
 
     # Ending
 
-    def truncate(self, number: int) -> None:
-        """Cut off the batches from this number on."""
-        size = self.positions[number] if number < len(self.positions) else self.size
-        for column in (self.firsts, self.lasts, self.positions, self.timestamps):
-            del column[number:]
-        self.size = size
-
     def flush(self) -> None:
         """Have all that was appended on the disk, if there is one."""
 
@@ -208,16 +201,17 @@ def _write_at(fd: int, data: memoryview, position: int) -> int:
 class DiskSegment(Segment):
     """A segment in a file, ``<base offset>.log``."""
 
-    __slots__ = ("_fd", "path")
+    __slots__ = ("_fd", "_rests", "path")
 
     def __init__(self, path: Path, base_offset: int, created_ms: int) -> None:
         super().__init__(base_offset, created_ms)
         self.path = path
         self._fd = -1
+        self._rests = False
         self._open()
 
     def _open(self) -> int:
-        """Return the file's descriptor; segments without appends are closed between reads."""
+        """Return the file's descriptor."""
         if self._fd < 0:
             self._fd = os.open(
                 self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), 0o600
@@ -243,11 +237,14 @@ class DiskSegment(Segment):
 
     def read(self, start: int, end: int) -> Buffer:
         """Return a copy of that part of the file."""
-        return _read_at(self._open(), end - start, start)
+        data = _read_at(self._open(), end - start, start)
+        if self._rests:
+            self.close()
+        return data
 
     def replacement(self) -> Segment:
         """Return one in a file beside this one's; after a crash it is not looked at."""
-        path = self.path.with_suffix(".new")
+        path = self.path.with_suffix(".log.new")
         path.unlink(missing_ok=True)
         return DiskSegment(path, self.base_offset, self.created_ms)
 
@@ -264,17 +261,13 @@ class DiskSegment(Segment):
         self.path = old.path
         return self
 
-    def truncate(self, number: int) -> None:
-        """Cut the file off, too."""
-        super().truncate(number)
-        os.ftruncate(self._open(), self.size)
-
     def flush(self) -> None:
         """Have the file on the disk."""
         os.fsync(self._open())
 
     def rest(self) -> None:
-        """Free the descriptor; a read opens the file again."""
+        """Free the descriptor, now and after each read: there may be thousands of such segments."""
+        self._rests = True
         self.close()
 
     def close(self) -> None:

@@ -97,6 +97,8 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - small functions tha
         # The code relies on what slices of bytes are. What frames are received in is copied too, unless the message
         # holds records: then those are views into it.
         if data.__class__ is not bytes and not (views and data.__class__ in VIEWED):
+            if hasattr(data, "seek"):
+                return _read(data, decode_prefix)
             data = _as_bytes(data)
         try:
             message, position = straight_decode(data, start, len(data))
@@ -120,9 +122,17 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - small functions tha
     return Codec(encode_into, decode, decode_prefix)
 
 
+def _read(file: Any, decode_prefix: Callable[[Buffer, int], tuple[Any, int]]) -> Any:
+    # As in kafka-python, where a header and a message are read from one BytesIO after each other.
+    start = file.tell()
+    message, used = decode_prefix(file.read(), 0)
+    file.seek(start + used)
+    return message
+
+
 def _as_bytes(data: Buffer) -> bytes:
     try:
-        return bytes(memoryview(data.read() if hasattr(data, "read") else data))
+        return bytes(memoryview(data))
     except TypeError:
         raise KafkaProtocolError(f"decode() takes bytes, not {type(data).__name__}") from None
 

@@ -474,3 +474,70 @@ def test_a_full_disk_is_an_error_of_that_append_alone(tmp_path: Path, monkeypatc
 
 def _no_space(*_args: object) -> int:
     raise OSError(28, "No space left on device")
+
+
+def test_an_error_of_the_disk_ends_neither_compaction_nor_retention(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = tmp_path / "data"
+    with Broker(data_dir=data) as broker:
+        broker.clock.freeze()
+        tables = ("first", "second")
+        for topic in tables:
+            broker.create_topic(topic, configs={"cleanup.policy": "compact"})
+            broker.append_many(topic, [("k", "1"), ("k", "2")])
+            broker.roll(topic)
+        broker.create_topic("old", configs={"retention.ms": 1000})
+        broker.append("old", "a")
+
+        async def idle() -> None:
+            while broker.cluster._tasks:
+                await asyncio.sleep(0)
+
+        def advance(seconds: float) -> None:
+            broker.clock.advance(seconds)
+            asyncio.run_coroutine_threadsafe(idle(), broker.cluster.loop).result(60)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pwrite", _no_space)
+            unlink = Path.unlink
+            patch.setattr(
+                Path,
+                "unlink",
+                lambda path, **how: _no_space() if path.suffix == ".log" else unlink(path, **how),
+            )
+            advance(300)
+        shown = [record.getMessage() for record in caplog.records if record.name == "kafka.broker"]
+        assert [text.split(":")[0] for text in shown] == [
+            "cannot compact first-0",
+            "cannot compact second-0",
+            "cannot apply the retention of old-0",
+        ]
+        assert all(text.endswith("No space left on device") for text in shown)
+        assert [len(broker.records(topic)) for topic in tables] == [2, 2]
+        broker.append("old", "b")
+        advance(300)
+        assert [len(broker.records(topic)) for topic in tables] == [1, 1]
+        assert broker.records("old") == []
+        assert not list(data.glob("topics/*/*.new"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc here")
+def test_only_the_segments_that_are_appended_to_are_open(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+
+    def opened() -> list[str]:
+        links = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
+        return sorted(Path(link).name for link in links if link.startswith(str(data.resolve())) and ".log" in link)
+
+    last = f"{5:020}.log"
+    with Broker(topics=["events"], data_dir=data) as broker:
+        for _ in range(5):
+            broker.append("events", "a")
+            broker.roll("events")
+        assert len(broker.records("events")) == 5
+        assert opened() == [last]
+    with Broker(data_dir=data) as broker:
+        assert opened() == [last]
+        assert len(broker.records("events")) == 5
+        assert opened() == [last]

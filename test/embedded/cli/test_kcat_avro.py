@@ -183,19 +183,15 @@ def registry() -> Iterator[RegistryServer]:
 
 
 @pytest.fixture
-def broker(registry: RegistryServer) -> Iterator[Broker]:
+def broker(registry: RegistryServer, kafka_broker: Broker) -> Broker:
     """A broker whose topic has a record of Avro, a tombstone, an empty value, and two values of another format."""
     registry.add("t-value", json.dumps(SCHEMA))
     registry.add("t-key", '"long"')
     value = compile_avro(json.dumps(SCHEMA), form="short_tagged").encode(USER, bytes.fromhex("00 00000064"))
     key = bytes.fromhex("00 00000065 0e")
-    with Broker(topics=["t"]) as broker:
-        broker.append("t", value, key=key, timestamp_ms=1000)
-        broker.append("t", None, key=key, timestamp_ms=2000)
-        broker.append("t", b"", key=key, timestamp_ms=3000)
-        broker.append("t", b"{}", key=key, timestamp_ms=4000)
-        broker.append("t", b"plain", key=None, timestamp_ms=5000)
-        yield broker
+    for second, one in enumerate([value, None, b"", b"{}", b"plain"], 1):
+        kafka_broker.append("t", one, key=None if one == b"plain" else key, timestamp_ms=second * 1000)
+    return kafka_broker
 
 
 def test_c19_the_avro_of_f_is_that_of_kcat(broker: Broker, registry: RegistryServer) -> None:

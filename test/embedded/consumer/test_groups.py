@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Collection
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from kafka._runtime.network_thread import complete
 from kafka.broker import Broker
-from kafka.consumer import ConsumerRebalanceListener, KafkaConsumer
+from kafka.consumer import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
 from kafka.errors import AbortableTransactionError, WakeupError
 from kafka.producer import KafkaProducer
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -176,6 +177,36 @@ def test_a_listener_may_commit_and_seek(broker: Broker, make_consumer: MakeConsu
     assert places == [(partition, offset) for partition in range(4) for offset in range(10, 20)]
     assert listeners[0].revoked
     assert consumers[0].group_metadata().group_id == "readers"
+
+
+class Diary(AsyncConsumerRebalanceListener):
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+
+    async def note(self, what: str, partitions: Collection[TopicPartition]) -> None:
+        self.begun.append(f"{what} {len(partitions)}")
+        await asyncio.sleep(0.01)
+        self.ended.append(f"{what} {len(partitions)}")
+
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        await self.note("assigned", assigned)
+
+    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        await self.note("revoked", revoked)
+
+
+def test_the_coroutine_functions_of_a_listener_run_to_their_end(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 1)
+    diary = Diary()
+    consumer = make_consumer(**GROUP)
+    consumer.subscribe(["events"], listener=diary)
+    read(consumer, 1)  # no record is returned before the listener has ended
+    consumer.unsubscribe()
+    deadline = time.monotonic() + TIMEOUT
+    while len(diary.ended) < 3 and time.monotonic() < deadline:  # asyncio's unsubscribe() does not wait
+        time.sleep(0.01)
+    assert diary.ended == diary.begun == ["revoked 0", "assigned 4", "revoked 4"]
 
 
 @pytest.mark.parametrize(

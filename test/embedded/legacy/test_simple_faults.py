@@ -30,7 +30,8 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     UnsupportedCodecError,
 )
-from kafka.legacy.payload_requests import commit_request, commit_responses, produce_request, produce_responses
+from kafka.legacy.payload_requests import commit_request, produce_request, produce_responses
+from kafka.legacy.protocol_payloads import KafkaProtocol
 from kafka.protocol.commit import OffsetCommitRequest
 from kafka.protocol.message import Message, MessageSet
 from kafka.protocol.metadata import MetadataRequest
@@ -381,7 +382,10 @@ def test_the_private_methods_of_a_client(client: SimpleClient) -> None:
     assert "events" in topics
     commits = [OffsetCommitRequestPayload("events", 0, 2, "")]
     committed = client._send_consumer_aware_request(
-        "group", commits, lambda group, payloads: commit_request(2, group, payloads), commit_responses
+        "group",
+        commits,
+        lambda group, payloads: commit_request(2, group, payloads),
+        KafkaProtocol.decode_offset_commit_response,
     )
     assert [r.error for r in committed] == [0]
 

@@ -50,11 +50,15 @@ REQUIRED = {
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"orders": 1}, configs=PLUGIN) as running:
-        with KafkaAdminClient(bootstrap_servers=running.bootstrap_servers, enable_metrics_push=False) as admin:
-            admin.alter_configs([ConfigResource("GROUP", "g", {"share.auto.offset.reset": "earliest"})])
-        yield running
+def kafka_broker_options() -> dict[str, Any]:
+    return {"topics": {"orders": 1}, "configs": PLUGIN}
+
+
+@pytest.fixture
+def broker(kafka_broker: Broker) -> Broker:
+    with KafkaAdminClient(bootstrap_servers=kafka_broker.bootstrap_servers, enable_metrics_push=False) as admin:
+        admin.alter_configs([ConfigResource("GROUP", "g", {"share.auto.offset.reset": "earliest"})])
+    return kafka_broker
 
 
 def subscribe(broker: Broker, metrics: str = "*", interval_ms: int = INTERVAL_MS) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -23,11 +23,10 @@ CLASSIC = ("AddPartitionsToTxn", "AddOffsetsToTxn")
 
 
 @pytest.fixture
-def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+def kafka_broker_options(request: pytest.FixtureRequest) -> dict[str, Any]:
     params = getattr(request.node, "callspec", None)
     is_classic = params is not None and params.params.get("api") in CLASSIC
-    with Broker(topics=["events"], as_version="3.9" if is_classic else None) as running:
-        yield running
+    return {"topics": ["events"], "as_version": "3.9" if is_classic else None}
 
 
 def consumer(broker: Broker, **options: Any) -> KafkaConsumer:

@@ -78,9 +78,8 @@ def telemetry() -> Iterator[Telemetry]:
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(topics={"orders": 1, "payments": 2}) as running:
-        yield running
+def kafka_broker_options() -> dict[str, Any]:
+    return {"topics": {"orders": 1, "payments": 2}}
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from kafka.coordinator.states import MemberState
 from kafka.errors import GroupAuthorizationFailedError, UnsupportedVersionError
 from kafka.protocol.group import ConsumerGroupHeartbeatResponse
 from kafka.protocol.metadata import MetadataResponse
+from kafka.structs import SubscriptionPattern
 from kafka.testing import SILENCE
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
 
@@ -95,6 +96,23 @@ def test_fields_that_have_not_changed_are_left_out(group: Group, consumer: Kafka
     later = group.heartbeats[before:]
     assert 4 <= len(later) <= 6  # the interval is the coordinator's
     assert {(each.subscribed_topic_names, each.topic_partitions) for each in later} == {(None, None)}
+
+
+@pytest.mark.parametrize("refusals", [[], [NOT_COORDINATOR]])
+def test_names_take_the_place_of_a_pattern_also_if_a_heartbeat_between_is_refused(
+    group: Group, make: MakeConsumer, refusals: list[int]
+) -> None:
+    consumer = make(group_id="g", group_protocol="consumer")
+    consumer.subscribe(pattern=SubscriptionPattern("t|u"))
+    consumer.poll(timeout_ms=1000)
+    assert group.heartbeats[0].subscribed_topic_regex == "t|u"
+    before = len(group.heartbeats)
+    group.script.extend(refusals)
+    consumer.subscribe(["t"])
+    rest(consumer, 5)
+    patterns = [each.subscribed_topic_regex for each in group.heartbeats[before:]]
+    assert patterns[: len(refusals) + 1] == [""] * (len(refusals) + 1)
+    assert set(patterns[len(refusals) + 1 :]) == {None}
 
 
 def test_a_smaller_target_is_reported_after_the_revocation(group: Group, consumer: KafkaConsumer) -> None:

@@ -107,6 +107,15 @@ def test_queued_bytes_are_sent_in_order_and_reported_when_they_have_left(message
         assert when >= total
 
 
+def test_many_small_pieces_are_queued_as_one_and_a_large_one_is_not_copied():
+    """A Fetch request for 1,000 topics has 3,061 pieces, which took 47 system calls."""
+    queue, large = SendQueue(), b"x" * 100_000
+    assert queue.put([b"ab"] * 3061) == len(queue) == 6122
+    assert list(queue.waiting) == [b"ab" * 3061]
+    queue.put([b"ab", large] * 20)
+    assert all(piece is large for piece in list(queue.waiting)[2::2])
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_child_of_a_fork_does_not_write_into_the_memory_of_its_parent():

@@ -60,3 +60,17 @@ def test_a_batch_that_is_not_full_waits_for_linger_ms(make_producer):
 
 
 # Where records without a key go
+
+
+def test_a_request_has_128_batches_at_most_and_all_others_follow_at_once(make_producer):
+    """The partitions of a large topic are due at once: a pass for all of them held an event loop for 37 ms."""
+    cluster = Cluster({"events": 300})
+    producer = make_producer(cluster, linger_ms=20)
+    producer.partitions_for("events")
+    sent = [producer.send("events", b"x", partition=index) for index in range(300)]
+    producer.rest(0.05)
+    assert all(future.succeeded() for future in sent)
+    batches = [len(request.topic_data[0].partition_data) for request in cluster.asked("Produce")]
+    assert sum(batches) == 300
+    assert max(batches) == 128
+    assert len(batches) == 3

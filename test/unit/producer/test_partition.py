@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
+from kafka.errors import KafkaError
 from kafka.producer.partition import SEQUENCES, Partition, Topic
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.batch_builder import BatchBuilder
@@ -102,6 +103,19 @@ def test_sealed_batches_get_new_numbers_in_the_order_of_the_queue() -> None:
     assert [(batch.sealed.producer_epoch, batch.sealed.base_sequence) for batch in (first, second)] == [(1, 0), (1, 2)]
     assert third.sealed is None
     assert of.partition.next_sequence == 5
+
+
+def test_a_batch_that_was_answered_before_its_turn_keeps_its_number_in_another_epoch() -> None:
+    of = Numbering()
+    again, answered, behind = of.batch(), of.batch(2), of.batch()
+    assert of.ensure()
+    for batch in (again, answered, behind):
+        of.partition._seal(batch)
+    answered.answer = KafkaError("it waits for the batch before it")
+    of.partition.sequence_gap = True
+    assert of.ensure()
+    numbers = [(batch.sealed.producer_epoch, batch.sealed.base_sequence) for batch in (again, answered, behind)]
+    assert numbers == [(1, 0), (0, 1), (1, 1)]
 
 
 def test_parts_of_a_divided_batch_have_its_numbers() -> None:

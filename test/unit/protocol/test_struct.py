@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import uuid
 
 import pytest
 
 from kafka.errors import KafkaProtocolError, UnsupportedVersionError
 from kafka.protocol.admin import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.api import Request, Response
 from kafka.protocol.commit import OffsetCommitRequest
 from kafka.protocol.fetch import FetchRequest, FetchResponse
 from kafka.protocol.group import JoinGroupRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.sasl import SaslAuthenticateRequest
+from kafka.protocol.struct import Struct
 from kafka.protocol.transaction import InitProducerIdRequest
 
 # Versions
@@ -45,6 +48,12 @@ def test_an_unbound_message_needs_a_version_to_be_encoded() -> None:
     with pytest.raises(KafkaProtocolError, match=r"FetchRequest is not bound to a version: use FetchRequest\[n\]"):
         FetchRequest().encode()
     assert FetchRequest(max_wait_ms=5).encode(version=0) == FetchRequest[0](max_wait_ms=5).encode()
+
+
+@pytest.mark.parametrize("message", [Struct, Request, Response, FetchRequest])
+def test_all_attributes_of_an_unbound_message_can_be_looked_at(message: type[Struct]) -> None:
+    """As editors, mocks and the interpreter's help do."""
+    assert dict(inspect.getmembers(message))["decode"]
 
 
 # Making them

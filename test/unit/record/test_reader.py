@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kafka.errors import CorruptRecordError, RecordDeserializationError
 from kafka.record import batch as batch_module
+from kafka.record import batch_reader as reader_module
 from kafka.record.batch_builder import BatchBuilder
 from kafka.record.batch_reader import RecordReader
 from kafka.record.consumer_record import ConsumerRecord
@@ -263,7 +264,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return real(data, value)
 
     monkeypatch.setattr(batch_module, "crc32c", checksum)
-    monkeypatch.setattr(batch_module, "fastest", lambda: checksum)
+    monkeypatch.setattr(reader_module, "fastest", lambda: checksum)
     return found
 
 

@@ -218,6 +218,18 @@ def test_the_last_consumer_leaves_a_classic_group_behind() -> None:
     assert (back.generation, back.leader) == (epoch + 1, member)
 
 
+def test_more_classic_members_than_a_classic_group_may_have_stay_in_the_consumer_group() -> None:
+    _, groups = make(max_size=1)
+    member, _ = classic_member(groups)
+    enter(groups, "new")
+    groups.join("g", join_ask(protocols=[("range", subscription("t"))]))
+    assert len(groups.find(ConsumerGroup, "g").members) == 3
+    groups.consumer_heartbeat("g", HeartbeatAsk("new", -1))
+    assert len(groups.find(ConsumerGroup, "g").members) == 2
+    groups.leave("g", [(member, None)])
+    assert isinstance(groups.groups["g"], ClassicGroup)
+
+
 def test_a_silent_consumer_leaves_a_classic_group_behind_too() -> None:
     world, groups = make()
     member, _ = classic_member(groups)

@@ -142,6 +142,8 @@ def test_unsecured_tokens_name_the_user_and_end_with_the_session() -> None:
     step = here.token(token({"sub": "alice", "exp": 2000}))
     assert step.user is not None
     assert (step.user.name, step.user.expires_ms) == ("alice", 2_000_000)
+    # From its first millisecond to the one before its last.
+    assert session(mechanism="OAUTHBEARER").token(token({"sub": "a", "nbf": 1000, "exp": 1000.125})).user is not None
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,9 @@ def test_unsecured_tokens_name_the_user_and_end_with_the_session() -> None:
         token({"sub": "alice", "exp": 999}),
         token({"sub": "alice"}),
         token({"exp": 2000}),
+        token({"sub": "alice", "exp": 1000}),
         token({"sub": "alice", "exp": 2000, "nbf": 1500}),
+        token({"sub": "alice", "exp": 2000, "nbf": 1000.125}),
         token({"sub": "alice", "exp": 2000}, "RS256"),
         b"n,,\x01auth=Bearer nonsense\x01\x01",
     ],

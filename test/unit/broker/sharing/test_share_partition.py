@@ -24,13 +24,13 @@ from test.unit.broker.storage.test_log import batch
 TOPIC = UUID(int=1)
 
 
-def reading(count: int, *, table: Any = None) -> SharePartition:
-    """A partition of so many records, one in a batch, all of which `m` has."""
+def reading(count: int, *, table: Any = None, pieces: int | None = None, **options: Any) -> SharePartition:
+    """A partition of so many records, one in a batch unless `pieces` says in how many, all of which `m` has."""
     topic = Topic("jobs", TOPIC)
     log = Log(MemorySegment, World().now_ms, LogConfig())
-    for _ in range(count):
-        log.append(batch(b"x"), 0)
-    settings = GroupSettings(share_auto_offset_reset="earliest", share_partition_max_record_locks=count)
+    for _ in range(pieces or count):
+        log.append(batch(*[b"x"] * (count // (pieces or count))), 0)
+    settings = GroupSettings(share_auto_offset_reset="earliest", share_partition_max_record_locks=count, **options)
     world: Any = World()
     partition = Partition(topic, 0, [1], log)
     offsets = ShareOffsets({} if table is None else table, "g")
@@ -115,3 +115,21 @@ def test_the_first_available_offset_is_found_through_releases_and_locks_that_end
     shared.expire_locks()
     assert shared.next_offset() == 0
     assert {one.state for one in shared.records().values()} == {"available"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "sizes"),
+    [("2", [8, 8]), ("3", [8, 8, 1]), ("5", [8, 8, 8, 4, 1]), ("10", [8] * 5 + [4, 2, 1, 1, 1])],
+)
+def test_deliveries_are_halved_after_half_of_the_limit_and_the_last_is_of_one_record(
+    limit: str, sizes: list[int]
+) -> None:
+    shared = reading(8, pieces=1, share_delivery_count_limit=int(limit))
+    taken = [8]
+    while True:
+        shared.release("m")
+        found = shared.acquire("m", most=8, batch_size=8, max_bytes=1 << 20, exactly=False)
+        if not found.count or found.ranges[0].first > 0:
+            break
+        taken.append(found.count)
+    assert taken == sizes
