@@ -188,7 +188,7 @@ def _ends_side_by_side(data: bytes, counts: Array, firsts: Array, lasts: Array) 
         return None
     if counts.min() < 1 or (counts * SMALLEST_RECORD > lasts - firsts).any():  # a count that lies takes no memory
         return None
-    order = np.argsort(-counts, kind="stable")  # those that have a further record stand in front
+    order = np.argsort(-counts, kind="stable")  # batches with a further record stand in front
     back = np.argsort(order)
     busy = len(order) - np.searchsorted(counts[order][::-1], np.arange(counts.max()), side="right")
     pairs = np.ndarray((len(data) - 1,), ">u2", data, strides=(1,))
