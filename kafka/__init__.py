@@ -134,41 +134,7 @@ _ELSEWHERE = {
     "ShareConsumer": "kafka.KafkaShareConsumer",
 }
 
-__all__ = [
-    "__version__",
-    "AcknowledgeType",
-    "AsyncConsumerRebalanceListener",
-    "BrokerConnection",
-    "ConsumerGroupMetadata",
-    "ConsumerRebalanceListener",
-    "DefaultSerializer",
-    "Deserializer",
-    "HashedPartitioner",
-    "IsolationLevel",
-    "JsonSerializer",
-    "KafkaAdminClient",
-    "KafkaClient",
-    "KafkaConsumer",
-    "KafkaProducer",
-    "KafkaShareConsumer",
-    "KeyedProducer",
-    "MultiProcessConsumer",
-    "Murmur2Partitioner",
-    "OffsetAndMetadata",
-    "OffsetSpec",
-    "RoundRobinPartitioner",
-    "Serializer",
-    "ShareRecord",
-    "SimpleClient",
-    "SimpleConsumer",
-    "SimpleProducer",
-    "SubscriptionPattern",
-    "TopicPartition",
-    "TopicPartitionReplica",
-    "create_gzip_message",
-    "create_message",
-    "create_snappy_message",
-]
+__all__ = list(_EXPORTS)
 
 
 def _check_owners() -> None:

@@ -170,7 +170,15 @@ class Metadata:
         """Ask for one topic more from now on."""
         if not isinstance(topic, str):
             explain_key("topic", topic, "a str")
-        return self.set_topics(self._topics | {topic})
+        with self._lock:  # `set_topics` compares all topics
+            new = topic not in self._topics
+            if new:
+                self._topics |= {topic}
+                self._add((topic,))
+        if new:
+            return self.request_update((topic,))
+        known: Future[Self] = Future()
+        return known.success(self)
 
     @contextmanager
     def also(self, topics: Iterable[str] = (), *, everything: bool = False) -> Iterator[None]:
@@ -235,7 +243,8 @@ class Metadata:
         with self._lock:
             if self._wants_everything or self._is_due(self._clock.monotonic()):
                 return None
-            return self._asked_topics.intersection(self._due)
+            asked = [self._topics, *(held for held in self._held if held is not None)]
+            return frozenset(topic for topic in self._due if any(topic in topics for topics in asked))
 
     def metadata_request(self, topics: Collection[str] | None = None) -> MetadataRequest:
         """The request for some topics, or for all that is wanted; the version is the connection's to choose."""

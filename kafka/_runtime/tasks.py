@@ -168,7 +168,7 @@ class Task(Future[T], Generic[T]):
                 loop.call_soon(self._step)
             elif isinstance(yielded, Future):
                 self._waiting = yielded
-                yielded.add_both(self._wake)
+                yielded.add_both(loop.call_soon, self._resume)  # on whichever thread resolves it
                 if self._cancel_due and not self._shields:
                     loop.call_soon(self._resume)
             else:
@@ -183,11 +183,7 @@ class Task(Future[T], Generic[T]):
             coro.close()
         self.failure(TypeError(f"{self.name} awaited {yielded!r}, which is not of this library"))
 
-    def _wake(self, _result: object) -> None:
-        """Called by the awaited future, on whichever thread resolves it."""
-        self._loop.call_soon(self._resume)
-
-    def _resume(self) -> None:
+    def _resume(self, _result: object = None) -> None:
         # A wake-up may be stale: the future it came from was abandoned by a cancellation. What
         # counts is whether the future that is awaited *now* is done.
         waiting = self._waiting

@@ -7,191 +7,107 @@ from typing import TYPE_CHECKING
 from kafka._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from kafka.acl import ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourceType
-    from kafka.admin.acls import (
-        ACL,
-        ACLFilter,
-        CreateAclsResult,
-        ResourcePattern,
-        ResourcePatternFilter,
-        acl_bindings,
-        consumer_acls,
-        producer_acls,
-    )
-    from kafka.admin.client import KafkaAdminClient
-    from kafka.admin.client_metrics import TelemetrySubscription
-    from kafka.admin.cluster import BrokerDescription, ClusterDescription
-    from kafka.admin.config_resource import (
-        AlterConfigOp,
-        AlterConfigsResult,
-        AlteredResource,
-        ConfigEntry,
-        ConfigFilterType,
-        ConfigResource,
-        ConfigResourceType,
-        ConfigSourceType,
-        ConfigType,
-        DescribeConfigsResult,
-        DescribedResource,
-    )
-    from kafka.admin.features import FeaturesDescription, UpdateFeatureType, VersionRange
-    from kafka.admin.group_description import GroupDescription, MemberAssignment, MemberDescription, MemberMetadata
-    from kafka.admin.group_lag import GroupLag, Lags, PartitionLag
-    from kafka.admin.group_offsets import ListedOffsets, ResetOffset, Shift
-    from kafka.admin.groups import GroupState, GroupType, ListedGroup, ListedGroups, MemberToRemove
-    from kafka.admin.log_dirs import BrokerLogDirs, DescribedLogDirs, LogDir, ReplicaLogDir
-    from kafka.admin.offsets import IsolationLevel, OffsetSpec, OffsetTimestamp
-    from kafka.admin.quorum import QuorumDescription, QuorumNode, QuorumReplica, RaftVoterEndpoint
-    from kafka.admin.quotas import AlteredQuota, ClientQuota
-    from kafka.admin.records import DeletedRecords, RecordsToDelete
-    from kafka.admin.replicas import ElectedPartition, ElectLeadersResult, Reassignment
-    from kafka.admin.resources import NewPartitions, NewTopic
-    from kafka.admin.results import Outcome
-    from kafka.admin.share_groups import ShareGroupDescription, ShareGroupOffset, ShareMember
-    from kafka.admin.streams_groups import (
-        InternalTopic,
-        StreamsGroupDescription,
-        StreamsMember,
-        Subtopology,
-        TaskAssignment,
-        TaskOffset,
-    )
-    from kafka.admin.tokens import DelegationToken
-    from kafka.admin.topic_outcomes import (
-        CreatedTopic,
-        CreatePartitionsResult,
-        CreateTopicsResult,
-        DeletedTopic,
-        DeleteTopicsResult,
-        PartitionDescription,
-        ResizedTopic,
-        TopicDescription,
-        TopicPartitionsPage,
-    )
-    from kafka.admin.topic_setup import EnsuredTopic
-    from kafka.admin.transactions import (
-        AbortTransactionSpec,
-        FencedProducer,
-        HangingTransaction,
-        ListedTransactions,
-        PartitionProducerState,
-        ProducerState,
-        TransactionDescription,
-        TransactionListing,
-        TransactionState,
-    )
-    from kafka.admin.users import (
-        CredentialInfo,
-        ScramMechanism,
-        UserScramCredentialDeletion,
-        UserScramCredentials,
-        UserScramCredentialUpsertion,
-    )
-    from kafka.protocol.admin import ElectionType
-
-__all__ = [
-    "ACL",
-    "ACLFilter",
-    "ACLOperation",
-    "ACLPermissionType",
-    "ACLResourcePatternType",
-    "AbortTransactionSpec",
-    "AlterConfigOp",
-    "AlterConfigsResult",
-    "AlteredQuota",
-    "AlteredResource",
-    "BrokerDescription",
-    "BrokerLogDirs",
-    "ClientQuota",
-    "ClusterDescription",
-    "ConfigEntry",
-    "ConfigFilterType",
-    "ConfigResource",
-    "ConfigResourceType",
-    "ConfigSourceType",
-    "ConfigType",
-    "CreateAclsResult",
-    "CreatePartitionsResult",
-    "CreateTopicsResult",
-    "CreatedTopic",
-    "CredentialInfo",
-    "DelegationToken",
-    "DeleteTopicsResult",
-    "DeletedRecords",
-    "DeletedTopic",
-    "DescribeConfigsResult",
-    "DescribedLogDirs",
-    "DescribedResource",
-    "ElectLeadersResult",
-    "ElectedPartition",
-    "ElectionType",
-    "EnsuredTopic",
-    "FeaturesDescription",
-    "FencedProducer",
-    "GroupDescription",
-    "GroupLag",
-    "GroupState",
-    "GroupType",
-    "HangingTransaction",
-    "InternalTopic",
-    "IsolationLevel",
-    "KafkaAdminClient",
-    "Lags",
-    "ListedGroup",
-    "ListedGroups",
-    "ListedOffsets",
-    "ListedTransactions",
-    "LogDir",
-    "MemberAssignment",
-    "MemberDescription",
-    "MemberMetadata",
-    "MemberToRemove",
-    "NewPartitions",
-    "NewTopic",
-    "OffsetSpec",
-    "OffsetTimestamp",
-    "Outcome",
-    "PartitionDescription",
-    "PartitionLag",
-    "PartitionProducerState",
-    "ProducerState",
-    "QuorumDescription",
-    "QuorumNode",
-    "QuorumReplica",
-    "RaftVoterEndpoint",
-    "Reassignment",
-    "RecordsToDelete",
-    "ReplicaLogDir",
-    "ResetOffset",
-    "ResizedTopic",
-    "ResourcePattern",
-    "ResourcePatternFilter",
-    "ResourceType",
-    "ScramMechanism",
-    "ShareGroupDescription",
-    "ShareGroupOffset",
-    "ShareMember",
-    "Shift",
-    "StreamsGroupDescription",
-    "StreamsMember",
-    "Subtopology",
-    "TaskAssignment",
-    "TaskOffset",
-    "TelemetrySubscription",
-    "TopicDescription",
-    "TopicPartitionsPage",
-    "TransactionDescription",
-    "TransactionListing",
-    "TransactionState",
-    "UpdateFeatureType",
-    "UserScramCredentialDeletion",
-    "UserScramCredentialUpsertion",
-    "UserScramCredentials",
-    "VersionRange",
-    "acl_bindings",
-    "consumer_acls",
-    "producer_acls",
-]
+    from kafka.acl import ACLOperation as ACLOperation
+    from kafka.acl import ACLPermissionType as ACLPermissionType
+    from kafka.acl import ACLResourcePatternType as ACLResourcePatternType
+    from kafka.acl import ResourceType as ResourceType
+    from kafka.admin.acls import ACL as ACL
+    from kafka.admin.acls import ACLFilter as ACLFilter
+    from kafka.admin.acls import CreateAclsResult as CreateAclsResult
+    from kafka.admin.acls import ResourcePattern as ResourcePattern
+    from kafka.admin.acls import ResourcePatternFilter as ResourcePatternFilter
+    from kafka.admin.acls import acl_bindings as acl_bindings
+    from kafka.admin.acls import consumer_acls as consumer_acls
+    from kafka.admin.acls import producer_acls as producer_acls
+    from kafka.admin.client import KafkaAdminClient as KafkaAdminClient
+    from kafka.admin.client_metrics import TelemetrySubscription as TelemetrySubscription
+    from kafka.admin.cluster import BrokerDescription as BrokerDescription
+    from kafka.admin.cluster import ClusterDescription as ClusterDescription
+    from kafka.admin.config_resource import AlterConfigOp as AlterConfigOp
+    from kafka.admin.config_resource import AlterConfigsResult as AlterConfigsResult
+    from kafka.admin.config_resource import AlteredResource as AlteredResource
+    from kafka.admin.config_resource import ConfigEntry as ConfigEntry
+    from kafka.admin.config_resource import ConfigFilterType as ConfigFilterType
+    from kafka.admin.config_resource import ConfigResource as ConfigResource
+    from kafka.admin.config_resource import ConfigResourceType as ConfigResourceType
+    from kafka.admin.config_resource import ConfigSourceType as ConfigSourceType
+    from kafka.admin.config_resource import ConfigType as ConfigType
+    from kafka.admin.config_resource import DescribeConfigsResult as DescribeConfigsResult
+    from kafka.admin.config_resource import DescribedResource as DescribedResource
+    from kafka.admin.features import FeaturesDescription as FeaturesDescription
+    from kafka.admin.features import UpdateFeatureType as UpdateFeatureType
+    from kafka.admin.features import VersionRange as VersionRange
+    from kafka.admin.group_description import GroupDescription as GroupDescription
+    from kafka.admin.group_description import MemberAssignment as MemberAssignment
+    from kafka.admin.group_description import MemberDescription as MemberDescription
+    from kafka.admin.group_description import MemberMetadata as MemberMetadata
+    from kafka.admin.group_lag import GroupLag as GroupLag
+    from kafka.admin.group_lag import Lags as Lags
+    from kafka.admin.group_lag import PartitionLag as PartitionLag
+    from kafka.admin.group_offsets import ListedOffsets as ListedOffsets
+    from kafka.admin.group_offsets import ResetOffset as ResetOffset
+    from kafka.admin.group_offsets import Shift as Shift
+    from kafka.admin.groups import GroupState as GroupState
+    from kafka.admin.groups import GroupType as GroupType
+    from kafka.admin.groups import ListedGroup as ListedGroup
+    from kafka.admin.groups import ListedGroups as ListedGroups
+    from kafka.admin.groups import MemberToRemove as MemberToRemove
+    from kafka.admin.log_dirs import BrokerLogDirs as BrokerLogDirs
+    from kafka.admin.log_dirs import DescribedLogDirs as DescribedLogDirs
+    from kafka.admin.log_dirs import LogDir as LogDir
+    from kafka.admin.log_dirs import ReplicaLogDir as ReplicaLogDir
+    from kafka.admin.offsets import IsolationLevel as IsolationLevel
+    from kafka.admin.offsets import OffsetSpec as OffsetSpec
+    from kafka.admin.offsets import OffsetTimestamp as OffsetTimestamp
+    from kafka.admin.quorum import QuorumDescription as QuorumDescription
+    from kafka.admin.quorum import QuorumNode as QuorumNode
+    from kafka.admin.quorum import QuorumReplica as QuorumReplica
+    from kafka.admin.quorum import RaftVoterEndpoint as RaftVoterEndpoint
+    from kafka.admin.quotas import AlteredQuota as AlteredQuota
+    from kafka.admin.quotas import ClientQuota as ClientQuota
+    from kafka.admin.records import DeletedRecords as DeletedRecords
+    from kafka.admin.records import RecordsToDelete as RecordsToDelete
+    from kafka.admin.replicas import ElectedPartition as ElectedPartition
+    from kafka.admin.replicas import ElectLeadersResult as ElectLeadersResult
+    from kafka.admin.replicas import Reassignment as Reassignment
+    from kafka.admin.resources import NewPartitions as NewPartitions
+    from kafka.admin.resources import NewTopic as NewTopic
+    from kafka.admin.results import Outcome as Outcome
+    from kafka.admin.share_groups import ShareGroupDescription as ShareGroupDescription
+    from kafka.admin.share_groups import ShareGroupOffset as ShareGroupOffset
+    from kafka.admin.share_groups import ShareMember as ShareMember
+    from kafka.admin.streams_groups import InternalTopic as InternalTopic
+    from kafka.admin.streams_groups import StreamsGroupDescription as StreamsGroupDescription
+    from kafka.admin.streams_groups import StreamsMember as StreamsMember
+    from kafka.admin.streams_groups import Subtopology as Subtopology
+    from kafka.admin.streams_groups import TaskAssignment as TaskAssignment
+    from kafka.admin.streams_groups import TaskOffset as TaskOffset
+    from kafka.admin.tokens import DelegationToken as DelegationToken
+    from kafka.admin.topic_outcomes import CreatedTopic as CreatedTopic
+    from kafka.admin.topic_outcomes import CreatePartitionsResult as CreatePartitionsResult
+    from kafka.admin.topic_outcomes import CreateTopicsResult as CreateTopicsResult
+    from kafka.admin.topic_outcomes import DeletedTopic as DeletedTopic
+    from kafka.admin.topic_outcomes import DeleteTopicsResult as DeleteTopicsResult
+    from kafka.admin.topic_outcomes import PartitionDescription as PartitionDescription
+    from kafka.admin.topic_outcomes import ResizedTopic as ResizedTopic
+    from kafka.admin.topic_outcomes import TopicDescription as TopicDescription
+    from kafka.admin.topic_outcomes import TopicPartitionsPage as TopicPartitionsPage
+    from kafka.admin.topic_setup import EnsuredTopic as EnsuredTopic
+    from kafka.admin.transactions import AbortTransactionSpec as AbortTransactionSpec
+    from kafka.admin.transactions import FencedProducer as FencedProducer
+    from kafka.admin.transactions import HangingTransaction as HangingTransaction
+    from kafka.admin.transactions import ListedTransactions as ListedTransactions
+    from kafka.admin.transactions import PartitionProducerState as PartitionProducerState
+    from kafka.admin.transactions import ProducerState as ProducerState
+    from kafka.admin.transactions import TransactionDescription as TransactionDescription
+    from kafka.admin.transactions import TransactionListing as TransactionListing
+    from kafka.admin.transactions import TransactionState as TransactionState
+    from kafka.admin.users import CredentialInfo as CredentialInfo
+    from kafka.admin.users import ScramMechanism as ScramMechanism
+    from kafka.admin.users import UserScramCredentialDeletion as UserScramCredentialDeletion
+    from kafka.admin.users import UserScramCredentials as UserScramCredentials
+    from kafka.admin.users import UserScramCredentialUpsertion as UserScramCredentialUpsertion
+    from kafka.protocol.admin import ElectionType as ElectionType
 
 _MODULES = {
     "acls": "ACL ACLFilter ACLOperation ACLPermissionType ACLResourcePatternType CreateAclsResult ResourcePattern "
@@ -226,8 +142,8 @@ _MODULES = {
     "UserScramCredentials",
 }
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {name: module for module, names in _MODULES.items() for name in names.split()},
-    {"AdminClient": "KafkaAdminClient"},
-)
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = list(_HOMES)
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, {"AdminClient": "KafkaAdminClient"})

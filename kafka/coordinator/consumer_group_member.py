@@ -24,6 +24,7 @@ from kafka.coordinator.rebalance import Assignments, CallKind, RebalanceCall
 from kafka.coordinator.states import Generation, MemberEvent, MemberState
 from kafka.errors import (
     FencedMemberEpochError,
+    GroupIdNotFoundError,
     InvalidRegularExpressionError,
     KafkaError,
     UnknownMemberIdError,
@@ -331,6 +332,8 @@ class ConsumerGroupMember:
         """Prepare another attempt; False after a fatal error."""
         membership = self._membership
         self._sent = {}  # the broker may not have received the fields
+        if isinstance(error, GroupIdNotFoundError) and membership.generation.is_member:
+            error = UnknownMemberIdError(*error.args)  # the last member's session ended, and the group with it
         if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError, UnreleasedInstanceIdError)):
             self._may_be_member = False
         if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError)):
@@ -372,7 +375,7 @@ class ConsumerGroupMember:
     def commit_refused(self, error: KafkaError, generation_id: int) -> KafkaError:  # noqa: ARG002
         """React to the refusal of a commit; return the error to raise."""
         self._membership.rejoin.set()  # the next heartbeat goes out at once; its response shows the cause
-        return error
+        return UnknownMemberIdError(*error.args) if isinstance(error, GroupIdNotFoundError) else error
 
     def generation_ended(self) -> None:
         """Nothing: the one task that sends heartbeats joins again, or has ended."""

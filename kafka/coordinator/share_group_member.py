@@ -18,6 +18,7 @@ from kafka.coordinator.membership import new_member_id
 from kafka.coordinator.states import NO_GENERATION, Generation
 from kafka.errors import (
     FencedMemberEpochError,
+    GroupIdNotFoundError,
     KafkaError,
     TopicAuthorizationFailedError,
     UnknownMemberIdError,
@@ -194,7 +195,9 @@ class ShareGroupMember:
     async def _recover(self, error: KafkaError) -> bool:
         """Prepare another attempt; False after a fatal error."""
         self._sent_topics = None  # the broker may not have received them
-        if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError)):
+        # A group whose last member's session has ended may be gone.
+        is_gone = isinstance(error, GroupIdNotFoundError) and self.epoch != _JOIN
+        if is_gone or isinstance(error, (FencedMemberEpochError, UnknownMemberIdError)):
             self.coordinator.log.warning(
                 "the coordinator removed member %s from the group, it joins again: %s",
                 printable(self.member_id),

@@ -71,7 +71,7 @@ class AcquiredRecords:
         """The ranges that were not taken yet, ascending."""
         self._gaps: list[int] = []
         """Acquired offsets that were passed and have no record."""
-        self.count = sum([one.size for one in self._left])
+        self.count = self.left
         """How many offsets were acquired."""
         buffer = bytes(records or b"")
         self.size = len(buffer)
@@ -87,6 +87,11 @@ class AcquiredRecords:
             deserialize_with_headers=settings.with_headers,
             record_type=ShareRecord,
         )
+
+    @property
+    def left(self) -> int:
+        """How many offsets were not taken yet."""
+        return sum([one.size for one in self._left])
 
     @property
     def exhausted(self) -> bool:

@@ -270,16 +270,21 @@ class ShareConsumerCore:
 
     def _has_fresh_rows(self) -> bool:
         """Return whether there are records to return whose locks have not run out."""
-        if self._rows and self._source is not None and self.loop.time() >= self._source.lock_deadline:
-            self.member.coordinator.log.warning(
-                "%d records of %s-%d were not returned before their acquisition locks ran out: set "
-                "max_poll_records lower",
-                len(self._rows),
-                *self._source.partition,
-                extra={"kafka_topic": self._source.partition.topic},
-            )
+        if self._rows and self._source is not None and self._is_late(self._source, len(self._rows)):
             self._rows.clear()
         return bool(self._rows)
+
+    def _is_late(self, source: AcquiredRecords, count: int) -> bool:
+        """Whether locks have run out; then a warning says of how many records, as each delivery is counted."""
+        if self.loop.time() < source.lock_deadline:
+            return False
+        self.member.coordinator.log.warning(
+            "%d records of %s-%d were not returned before their acquisition locks ran out: set max_poll_records lower",
+            count,
+            *source.partition,
+            extra={"kafka_topic": source.partition.topic},
+        )
+        return True
 
     async def _wait_for_rows(self, deadline: float) -> bool:
         """Wait until there are records to return; False at the deadline."""
@@ -317,7 +322,7 @@ class ShareConsumerCore:
             self.fetcher.rest()  # first: no more is acquired than is returned
             self._is_fetching = False
             arrival = arrivals[0]
-            if self.loop.time() >= arrival.lock_deadline:
+            if self._is_late(arrival, arrival.left):
                 arrivals.popleft()
                 continue
             try:

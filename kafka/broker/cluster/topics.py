@@ -119,16 +119,14 @@ class Topic:
         }
 
 
-def place_replicas(
-    partitions: int, copies: int, nodes: Sequence[int], random: Random, start: int | None = None
-) -> list[list[int]]:
+def place_replicas(partitions: int, copies: int, nodes: Sequence[int], random: Random) -> list[list[int]]:
     """Return the replicas of each partition, leaders spread evenly from a random node on.
 
-    >>> place_replicas(3, 2, [1, 2, 3], Random(0), start=0)
-    [[1, 2], [2, 3], [3, 1]]
+    >>> place_replicas(3, 2, [1, 2, 3], Random(0))
+    [[2, 3], [3, 1], [1, 2]]
     """
-    first = random.randrange(len(nodes)) if start is None else start
     count = len(nodes)
+    first = random.randrange(count)
     return [[nodes[(first + index + copy) % count] for copy in range(copies)] for index in range(partitions)]
 
 

@@ -115,9 +115,9 @@ class Configs:
         """Return the value in force as a number."""
         return int(self.broker_value(name, node_id) or 0)
 
-    def broker_bool(self, name: str, node_id: int | None = None) -> bool:
+    def broker_bool(self, name: str) -> bool:
         """Return the value in force as a boolean."""
-        return parse_bool(self.broker_value(name, node_id) or "false")
+        return parse_bool(self.broker_value(name) or "false")
 
     def takes_client_metrics(self) -> bool:
         """Whether a reporter other than the default one is named: then clients are offered to push metrics."""

@@ -62,8 +62,8 @@ class Storage:
 class MemoryStorage(Storage):
     """Everything in memory, gone with the process."""
 
-    def __init__(self, store: Store | None = None) -> None:
-        self.store = store or Store()
+    def __init__(self) -> None:
+        self.store = Store()
         #: By the topic's id and the partition's number.
         self._logs: dict[tuple[UUID, int], Log] = {}
 

@@ -75,10 +75,6 @@ class Granted(NamedTuple):
 _NOTHING: Final = Granted(NO_PRODUCER, NO_EPOCH)
 
 
-def _no_table(_name: str) -> MutableMapping[str, Any]:
-    return {}
-
-
 class TransactionCoordinator:
     """Every transactional id."""
 
@@ -89,7 +85,7 @@ class TransactionCoordinator:
         timers: Timers,
         log: MarkerLog,
         new_producer_id: Callable[[], int],
-        tables: Callable[[str], MutableMapping[str, Any]] = _no_table,
+        tables: Callable[[str], MutableMapping[str, Any]],
     ) -> None:
         self.settings = settings
         self.records: dict[str, TransactionRecord] = {}

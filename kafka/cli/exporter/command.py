@@ -10,7 +10,7 @@ import time
 import zlib
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,9 +69,9 @@ class _Cluster:
         wrong: list[str] = []
         try:
             facts = collect(self.connection.admin(), choice, self._history, began)
-        except KafkaError as error:
-            wrong = [reason(error)]
-            self.error = wrong[0]
+        except Exception as error:  # a fault of this program, too: it must not end the exporter
+            self.error = reason(error) if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
+            wrong = [self.error]
         else:
             wrong = facts.errors
             found = Series(self.name)
@@ -82,7 +82,8 @@ class _Cluster:
         if not self.closing:
             for line in wrong:
                 if line not in self._said:
-                    complain(arguments, f"{self.name}: {line}")
+                    with suppress(OSError):  # standard error is closed
+                        complain(arguments, f"{self.name}: {line}")
             self._said = wrong
 
     def series(self) -> list[Series]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kafka import KafkaProducer
 from kafka.broker import Broker
 from kafka.broker.storage import cleaner
 from kafka.errors import CorruptRecordError, IllegalStateError, KafkaConfigurationError
@@ -541,3 +542,21 @@ def test_only_the_segments_that_are_appended_to_are_open(tmp_path: Path) -> None
         assert opened() == [last]
         assert len(broker.records("events")) == 5
         assert opened() == [last]
+
+
+def test_a_transaction_ends_when_the_disk_has_room_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        Broker(topics=["events"], data_dir=tmp_path / "data") as broker,
+        KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="moves") as producer,
+    ):
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("events", b"a").get(30)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pwrite", _no_space)
+            producer.commit_transaction()
+            assert broker.run(lambda cluster: cluster.topic("events").partitions[0].log.stable_offset) == 0
+        producer.begin_transaction()  # waits until the one before has ended
+        producer.send("events", b"b").get(30)
+        producer.commit_transaction()
+        assert [record.value for record in broker.records("events", committed=True)] == [b"a", b"b"]

@@ -19,15 +19,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.broker import Broker
+from kafka.cli.exporter import command
 from kafka.cli.exporter.facts import Choice, Facts, collect
 from kafka.cli.exporter.lag_history import LagHistory
 from kafka.cli.exporter.series import Series, exposition
+from kafka.cli.parser import parse
 from kafka.protocol.share import ShareGroupHeartbeatRequest
 
 from .conftest import Shell
@@ -164,6 +167,27 @@ def test_a_cluster_that_cannot_be_reached_is_down_at_once_and_its_series_vanish(
         assert json.loads(body)["problems"]
         broker.start_node(1)
         run.wait(lambda found: found["kafka_exporter_up"] == 1 and topic in found)
+
+
+def test_a_collection_that_fails_unforeseen_is_reported_and_is_not_the_last_one(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail_once(*args: Any) -> Facts:
+        monkeypatch.setattr(command, "collect", collect)
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr(command, "collect", fail_once)
+    parsed = parse(["exporter", "-b", broker.bootstrap_servers, "--cluster", "mine", "--interval", "0.1"])
+    assert parsed is not None
+    with ExitStack() as stack:
+        running = command.Exporter(parsed[1], stack)
+        stack.callback(running.stop)
+        Thread(target=running.run, daemon=True).start()
+        deadline = time.monotonic() + DEADLINE
+        while running.page().problems:
+            assert time.monotonic() < deadline, running.page().problems
+            time.sleep(0.01)
+    assert "mine: RuntimeError: unforeseen" in capsys.readouterr().err
 
 
 def test_a_partition_without_leader_has_no_lag_and_takes_no_time() -> None:

@@ -240,6 +240,25 @@ def test_only_the_partition_whose_lock_has_run_out_has_an_error(broker: Broker, 
     }
 
 
+def test_records_whose_locks_run_out_before_they_are_returned_are_named(
+    broker: Broker, member: MakeMember, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in (0, 1):
+        broker.append_many("more", ["a", "b"], partition=number)
+    one = member("more", max_poll_records=1)
+    found = records(one)
+    late = 1 - found[0].partition
+    arrivals = getattr(one, "client", one)._core.fetcher.arrivals
+    eventually(lambda: len(arrivals) == 1)  # of the other broker
+    arrivals[0].lock_deadline = 0.0
+    broker.expire_share_locks(GROUP, "more", late)
+    for row in found:
+        one.acknowledge(row)
+    assert [(row.partition, row.delivery_count) for row in records(one)] == [(late, 2), (late, 2)]
+    (shown,) = [record.getMessage() for record in caplog.records if "locks ran out" in record.getMessage()]
+    assert shown.startswith(f"Group {GROUP}: 2 records of more-{late} were not returned before")
+
+
 def test_a_record_that_one_releases_reaches_another_that_waits(broker: Broker, member: MakeMember) -> None:
     broker.append("jobs", "a")
     one, two = member(), member()

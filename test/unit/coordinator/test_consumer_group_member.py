@@ -10,14 +10,19 @@ import pytest
 
 from kafka.consumer import KafkaConsumer
 from kafka.coordinator.states import MemberState
-from kafka.errors import GroupAuthorizationFailedError, UnsupportedVersionError
+from kafka.errors import (
+    CommitFailedError,
+    GroupAuthorizationFailedError,
+    GroupIdNotFoundError,
+    UnsupportedVersionError,
+)
 from kafka.protocol.group import ConsumerGroupHeartbeatResponse
 from kafka.protocol.metadata import MetadataResponse
 from kafka.structs import SubscriptionPattern
 from kafka.testing import SILENCE
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
 
-FENCED_EPOCH, UNKNOWN_MEMBER, UNRELEASED, NOT_COORDINATOR = 110, 25, 111, 16
+FENCED_EPOCH, UNKNOWN_MEMBER, UNRELEASED, NOT_COORDINATOR, NO_GROUP = 110, 25, 111, 16, 69
 TOPIC_ID = UUID(int=7)
 
 
@@ -179,7 +184,8 @@ def test_a_consumer_that_the_coordinator_does_not_know_does_not_leave(group: Gro
     assert {each.member_epoch for each in group.heartbeats} == {0}
 
 
-@pytest.mark.parametrize("code", [FENCED_EPOCH, UNKNOWN_MEMBER])
+# A group without members and offsets is deleted after a while, so a process that was stopped for longer finds none.
+@pytest.mark.parametrize("code", [FENCED_EPOCH, UNKNOWN_MEMBER, NO_GROUP])
 def test_a_removed_member_loses_its_partitions_and_joins_again(
     group: Group, consumer: KafkaConsumer, code: int
 ) -> None:
@@ -191,6 +197,25 @@ def test_a_removed_member_loses_its_partitions_and_joins_again(
     assert [each.member_epoch for each in group.heartbeats].count(0) == 2
     assert consumer.assignment() == {T0, T1}
     assert len({each.member_id for each in group.heartbeats}) == 1
+
+
+def test_a_commit_to_a_group_that_is_gone_is_a_commit_of_a_removed_member(
+    cluster: Cluster, group: Group, consumer: KafkaConsumer
+) -> None:
+    consumer.poll(timeout_ms=1000)
+    cluster.script["OffsetCommit"] = deque([NO_GROUP])
+    group.script.append(NO_GROUP)
+    with pytest.raises(CommitFailedError, match="the coordinator removed this consumer from the group"):
+        consumer.commit({T0: 3})
+    for _ in range(3):
+        consumer.poll(timeout_ms=500)
+    assert consumer.assignment() == {T0, T1}
+
+
+def test_a_group_of_another_kind_is_an_error(group: Group, consumer: KafkaConsumer) -> None:
+    group.script.append(NO_GROUP)  # Kafka's answer where a share group has the name
+    with pytest.raises(GroupIdNotFoundError, match="as the test says"):
+        consumer.poll(timeout_ms=1000)
 
 
 def test_a_fatal_error_is_raised(group: Group, consumer: KafkaConsumer) -> None:

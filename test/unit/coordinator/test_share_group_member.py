@@ -73,7 +73,7 @@ def test_the_first_poll_joins_and_heartbeats_follow(group: Group, consumer: Any)
     assert consumer._core.member.assigned == {TOPIC_ID: frozenset({0})}
 
 
-@pytest.mark.parametrize("code", [UNKNOWN_MEMBER, FENCED_EPOCH])
+@pytest.mark.parametrize("code", [UNKNOWN_MEMBER, FENCED_EPOCH, GroupIdNotFoundError.errno])
 def test_a_removed_member_joins_again_under_its_id(group: Group, consumer: Any, code: int) -> None:
     group.script = deque([0, code])
     consumer.poll(timeout_ms=3000)

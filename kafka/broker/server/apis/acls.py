@@ -37,8 +37,6 @@ def describe_acls(call: Call[DescribeAclsResponse], request: DescribeAclsRequest
 
     * v0: literal names only. v1: prefixes too (KIP-290); clients expect throttling after the reply.
     * v2: flexible. v3: the resource type User.
-
-    List the bindings that match the filter, by resource.
     """
     access = access_control(call)
     if access is None:
@@ -69,8 +67,6 @@ def create_acls(call: Call[CreateAclsResponse], request: CreateAclsRequest) -> C
 
     * v0: literal names only. v1: prefixes too (KIP-290); clients expect throttling after the reply.
     * v2: flexible. v3: the resource type User.
-
-    Add each that makes sense.
     """
     access = access_control(call)
     if access is None:
@@ -106,8 +102,6 @@ def delete_acls(call: Call[DeleteAclsResponse], request: DeleteAclsRequest) -> D
 
     * v0: literal names only. v1: prefixes too (KIP-290); clients expect throttling after the reply.
     * v2: flexible. v3: the resource type User.
-
-    Remove what each filter means.
     """
     access = access_control(call)
     if access is None:

@@ -99,8 +99,6 @@ def heartbeat(call: Call[HeartbeatResponse], request: HeartbeatRequest) -> Heart
     * v1: throttle time. v2: clients expect throttling after the reply.
     * v3: static members (KIP-345).
     * v4: flexible.
-
-    Record that the member is alive; the reply has the error that it must know.
     """
     refused = refusal(call, request.group_id)
     if refused:

@@ -33,8 +33,6 @@ def consumer_group_heartbeat(
 
     * v0: the broker makes the member's id, if it has none.
     * v1: the member makes it; topics by a pattern, matched by the broker.
-
-    Take the member one step further.
     """
     refused = refusal(call, request.group_id) or _refused_topics(call, request)
     if refused:

@@ -28,8 +28,6 @@ def find_coordinator(call: Call[FindCoordinatorResponse], request: FindCoordinat
     * v4: several keys at once (KIP-699).
     * v5: transactions of version 2 (KIP-890); nothing changes here.
     * v6: share groups (KIP-932), by keys of the form ``group:topic-id:partition``.
-
-    Say where each key is coordinated.
     """
     kind = request.key_type if call.version >= 1 else GROUP
     if call.version >= _BATCH_FROM:
@@ -82,8 +80,6 @@ def list_groups(call: Call[ListGroupsResponse], request: ListGroupsRequest) -> L
     * v3: flexible.
     * v4: states, and a filter by them (KIP-518).
     * v5: types, and a filter by them (KIP-848).
-
-    List the groups that the client may see.
     """
     sees_all = call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME)
     states = {state.lower() for state in request.states_filter}

@@ -134,8 +134,6 @@ def sasl_authenticate(
 
     * v1: how long the session lasts (KIP-368).
     * v2: flexible.
-
-    Take a token, give one.
     """
     here = security(call)
     session = here.session_of(call.connection)

@@ -163,8 +163,6 @@ def list_transactions(
 
     * v0: filters by state and producer id. v1: by how long a transaction has been open (KIP-994).
     * v2: by a pattern of ids (KIP-1152).
-
-    List the transactions that match the filters.
     """
     names = {state.value for state in State}
     unknown = [name for name in request.state_filters if name not in names]

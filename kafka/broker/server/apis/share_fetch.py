@@ -30,8 +30,6 @@ def share_fetch(
 
     * v1: limits in records; the reply says how long a member has them.
     * v2: an exact limit of records (KIP-1206); locks can be renewed (KIP-1222).
-
-    Take acknowledgements, and deliver records, or wait for some.
     """
     refused = refusal(call, request.group_id, request.member_id)
     if refused:

@@ -44,8 +44,6 @@ def create_topics(call: Call[CreateTopicsResponse], request: CreateTopicsRequest
     * v7: topic ids.
 
     Any node takes it, as brokers in KRaft mode forward it to the controller.
-
-    Create them, or say why not.
     """
     names = Counter(topic.name for topic in request.topics)
     may_create_any = call.allows(Operation.CREATE, Resource.CLUSTER, CLUSTER_NAME)
@@ -243,8 +241,6 @@ def create_partitions(
 
     * v0, v1: count, assignments, validate only; v1: clients expect throttling after the reply.
     * v2: flexible. v3: quota errors (not here).
-
-    Add them, or say why not.
     """
     names = Counter(topic.name for topic in request.topics)
     results: list[tuple[str, int, str | None]] = []
@@ -283,8 +279,6 @@ def describe_topic_partitions(
     """DescribeTopicPartitions (75), version 0: topics page by page (KIP-966).
 
     * v0: topics by name (all if none is named), at most a given number of partitions, and a cursor to continue from.
-
-    Describe topics in order of their names.
     """
     cluster = call.cluster
     cursor = request.cursor

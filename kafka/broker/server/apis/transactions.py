@@ -45,8 +45,6 @@ def init_producer_id(call: Call[InitProducerIdResponse], request: InitProducerId
     * v4: PRODUCER_FENCED, where it was INVALID_PRODUCER_EPOCH before (KIP-588).
     * v5: transactions of version 2 (KIP-890); nothing changes here.
     * v6, two-phase commit (KIP-939), is not stable in Kafka and not served.
-
-    Give out an id and an epoch.
     """
     transactional_id = request.transactional_id
     expected = Granted(request.producer_id, request.producer_epoch)
@@ -152,7 +150,7 @@ def _verify(
     return Code.NONE
 
 
-def _code(call: Call[AddPartitionsToTxnResponse], error: BrokerResponseError) -> int:
+def _code(call: Call, error: BrokerResponseError) -> int:
     if isinstance(error, ProducerFencedError) and call.version < _FENCED_FROM:
         return Code.INVALID_PRODUCER_EPOCH
     if isinstance(error, TransactionAbortableError) and call.version < _ADD_ABORTABLE_FROM:
@@ -177,10 +175,8 @@ def add_offsets_to_txn(call: Call[AddOffsetsToTxnResponse], request: AddOffsetsT
         coordinator(call).add(
             request.transactional_id, producer, [offsets_partition(call, request.group_id)], [request.group_id]
         )
-    except ProducerFencedError as error:
-        return call.response(error_code=error.code if call.version >= _FENCED_FROM else Code.INVALID_PRODUCER_EPOCH)
     except BrokerResponseError as error:
-        return call.response(error_code=error.code)
+        return call.response(error_code=_code(call, error))
     return call.response(error_code=0)
 
 
@@ -198,15 +194,10 @@ def end_txn(call: Call[EndTxnResponse], request: EndTxnRequest) -> EndTxnRespons
     producer = Granted(request.producer_id, request.producer_epoch)
     try:
         granted = coordinator(call).end(
-            request.transactional_id,
-            producer,
-            committed=request.committed,
-            bumps_epoch=call.version >= _BUMPS_FROM,
+            request.transactional_id, producer, committed=request.committed, bumps_epoch=call.version >= _BUMPS_FROM
         )
-    except ProducerFencedError as error:
-        return call.response(error_code=error.code if call.version >= _FENCED_FROM else Code.INVALID_PRODUCER_EPOCH)
     except BrokerResponseError as error:
-        return call.response(error_code=error.code)
+        return call.response(error_code=_code(call, error))
     return call.response(error_code=0, producer_id=granted.producer_id, producer_epoch=granted.epoch)
 
 
@@ -217,8 +208,6 @@ def txn_offset_commit(call: Call[TxnOffsetCommitResponse], request: TxnOffsetCom
     * v3: flexible; the member of the group, so that a zombie cannot commit (KIP-447).
     * v4: TRANSACTION_ABORTABLE is known.
     * v5: adds the group to the transaction implicitly (KIP-890).
-
-    Take the offsets into the transaction.
     """
     refused = _refuse_commit(call, request)
     topics = [(topic.name, [_row(call, topic.name, part) for part in topic.partitions]) for topic in request.topics]

@@ -86,10 +86,7 @@ def refuse_alter_client_quotas(
 def describe_user_scram_credentials(
     call: Call[DescribeUserScramCredentialsResponse], request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
-    """DescribeUserScramCredentials (50), version 0: which SCRAM mechanisms users have (KIP-554).
-
-    Describe each user, or all.
-    """
+    """DescribeUserScramCredentials (50), version 0: which SCRAM mechanisms users have (KIP-554)."""
     if not may_describe(call):
         return refuse_describe_user_scram_credentials(call, request, Code.CLUSTER_AUTHORIZATION_FAILED)
     credentials = security(call).credentials
