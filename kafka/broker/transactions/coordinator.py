@@ -295,7 +295,7 @@ class TransactionCoordinator:
     def _abort_fenced(self, record: TransactionRecord) -> None:
         """Abort a transaction whose producer is gone or late; a producer that still writes with its epoch is fenced.
 
-        If it is there again before another, and begins anew, it gets the epoch of the fence (KIP-588).
+        If it asks for an epoch before another one does, it gets the epoch of the fence (KIP-588).
         """
         record.move(Event.FENCE, self._clock.now_ms())
         record.last_epoch = record.epoch

@@ -235,7 +235,7 @@ def test_a_producer_whose_transaction_another_one_has_aborted_stays_fenced() -> 
         bench.coordinator.init_producer("x", 60.0, who)
 
 
-def test_a_producer_whose_transaction_took_too_long_begins_anew_with_the_next_epoch() -> None:
+def test_a_producer_whose_transaction_took_too_long_gets_the_next_epoch() -> None:
     # Kafka 4.3.1 answers so with and without KIP-890; since KIP-588 the producer need not be closed.
     bench = Bench()
     who = bench.start()
@@ -259,7 +259,7 @@ def test_a_producer_of_an_earlier_epoch_aborts_the_open_transaction_and_is_fence
     assert bench.log.markers == [(A, current.producer_id, current.epoch + 1, False)]
     with pytest.raises(ProducerFencedError):
         bench.coordinator.init_producer("x", 60.0, earliest)
-    assert bench.coordinator.init_producer("x", 60.0, current).epoch == current.epoch + 1  # it begins anew
+    assert bench.coordinator.init_producer("x", 60.0, current).epoch == current.epoch + 1  # that of the fence
 
 
 def test_an_end_from_before_the_producer_s_last_start_is_fenced() -> None:
