@@ -79,8 +79,8 @@ test-spark-versions: $(INSTALLED)  ## Spark 4.0 to 4.2 and Spark Connect in envi
 test-registry: $(INSTALLED)  ## a real schema registry in two releases, Apache Kafka, confluent-kafka's serializers, Confluent's of Java
 	$(BIN)/pytest -m soak -rP test/real/schema_registry
 
-test-clients: $(INSTALLED)  ## the current releases of seven other clients against the embedded broker
-	$(BIN)/pytest -m soak -rP -p no:randomly test/real/broker/test_clients.py
+test-clients: $(INSTALLED)  ## seven other clients and Kafka's tools against the embedded broker; the facts of Java's Admin
+	$(BIN)/pytest -m soak -rP -p no:randomly $(addprefix test/real/,broker/test_clients.py broker/test_tools.py admin/test_java.py)
 
 test-injected-errors: $(INSTALLED)  ## three clients under each injected error, on the embedded broker and on Apache Kafka
 	$(BIN)/pytest -m soak -rP -p no:randomly test/real/broker/injected

@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     seconds = getattr(arguments, "timeout", None)
     # Clients end before the watchdog does, because their errors name the cause.
     arguments.deadline = None if seconds is None else time.monotonic() + seconds
-    with Watchdog(seconds) as watchdog, whole_output():
+    with Watchdog(seconds) as watchdog, whole_output(unread=verb.changes):
         return _run(verb, arguments, watchdog)
 
 

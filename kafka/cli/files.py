@@ -29,9 +29,10 @@ class Output(io.BufferedIOBase):
     (3, 3)
     """
 
-    def __init__(self, raw: Any, name: str) -> None:
+    def __init__(self, raw: Any, name: str, *, unread: bool = False) -> None:
         self._raw = raw
         self._name = name
+        self._unread = unread  # whether to continue when the reader has gone
         self._sizes: list[int] = []
 
     @property
@@ -51,6 +52,9 @@ class Output(io.BufferedIOBase):
                 # not block returns None while it is full.
                 sizes.extend(filter(None, map(self._raw.write, (view[done:],))))
             except OSError as error:
+                if self._unread and isinstance(error, BrokenPipeError):
+                    sizes.append(len(view) - done)
+                    continue
                 error.filename = self._name
                 raise
             if len(sizes) == parts:
@@ -77,8 +81,11 @@ class Output(io.BufferedIOBase):
 
 
 @contextmanager
-def whole_output() -> Iterator[None]:
-    """Let `print` write everything or fail, also where Python has no buffer (PYTHONUNBUFFERED)."""
+def whole_output(*, unread: bool = False) -> Iterator[None]:
+    """Let `print` write everything or fail, also where Python has no buffer (PYTHONUNBUFFERED).
+
+    If `unread`, it continues when the reader of a pipe has gone: a change must not stop half way for that.
+    """
     before = sys.stdout
     binary = getattr(before, "buffer", None)
     raw = getattr(binary, "raw", binary)
@@ -87,7 +94,7 @@ def whole_output() -> Iterator[None]:
         return
     before.flush()
     sys.stdout = io.TextIOWrapper(
-        Output(raw, "standard output"),
+        Output(raw, "standard output", unread=unread),
         encoding=before.encoding,
         errors=before.errors,
         line_buffering=before.line_buffering,

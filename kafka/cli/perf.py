@@ -19,6 +19,7 @@ from kafka.cli.source import Source, partitions_of
 
 if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer
+    from kafka.producer.future import FutureRecordMetadata
     from kafka.record import ConsumerRecord
 
 _PLACES: Final = ((0.5, "50th"), (0.95, "95th"), (0.99, "99th"), (0.999, "99.9th"))
@@ -153,8 +154,8 @@ def _latency(arguments: Namespace, connection: Connection) -> int:
     for number in range(arguments.records):
         value = b"%d:" % number + os.urandom(max(0, arguments.size - 8))
         begun = time.perf_counter()
-        producer.send(arguments.topic, value)
-        if not _arrived(consumer, value, begun):
+        sent = producer.send(arguments.topic, value)
+        if not _arrived(consumer, sent, value, begun):
             raise CommandError(f"record {number} did not arrive within 60 seconds")
         latencies.append((time.perf_counter() - begun) * 1000)
     mean = sum(latencies) / len(latencies)
@@ -165,8 +166,10 @@ def _latency(arguments: Namespace, connection: Connection) -> int:
     return 0
 
 
-def _arrived(consumer: KafkaConsumer, value: bytes, begun: float) -> bool:
+def _arrived(consumer: KafkaConsumer, sent: FutureRecordMetadata, value: bytes, begun: float) -> bool:
     while time.perf_counter() - begun < 60:
+        if sent.exception is not None:
+            raise sent.exception
         for records in consumer.poll(1000).values():
             if any(record.value == value for record in records):
                 return True

@@ -6,6 +6,7 @@ a sensor or lists the metrics first checks whether the earliest expiry is due.
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,8 @@ from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka.metrics.metric import AbstractMeasurable, AnonMeasurable, KafkaMetric, MetricConfig, MetricName
 from kafka.metrics.reporters import AbstractMetricsReporter
 from kafka.metrics.sensor import Sensor
+
+log = logging.getLogger(__name__)
 
 __all__ = ["Metrics"]
 
@@ -189,6 +192,9 @@ class Metrics:
             metrics.remove_expired()
 
     def close(self) -> None:
-        """Close the reporters."""
+        """Close the reporters; an error of one is logged: clients close what else they have after this."""
         for reporter in self._reporters:
-            reporter.close()
+            try:
+                reporter.close()
+            except Exception:  # noqa: PERF203 - a handful
+                log.exception("The metrics reporter %r could not be closed", reporter)

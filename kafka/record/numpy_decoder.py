@@ -1,17 +1,17 @@
 """Decoding batches into columns with numpy and pyarrow: no Python object per record.
 
-Three steps. First the positions where records begin and end: where all are equally long that is arithmetic, checked by
-comparing the length bytes at those positions; elsewhere it is the only loop over records here, which looks up how far
-the next one is by the two bytes that a length takes at most. Then each field of all records is decoded together: bytes
-at an array of positions, and again for the values that continue. Last Arrow gathers keys and values: an
-array of 2n slices of the buffer, every other one of which is a value and the rest the bytes between, and ``take`` of
-the odd ones.
+Three steps. First the positions where records begin and end, by the two bytes that a length takes at most: the only
+loop over records here, which takes a step in all batches at a time where they are many. Then each field of all records
+is decoded together: bytes at an array of positions, and again for the values that continue. Last Arrow gathers keys and
+values: an array of 2n slices of the buffer, every other one of which is a value and the rest the bytes between, and
+``take`` of the odd ones.
 
 The result has been checked to the last byte; only headers are left to be parsed, record by record.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple
 
@@ -21,7 +21,7 @@ import pyarrow as pa
 from kafka.errors import CorruptRecordError
 from kafka.record.columns import BatchRecords, BinaryColumn, Columns, HeaderColumn
 from kafka.record.header import LAST_OFFSET, corrupt
-from kafka.record.record_decoder import LAST_DELTA, decode_headers, record_ends
+from kafka.record.record_decoder import LAST_DELTA, SMALLEST_RECORD, decode_headers, record_ends, record_sizes
 
 Array = Any  # numpy's generic types say less than they cost
 
@@ -160,16 +160,56 @@ def record_boundaries(data: bytes, batches: Sequence[BatchRecords]) -> tuple[Arr
     >>> record_boundaries(b"\x0c\0\0\0\1\1\0" * 2, [BatchRecords(b"", 0, 14, 2, header)])
     (array([0, 7]), array([ 7, 14]))
     """
-    found: list[int] = []
-    firsts: list[int] = []
-    for _, start, end, count, header in batches:
-        firsts.append(len(found))
-        found += record_ends(data, start, end, count, header.base_offset)
+    counts = np.array([records.count for records in batches], np.int64)
+    firsts = np.array([records.start for records in batches], np.int64)
+    lasts = np.array([records.end for records in batches], np.int64)
+    found = _ends_side_by_side(data, counts, firsts, lasts)
+    if found is None:
+        found = []
+        for _, start, end, count, header in batches:
+            found += record_ends(data, start, end, count, header.base_offset)
     ends = np.array(found, np.int64)
     starts = np.empty_like(ends)
     starts[1:] = ends[:-1]
-    starts[firsts] = [records.start for records in batches]
+    starts[np.cumsum(counts) - counts] = firsts
     return starts, ends
+
+
+#: A step in this many batches at a time costs less than as many steps in one after the other.
+_SIDE_BY_SIDE: Final = 128
+
+
+def _ends_side_by_side(data: bytes, counts: Array, firsts: Array, lasts: Array) -> Array | None:
+    """Return the positions after all records, stepping through all batches at a time: a fifth of what columns cost.
+
+    None where these are too few or too different, a record has a length of three bytes, or a batch is damaged.
+    """
+    if len(counts) < _SIDE_BY_SIDE or counts.max() * len(counts) > 2 * counts.sum():
+        return None
+    if counts.min() < 1 or (counts * SMALLEST_RECORD > lasts - firsts).any():  # a count that lies takes no memory
+        return None
+    order = np.argsort(-counts, kind="stable")  # batches with a further record stand in front
+    back = np.argsort(order)
+    busy = len(order) - np.searchsorted(counts[order][::-1], np.arange(counts.max()), side="right")
+    pairs = np.ndarray((len(data) - 1,), ">u2", data, strides=(1,))
+    sizes, at = _sizes(), firsts[order]
+    found = np.empty((len(busy), len(order)), np.int64)
+    try:
+        for row, count in zip(found, busy.tolist(), strict=True):
+            at = at[:count]
+            at = at + sizes[pairs[at]]
+            row[:count] = at
+    except IndexError:
+        return None
+    if (found[counts - 1, back] != lasts).any():
+        return None
+    return found.T[back][np.arange(len(busy)) < counts[:, None]]
+
+
+@functools.cache
+def _sizes() -> Array:
+    """Return how long a record is by its first two bytes as one number."""
+    return np.array(record_sizes(), np.int64).ravel()
 
 
 # The fields.

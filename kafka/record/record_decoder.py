@@ -277,7 +277,7 @@ def record_ends(buf: bytes, start: int, end: int, count: int, base_offset: int) 
     >>> record_ends(b"\\x0c\\0\\0\\0\\1\\1\\0" * 2, 0, 14, 2, 0)
     [7, 14]
     """
-    sizes = _record_sizes()
+    sizes = record_sizes()
     pos = start
     try:
         # Hot. A length of three bytes leads far beyond the end.
@@ -307,7 +307,7 @@ _FAR: Final = 1 << 40
 
 
 @lru_cache(maxsize=1)
-def _record_sizes() -> list[list[int]]:
+def record_sizes() -> list[list[int]]:
     """Return, by the first and second byte of a record, how many it has; made in a few ms, 0.3 MB."""
     numbers = list(range(8192 + 2))
     far = [_FAR] * 256

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from kafka.schema_registry.avro import compile_type
 from kafka.schema_registry.avro_types import AvroError, AvroType, check_taken, matched_fields, possible_branches
+from kafka.schema_registry.avro_values import Values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,15 +25,6 @@ __all__ = ["AvroColumns", "arrow_type"]
 
 #: Values without bytes, such as nulls: a few bytes could announce any number of them.
 _MOST_EMPTY: Final = 1000
-_PADDING: Final = 32
-# Numbers of variable length have seven bits in each byte; pairs of them are put together, then pairs of pairs.
-_ONE, _TWO, _FOUR, _FIFTY_SIX, _SIXTY_THREE = (np.uint64(number) for number in (1, 2, 4, 56, 63))
-_ONES: Final = np.uint64(0x7F)
-_TOPS: Final = np.uint64(0x8080808080808080)
-_SEVENS: Final = (np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00))
-_FOURTEENS: Final = (np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000))
-_TWENTY_EIGHTS: Final = (np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000))
-_ZIGZAG: Final = np.array([(byte >> 1) ^ -(byte & 1) for byte in range(128)], np.int64)  # the numbers of one byte
 _SIMPLE: Final = {
     "null": pa.null(),
     "boolean": pa.bool_(),
@@ -97,93 +89,8 @@ def _widest(members: list[AvroType]) -> Any:
     return pa.float64() if kinds == {"float", "double"} else None
 
 
-class _Values:
-    """The bytes of all values, with zero bytes behind them; which rows are damaged."""
-
-    def __init__(self, data: NDArray[np.uint8], ends: Numbers) -> None:
-        self.size = len(data)
-        self.data = np.concatenate([data, np.zeros(_PADDING, np.uint8)])
-        self.words = np.ndarray((self.size + _PADDING - 7,), "<u8", self.data, strides=(1,))
-        """The eight bytes from each place on, as a number."""
-        self.buffer = pa.py_buffer(self.data)
-        self.ends = ends
-        self.bad = np.zeros(len(ends), np.bool_)
-
-    def damage(self, rows: Numbers, which: NDArray[np.bool_]) -> None:
-        if which.any():
-            self.bad[rows[which]] = True
-
-    def ends_of(self, rows: Numbers) -> Numbers:
-        """Return where rows end; they are in order, so as many as there are means all of them."""
-        return self.ends if len(rows) == len(self.ends) else self.ends[rows]
-
-    def longs(self, rows: Numbers, at: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the numbers of variable length that stand at places, and the places behind them."""
-        byte = self.data[at]
-        if not (byte & 0x80).any():
-            return _ZIGZAG[byte], self.bounded(rows, at + 1)
-        word = self.words[at]
-        last = ~word & _TOPS  # the lowest bit of it is of the number's last byte
-        last &= -last
-        number = word & ((last << _ONE) - _ONE)  # of eight bytes without an end all bits
-        number = (number & _SEVENS[0]) | ((number & _SEVENS[1]) >> _ONE)
-        number = (number & _FOURTEENS[0]) | ((number & _FOURTEENS[1]) >> _TWO)
-        number = (number & _TWENTY_EIGHTS[0]) | ((number & _TWENTY_EIGHTS[1]) >> _FOUR)
-        length = np.frexp(last.astype(np.float64))[1] >> 3  # which is a power of two
-        longer = np.flatnonzero(last == 0)
-        if longer.size:
-            ninth, tenth = (self.data[at[longer] + 8 + more].astype(np.uint64) for more in (0, 1))
-            goes_on = ninth > 0x7F
-            number[longer] |= (ninth & _ONES) << _FIFTY_SIX | np.where(goes_on, tenth << _SIXTY_THREE, 0)
-            self.damage(rows[longer], goes_on & (tenth > 0x7F))
-            length[longer] = np.where(goes_on, 10, 9)
-        signed = (number >> _ONE).view(np.int64) ^ -(number & _ONE).view(np.int64)
-        return signed, self.bounded(rows, at + length)
-
-    def bounded(self, rows: Numbers, at: Numbers) -> Numbers:
-        """Mark the rows whose values end before these places, and send them behind the data."""
-        over = at > self.ends_of(rows)
-        if over.any():
-            self.bad[rows[over]] = True
-            at = np.where(over, self.size, at)
-        return at
-
-    def sized(self, rows: Numbers, at: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """Return the begin and the end of values that have their size before them, and the places behind them."""
-        size, begin = self.longs(rows, at)
-        wrong = (size < 0) | (size > self.ends_of(rows) - begin)
-        if wrong.any():
-            self.bad[rows[wrong]] = True
-            size, begin = np.where(wrong, 0, size), np.where(wrong, self.size, begin)
-        end = begin + size
-        return begin, end, end
-
-    def slices(self, begin: Numbers, end: Numbers) -> Any:
-        """Return the bytes between places as a binary array; rows are in order, except damaged ones."""
-        if not len(begin):
-            return pa.array([], pa.binary())
-        places = np.empty(2 * len(begin), np.int64)
-        places[0::2], places[1::2] = begin, end
-        if (places[1:] >= places[:-1]).all():
-            return self._taken(places)
-        order = np.lexsort((end, begin))  # damaged rows are behind the data
-        places[0::2], places[1::2] = begin[order], end[order]
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
-        return self._taken(places).take(pa.array(back))
-
-    def _taken(self, places: Numbers) -> Any:
-        if places[-1] < 1 << 31:
-            offsets, kind = pa.py_buffer(places.astype(np.int32)), pa.binary()
-        else:
-            offsets, kind = pa.py_buffer(places), pa.large_binary()
-        between = pa.Array.from_buffers(kind, len(places) - 1, [None, offsets, self.buffer])
-        found = between.take(pa.array(np.arange(0, len(places) - 1, 2)))
-        return found if kind == pa.binary() else found.cast(pa.binary())
-
-
 #: Reads a field of rows: takes the values, the rows and their places; returns a column and the places behind.
-_Read = Callable[[_Values, "Numbers", "Numbers"], tuple[Any, "Numbers"]]
+_Read = Callable[[Values, "Numbers", "Numbers"], tuple[Any, "Numbers"]]
 
 
 class AvroColumns:
@@ -212,7 +119,7 @@ class AvroColumns:
         places = np.frombuffer(offsets, width, len(values) + 1, values.offset * width.itemsize).astype(np.int64)
         held = np.frombuffer(data, np.uint8)[: places[-1]] if data is not None else np.zeros(0, np.uint8)
         rows = np.flatnonzero(~missing & (np.diff(places) >= skip))
-        state = _Values(held, places[1:])
+        state = Values(held, places[1:])
         state.bad[~missing & (np.diff(places) < skip)] = True
         found, at = self._read(state, rows, places[:-1][rows] + skip)
         state.damage(rows, at != places[1:][rows])
@@ -256,7 +163,7 @@ def _null(_writer: AvroType, _reader_type: AvroType) -> _Read:
 
 
 def _boolean(_writer: AvroType, _reader_type: AvroType) -> _Read:
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         byte = values.data[at]
         values.damage(rows, byte > 1)
         return pa.array(byte == 1), values.bounded(rows, at + 1)
@@ -268,7 +175,7 @@ def _integer(_writer: AvroType, reader: AvroType) -> _Read:
     kind = arrow_type(reader)
     factor = 1000 if reader.logical in {"timestamp-millis", "local-timestamp-millis"} else 1
 
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         number, at = values.longs(rows, at)
         if reader.kind == "int":
             values.damage(rows, (number < -(1 << 31)) | (number >= 1 << 31))
@@ -282,7 +189,7 @@ def _floating(writer: AvroType, _reader_type: AvroType) -> _Read:
     kind = np.dtype("<f4" if writer.kind == "float" else "<f8")
     width = np.arange(kind.itemsize)
 
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         found = values.data[at[:, None] + width].reshape(-1).view(kind)
         return pa.array(found), values.bounded(rows, at + kind.itemsize)
 
@@ -294,7 +201,7 @@ def _sized(_writer: AvroType, reader: AvroType) -> _Read:
         return _decimal(reader, lambda values, rows, at: values.sized(rows, at))
     text = reader.kind == "string"
 
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         begin, end, at = values.sized(rows, at)
         found = values.slices(begin, end)
         return (_as_text(values, rows, found) if text else found), at
@@ -302,7 +209,7 @@ def _sized(_writer: AvroType, reader: AvroType) -> _Read:
     return read
 
 
-def _as_text(values: _Values, rows: Numbers, found: Any) -> Any:
+def _as_text(values: Values, rows: Numbers, found: Any) -> Any:
     try:
         return found.cast(pa.string())
     except pa.ArrowInvalid:  # some value is not UTF-8: it is looked for, and costs itself
@@ -315,7 +222,7 @@ def _as_text(values: _Values, rows: Numbers, found: Any) -> Any:
 
 
 def _fixed(_writer: AvroType, reader: AvroType) -> _Read:
-    def places(values: _Values, rows: Numbers, at: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    def places(values: Values, rows: Numbers, at: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         end = values.bounded(rows, at + reader.size)
         begin = np.where(end == at + reader.size, at, end)
         return begin, end, end
@@ -323,7 +230,7 @@ def _fixed(_writer: AvroType, reader: AvroType) -> _Read:
     if reader.logical == "decimal":
         return _decimal(reader, places)
 
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         begin, end, at = places(values, rows, at)
         found = values.slices(begin, end)
         if reader.logical == "uuid":
@@ -339,7 +246,7 @@ def _decimal(reader: AvroType, places: Callable[..., tuple[Numbers, Numbers, Num
     kind = arrow_type(reader)
     limit = 10**reader.precision
 
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         begin, end, at = places(values, rows, at)
         size = end - begin
         values.damage(rows, (size > 16) | (size == 0))
@@ -366,7 +273,7 @@ def _enum(writer: AvroType, reader: AvroType) -> _Read:
     numbers = np.array([known.get(symbol, default) for symbol in writer.symbols] or [-1], np.int64)
     symbols = pa.array(reader.symbols, pa.string())
 
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         number, at = values.longs(rows, at)
         wrong = (number < 0) | (number >= len(writer.symbols))
         found = numbers[np.where(wrong, 0, number)]
@@ -382,7 +289,7 @@ def _promoted(writer: AvroType, reader: AvroType) -> _Read:
     plain, kind = _SAME_KIND[writer.kind](AvroType(writer.kind), AvroType(writer.kind)), arrow_type(reader)
     base = _SIMPLE[reader.kind]
 
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         found, at = plain(values, rows, at)
         found = found.cast(base, safe=False)
         if reader.logical in {"timestamp-millis", "local-timestamp-millis"}:
@@ -404,7 +311,7 @@ def _record(writer: AvroType, reader: AvroType) -> _Read:
     defaults = {field.name: _default(field.type, field.default) for field in missing}
     names = [field.name for field in reader.fields]
 
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         columns: dict[str, Any] = {}
         for name, one in parts:
             found, at = one(values, rows, at)
@@ -430,7 +337,7 @@ def _default(kind: AvroType, default: Any) -> Any:
 
 
 def _blocks(
-    values: _Values, rows: Numbers, at: Numbers, *, empty: bool, one: Callable[[Numbers, Numbers], Numbers]
+    values: Values, rows: Numbers, at: Numbers, *, empty: bool, one: Callable[[Numbers, Numbers], Numbers]
 ) -> tuple[Numbers, Numbers]:
     """Read the blocks of arrays or maps: `one` reads the next item of some rows; return the counts of items."""
     counts = np.zeros(len(rows), np.int64)
@@ -475,7 +382,7 @@ def _array(writer: AvroType, reader: AvroType) -> _Read:
     item, kind = _reader(writer.item, reader.item), arrow_type(reader.item)
     empty = _is_empty(writer.item)
 
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         chunks: list[Any] = []
         owners: list[Numbers] = []
 
@@ -496,7 +403,7 @@ def _map(writer: AvroType, reader: AvroType) -> _Read:
     key = _sized(AvroType("string"), AvroType("string"))
     item, kind = _reader(writer.item, reader.item), arrow_type(reader.item)
 
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         keys: list[Any] = []
         chunks: list[Any] = []
         owners: list[Numbers] = []
@@ -530,7 +437,7 @@ def _from_union(writer: AvroType, reader: AvroType) -> _Read:
         raise AvroError(f"the reader's type {reader.name or reader.kind} does not read any branch of a union")
     kind = arrow_type(reader)
 
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         number, at = values.longs(rows, at)
         at = at.copy()
         index = np.full(len(rows), -1, np.int64)
@@ -570,7 +477,7 @@ def _into_union(writer: AvroType, reader: AvroType) -> _Read:
         return part
     number = members.index(branch)
 
-    def read(values: _Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
+    def read(values: Values, rows: Numbers, at: Numbers) -> tuple[Any, Numbers]:
         column, at = part(values, rows, at)
         if not pa.types.is_struct(kind):
             return column.cast(kind), at

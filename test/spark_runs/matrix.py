@@ -96,7 +96,8 @@ def _kill_worker(plan: Plan, point: str, process: Process) -> bool:
 
 def _wait_for_the_end(plan: Plan, process: Process) -> None:
     """The query ends well in spite of what was done to it, unless the machine is too busy for Spark."""
-    assert process.wait(PATIENCE) == 0 or was_too_slow(plan), log_tail(plan)
+    wait_for(lambda: False, process, plan)  # says what the job has logged if it does not end
+    assert process.returncode == 0 or was_too_slow(plan), log_tail(plan)
 
 
 def killed_executors(plan: Plan) -> None:

@@ -37,7 +37,7 @@ from kafka.broker.server.dispatch import Dispatcher
 from kafka.broker.server.node import Node
 from kafka.broker.server.versions import ApiTable
 from kafka.broker.storage import Storage
-from kafka.errors import UnknownTopicOrPartitionError
+from kafka.errors import KafkaStorageError, UnknownTopicOrPartitionError
 
 if TYPE_CHECKING:
     from kafka.broker.storage.log import Log
@@ -257,7 +257,11 @@ class Cluster:
             wanted = self.configs.broker_int("num.partitions") if partitions is None else partitions
             copies = replication_factor or self.configs.broker_int("default.replication.factor")
             assignment = place_replicas(wanted, min(copies, len(self.nodes)), sorted(self.nodes), self.random)
-        self.add_partitions(topic, assignment)
+        try:
+            self.add_partitions(topic, assignment)
+        except KafkaStorageError:
+            del self.topics[name], self.topics_by_id[topic.id]
+            raise
         return topic
 
     def _open_log(self, topic: Topic, index: int) -> Log:
@@ -266,15 +270,21 @@ class Cluster:
         return log
 
     def add_partitions(self, topic: Topic, assignment: Iterable[list[int]]) -> None:
-        """Give a topic more partitions, with these replicas."""
+        """Give a topic more partitions, with these replicas: all of them, or with KafkaStorageError none."""
         live = {node.node_id for node in self.nodes.values() if node.is_live} or set(self.nodes)
-        for replicas in assignment:
-            index = len(topic.partitions)
-            log = self._open_log(topic, index)
-            partition = Partition(topic, index, list(replicas), log)
+        first = len(topic.partitions)
+        added: list[Partition] = []
+        try:
+            for index, replicas in enumerate(assignment, first):
+                added.append(Partition(topic, index, list(replicas), self._open_log(topic, index)))
+        except OSError as error:
+            for partition in added:
+                self.storage.delete_log(partition.log)
+            raise KafkaStorageError(f"the log of {topic.name}-{first + len(added)} cannot be made: {error}") from error
+        for partition in added:
             topic.partitions.append(partition)
             if not elect_leader(partition, live):
-                log.begin_epoch(partition.leader_epoch)
+                partition.log.begin_epoch(partition.leader_epoch)
         self.save_topic(topic)
         for tell in tuple(self.on_partitions_added):
             tell(topic)

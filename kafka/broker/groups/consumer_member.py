@@ -67,21 +67,12 @@ def step(
     holds it or is still to give it back. ``new_subscription`` are its topics if this heartbeat has changed them.
     """
     if holding.state is MemberState.UNREVOKED_PARTITIONS:
-        if not _has_any(owned, holding.pending_revocation):
-            return _next(holding, target, target_epoch, owned, is_free)
-    elif holding.state is not MemberState.STABLE or holding.epoch != target_epoch:
-        return _next(holding, target, target_epoch, owned, is_free)
-    return holding if new_subscription is None else _narrowed(holding, owned, new_subscription)
-
-
-def _next(
-    holding: Holding,
-    target: Mapping[UUID, frozenset[int]],
-    target_epoch: int,
-    owned: Mapping[UUID, frozenset[int]] | None,
-    is_free: Callable[[UUID, int], bool],
-) -> Holding:
-    """Reconcile the member: it revokes first, and stays at its epoch until it has; then it gets what is free."""
+        is_settled = _has_any(owned, holding.pending_revocation)
+    else:
+        is_settled = holding.state is MemberState.STABLE and holding.epoch == target_epoch
+    if is_settled:
+        return holding if new_subscription is None else _narrowed(holding, owned, new_subscription)
+    # It revokes first, and stays at its epoch until it has; then it gets what is free.
     kept: Assignment = {}
     revoked: Assignment = {}
     granted: Assignment = {}
@@ -136,11 +127,7 @@ def _held(
 
 def _has_any(owned: Mapping[UUID, frozenset[int]] | None, partitions: Mapping[UUID, frozenset[int]]) -> bool:
     """Whether the member still has one of the partitions, as it must be taken to if it does not say."""
-    return owned is None or _overlap(owned, partitions)
-
-
-def _overlap(left: Mapping[UUID, frozenset[int]], right: Mapping[UUID, frozenset[int]]) -> bool:
-    return any(indexes & left.get(topic, frozenset()) for topic, indexes in right.items())
+    return owned is None or any(indexes & owned.get(topic, frozenset()) for topic, indexes in partitions.items())
 
 
 def _put(assignment: Assignment, topic: UUID, indexes: frozenset[int]) -> None:

@@ -312,7 +312,7 @@ class SharePartition:
         while number < len(self._pieces) and self._pieces[number][0] <= high and len(taken) < wanted:
             piece = self._pieces[number]
             number += 1
-            limit = most - len(taken) if exactly else len(self._deliveries)
+            limit = wanted - len(taken) if exactly else len(self._deliveries)
             offsets, is_suspect = self._available(piece, max(low, piece[0]), min(high, piece[1]), limit)
             if is_suspect and taken:
                 return taken
@@ -493,10 +493,9 @@ class SharePartition:
         self._changed()
 
     def _archive(self, offsets: Iterable[int]) -> None:
-        """End what members never see; stored with the next change."""
+        """End what members never see; as in Kafka the start moves with the next change, which stores it too."""
         for offset in offsets:
             self._end(offset, RecordState.ARCHIVED)
-        self._advance()
 
     def _end(self, offset: int, state: RecordState) -> _Delivery:
         """End a delivery, which was not final."""

@@ -48,6 +48,15 @@ class Aborted(NamedTuple):
     """The last stable offset after the marker: readers below need not know of it."""
 
 
+class Attempt(NamedTuple):
+    """A producer's attempt to begin a transaction on this partition, until it has written or the transaction ends."""
+
+    epoch: int
+    lowest_sequence: int
+    is_v2: bool
+    """The partition joins the transaction by the attempt (KIP-890)."""
+
+
 class ProducerState:
     """One producer id on this partition."""
 
@@ -76,8 +85,25 @@ class Producers:
         self.aborted: list[Aborted] = []
         #: First offset of each open transaction, by producer id.
         self.open: dict[int, int] = {}
+        #: By producer id.
+        self._attempts: dict[int, Attempt] = {}
 
     # Before an append
+
+    def attempt(self, header: BatchHeader, *, is_v2: bool) -> None:
+        """Remember a transactional batch that the coordinator may refuse: no later one may be accepted without it."""
+        state = self.states.get(header.producer_id)
+        if state is not None and (
+            header.producer_epoch < state.epoch
+            or (header.producer_epoch == state.epoch and state.transaction_start is not None)
+        ):
+            return  # it is fenced, or the transaction has begun
+        before = self._attempts.get(header.producer_id)
+        this = Attempt(header.producer_epoch, header.base_sequence, is_v2)
+        if before is None or this.epoch > before.epoch:
+            self._attempts[header.producer_id] = this
+        elif this.epoch == before.epoch and this.lowest_sequence < before.lowest_sequence:
+            self._attempts[header.producer_id] = before._replace(lowest_sequence=this.lowest_sequence)
 
     def find_duplicate(self, header: BatchHeader) -> BatchMark | None:
         """Return the batch that this one repeats, if it is among the remembered ones."""
@@ -94,16 +120,22 @@ class Producers:
 
         ``begins_at_zero``: transactions follow KIP-890 and begin with a new epoch and so with sequence 0.
         """
-        state = self.states.get(header.producer_id)
+        state, attempt = self.states.get(header.producer_id), self._attempts.get(header.producer_id)
+        if state is not None:
+            self._check_epoch(state, header)
+        # KIP-360: the producer may be known elsewhere, or its state may have expired; any sequence may begin.
+        elif begins_at_zero and header.base_sequence > 0:
+            raise OutOfOrderSequenceNumberError(
+                f"Producer {header.producer_id} is not known here, and begins with sequence number "
+                f"{header.base_sequence} instead of 0"
+            )
+        if attempt is not None and header.base_sequence > attempt.lowest_sequence:
+            raise OutOfOrderSequenceNumberError(
+                f"Out of order sequence number for producer {header.producer_id}: "
+                f"{header.base_sequence} (incoming seq. number), {attempt.lowest_sequence} (earliest seen sequence)"
+            )
         if state is None:
-            # KIP-360: the producer may be known elsewhere, or its state may have expired; any sequence may begin.
-            if begins_at_zero and header.base_sequence > 0:
-                raise OutOfOrderSequenceNumberError(
-                    f"Producer {header.producer_id} is not known here, and begins with sequence number "
-                    f"{header.base_sequence} instead of 0"
-                )
             return
-        self._check_epoch(state, header)
         self._check_sequence(state, header)
         if state.transaction_start is not None and not header.is_transactional:
             raise InvalidTxnStateError(
@@ -167,9 +199,11 @@ class Producers:
             state.batches.append(
                 BatchMark(header.base_sequence, header.last_sequence, offset + delta, delta, header.max_timestamp)
             )
-        if header.is_transactional and state.transaction_start is None:
-            state.transaction_start = offset
-            self.open[producer_id] = offset
+        if header.is_transactional:
+            self._attempts.pop(producer_id, None)
+            if state.transaction_start is None:
+                state.transaction_start = offset
+                self.open[producer_id] = offset
 
     def ended(
         self, producer_id: int, epoch: int, offset: int, timestamp: int, *, committed: bool, coordinator_epoch: int
@@ -184,6 +218,9 @@ class Producers:
         state.coordinator_epoch = max(state.coordinator_epoch, coordinator_epoch)
         state.last_timestamp = timestamp
         state.transaction_start = None
+        attempt = self._attempts.get(producer_id)
+        if attempt is not None and not (attempt.is_v2 and attempt.epoch == epoch):
+            del self._attempts[producer_id]
         first = self.open.pop(producer_id, None)
         if first is not None and not committed:
             stable = min(self.open.values(), default=offset + 1)

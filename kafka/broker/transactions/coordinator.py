@@ -136,10 +136,7 @@ class TransactionCoordinator:
         if record.state.is_ending:
             raise ConcurrentTransactionsError
         if record.state is State.ONGOING:
-            # No producer has the epoch of the fence; the next attempt gets the one after it.
-            # But a producer that aborts its own transaction so is not fenced: its next attempt gets that epoch.
-            is_own = expected.epoch != NO_EPOCH and expected.epoch == record.epoch
-            self._abort_fenced(record, last_epoch=expected.epoch if is_own else NO_EPOCH)
+            self._abort_fenced(record)
             raise ConcurrentTransactionsError
         record.timeout = timeout
         granted = self._bump(record, expected)
@@ -295,12 +292,15 @@ class TransactionCoordinator:
         if record.state is State.ONGOING:
             self._abort_fenced(record)
 
-    def _abort_fenced(self, record: TransactionRecord, last_epoch: int = NO_EPOCH) -> None:
-        """Abort a transaction whose producer is gone or late; a producer that still writes with its epoch is fenced."""
+    def _abort_fenced(self, record: TransactionRecord) -> None:
+        """Abort a transaction whose producer is gone or late; a producer that still writes with its epoch is fenced.
+
+        If it asks for an epoch before another one does, it gets the epoch of the fence (KIP-588).
+        """
         record.move(Event.FENCE, self._clock.now_ms())
+        record.last_epoch = record.epoch
         if record.epoch <= LAST_EPOCH:
             record.epoch += 1
-        record.last_epoch = last_epoch
         # A producer that then ends it by KIP-890 is answered as if that had been its own end, with the new epoch.
         record.bumps_epoch = True
         self._prepare(record, committed=False)

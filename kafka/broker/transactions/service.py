@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.call import Call
 
+logger = logging.getLogger("kafka.broker")
+
 #: Where Kafka keeps committed offsets: a transaction that commits offsets has one of its partitions.
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 #: Produce from this version on: clients know TRANSACTION_ABORTABLE.
@@ -42,6 +45,7 @@ class TransactionService:
             {name: value for name, value in given.items() if value is not None}
         )
         self._cluster = cluster
+        self._unwritten: set[TopicPartition] = set()
         self.coordinator = TransactionCoordinator(
             settings, cluster.clock, cluster.timers, self, cluster.new_producer_id, cluster.store.table
         )
@@ -66,8 +70,13 @@ class TransactionService:
         try:
             self._cluster.append_marker(found, producer_id, epoch, committed=committed)
         except KafkaError:
-            # A later producer has ended it already: there is nothing left to do.
-            return True
+            pass  # a later producer has ended it already: there is nothing left to do
+        except OSError as error:  # the disk is full: it is tried again
+            if partition not in self._unwritten:
+                logger.error("cannot end a transaction in %s-%d, trying again: %s", *partition, error)
+            self._unwritten.add(partition)
+            return False
+        self._unwritten.discard(partition)
         return True
 
     def end_offsets(self, producer_id: int, groups: Iterable[str], *, committed: bool) -> None:

@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from kafka import KafkaProducer
 from kafka.broker import Broker
 from kafka.broker.storage import cleaner
-from kafka.errors import CorruptRecordError, IllegalStateError, KafkaConfigurationError
-from kafka.protocol.admin import DeleteRecordsRequest
+from kafka.errors import CorruptRecordError, IllegalStateError, KafkaConfigurationError, KafkaStorageError
+from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest, DeleteRecordsRequest
 from kafka.record.header import scan
 
 from .batches import batch, produce
@@ -541,3 +542,47 @@ def test_only_the_segments_that_are_appended_to_are_open(tmp_path: Path) -> None
         assert opened() == [last]
         assert len(broker.records("events")) == 5
         assert opened() == [last]
+
+
+def test_a_transaction_ends_when_the_disk_has_room_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        Broker(topics=["events"], data_dir=tmp_path / "data") as broker,
+        KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="moves") as producer,
+    ):
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("events", b"a").get(30)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pwrite", _no_space)
+            producer.commit_transaction()
+            assert broker.run(lambda cluster: cluster.topic("events").partitions[0].log.stable_offset) == 0
+        producer.begin_transaction()  # waits until the one before has ended
+        producer.send("events", b"b").get(30)
+        producer.commit_transaction()
+        assert [record.value for record in broker.records("events", committed=True)] == [b"a", b"b"]
+
+
+def test_a_topic_has_all_its_partitions_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Path.mkdir
+
+    def mkdir(path: Path, *args: Any, **how: Any) -> None:
+        if path.name.endswith("-1"):
+            _no_space()
+        made(path, *args, **how)
+
+    with Broker(topics=["events"], data_dir=tmp_path / "data") as broker, wire(broker) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "mkdir", mkdir)
+            (refused,) = client.ask(CreateTopicsRequest[5]([("orders", 2, 1, [], [])], 1000, False)).topics
+            assert (refused.error_code, refused.error_message) == (
+                KafkaStorageError.errno,
+                "the log of orders-1 cannot be made: [Errno 28] No space left on device",
+            )
+            more = CreatePartitionsRequest[1]([("events", 3, None)], 1000, False)
+            (full,) = client.ask(more).results
+            assert full.error_code == KafkaStorageError.errno
+        assert broker.run(lambda cluster: list(cluster.topics)) == ["events"]
+        assert len(list(tmp_path.glob("data/topics/*"))) == 1
+        broker.create_topic("orders", 2)
+        assert client.ask(more).results[0].error_code == 0
+        assert broker.append("orders", "a", partition=1) == broker.append("events", "a", partition=2) == 0

@@ -429,6 +429,25 @@ def test_a_session_tells_only_news(shared: Broker, client: Wire, topic: str) -> 
     assert go_on(5).error_code == 70
 
 
+def test_a_reader_with_an_earlier_leader_epoch_is_fenced_though_its_session_has_no_news() -> None:
+    with Broker(nodes=2, topics={"events": 1}) as broker:
+        leader = broker.leader("events")
+
+        def in_session(session: int, epoch: int) -> FetchRequest:
+            request = fetch("events", session_id=session, session_epoch=epoch)
+            request.topics[0].partitions[0].current_leader_epoch = 0
+            if epoch:
+                request.topics = []
+            return request
+
+        with wire(broker, leader) as client:
+            session = client.ask(in_session(0, 0)).session_id
+            assert client.ask(in_session(session, 1)).responses == []
+            for node in (3 - leader, leader):
+                broker.move_leader(TopicPartition("events", 0), node)
+            assert only(client.ask(in_session(session, 2))).error_code == 74
+
+
 @pytest.mark.parametrize("offset", [25, 45], ids=["within the log", "beyond its end"])
 @pytest.mark.parametrize("session_epoch", [0, 1], ids=["first fetch", "in a session"])
 def test_a_reader_of_a_truncated_part_learns_where_the_logs_diverge(session_epoch: int, offset: int) -> None:

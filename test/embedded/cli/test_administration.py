@@ -271,6 +271,13 @@ def test_perf_prints_the_lines_of_kafkas_scripts(shell: Shell, broker: Broker) -
     assert shell("purekafka perf latency orders -n 5").lines[0].startswith("Avg latency: ")
 
 
+def test_a_record_that_is_refused_ends_the_measurement_of_latency_at_once(shell: Shell) -> None:
+    shell("purekafka configs set topic orders max.message.bytes=1000 --yes")
+    outcome = shell("purekafka perf latency orders -n 5 --size 2000")
+    assert outcome.code == 1
+    assert "max.message.bytes" in outcome.err
+
+
 # Segments…
 
 

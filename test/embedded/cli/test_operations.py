@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ from kafka.broker import Broker
 from kafka.protocol.streams import StreamsGroupHeartbeatRequest
 
 from .conftest import Shell
-from .shell import Outcome, run
+from .shell import Outcome, call, run
 
 DEADLINE = 60.0
 
@@ -140,6 +141,18 @@ def test_a_move_has_a_limit_while_it_lasts(three: Broker, tmp_path: Path) -> Non
 def test_a_limit_is_removed_when_the_wait_is_over(three: Broker, tmp_path: Path) -> None:
     file = plan(tmp_path / "plan.json", [3, 2])
     found = run(f"purekafka partitions reassign apply {file} --throttle 1MiB --wait --yes")
+    assert found.code == 0, found.err
+    assert limits(three) == {}
+    assert run("purekafka topics describe events -f json").json[0]["partitions"][0]["replicas"] == [3, 2]
+
+
+def test_a_reader_that_has_gone_does_not_stop_a_move_half_way(three: Broker, tmp_path: Path) -> None:
+    """As with ``| head -1``: the partitions move, and the limit is removed."""
+    words = ["partitions", "reassign", "apply", str(plan(tmp_path / "plan.json", [3, 2])), "--throttle", "1MiB"]
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w", encoding="utf-8") as pipe:
+        found = call(["purekafka", *words, "--wait", "--yes"], stdout=pipe)
     assert found.code == 0, found.err
     assert limits(three) == {}
     assert run("purekafka topics describe events -f json").json[0]["partitions"][0]["replicas"] == [3, 2]

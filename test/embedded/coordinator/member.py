@@ -44,7 +44,7 @@ class Member:
         self.client = Client(self.config)
         self.driver = ThreadDriver(self.client.loop)
         self.driver.start()
-        complete(self.driver.run(self.client.bootstrap()))
+        complete(self.driver.run(self.client.begin()))
         self.subscription = SubscriptionState()
         self.coordinator = ConsumerCoordinator(
             self.client,

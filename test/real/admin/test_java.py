@@ -359,6 +359,8 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
+@pytest.mark.soak  # each run compares the facts about the embedded broker, whose answers are compared with Kafka's
+@pytest.mark.timeout(900)
 def test_facts_about_apache_kafka(kafka_version: str, stack: ExitStack):
     cluster = stack.enter_context(
         KafkaCluster(

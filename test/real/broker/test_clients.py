@@ -238,8 +238,11 @@ def test_the_tests_of_franz_go_pass() -> None:
     }
     users = [("SCRAM-SHA-256", "ada", "secret")]
     tokens = [("OAUTHBEARER", "admin", "")]
+    # The consumers of its test of share groups release records; on a slow machine some are so delivered five times,
+    # the limit of a new group, and the release after that gives them up, in Kafka too.
+    configs = {"default.replication.factor": 3, "group.share.delivery.count.limit": 10}
     with (
-        Broker(nodes=3, configs={"default.replication.factor": 3}) as broker,
+        Broker(nodes=3, configs=configs) as broker,
         Broker(sasl=users) as secured,
         Broker(sasl=tokens) as with_tokens,
     ):
@@ -252,10 +255,8 @@ def test_the_tests_of_franz_go_pass() -> None:
             "KGO_TEST_SCRAM_SEEDS": secured.bootstrap_servers,
             "KGO_TEST_OAUTH_SEEDS": with_tokens.bootstrap_servers,
         }
-        shared, _ = _run_suite(home, environment, "^TestShareGroup", {})
-        apart = "it has run alone: on a busy machine locks of records run out five times, and the records are given up"
-        passed, left = _run_suite(home, environment, ".", skipped | {"TestShareGroup.*": apart})
-    assert passed + shared > 140
+        passed, left = _run_suite(home, environment, ".", skipped)
+    assert passed > 140
     assert left == ["TestIssueProduceBrokerTooOldFailsRecords"], "for brokers before Kafka 0.11"
 
 

@@ -18,6 +18,9 @@ from test.real.releases import NEWEST
 from .sessions import Transcript, wait_for_changes
 from .tool_invocations import FILES, STEPS, Step, normalised, words_of
 
+#: It takes minutes of a processor; test_differential.py asks for the same with raw requests in each run.
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
+
 NODES = 2
 #: Options in which the two clusters would differ: delays, and what a small cluster cannot have.
 PROPERTIES = {

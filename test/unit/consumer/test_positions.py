@@ -5,10 +5,15 @@ from __future__ import annotations
 import logging
 from collections import deque
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from kafka.consumer.partition_state import EARLIEST, Cursor
+from kafka.consumer.positions import Positions
 from kafka.errors import KafkaTimeoutError, NoOffsetForPartitionError, TopicAuthorizationFailedError
+from kafka.structs import OffsetAndTimestamp
 from test.unit.consumer.scripted import SILENCE, T0, T1, Cluster, MakeConsumer, read
 
 
@@ -133,3 +138,20 @@ def test_a_seek_wins_over_a_look_up_that_is_under_way(cluster: Cluster, make: Ma
     consumer.poll(timeout_ms=100)
     consumer.seek(T0, 7)
     assert [record.offset for record in read(consumer, 3)] == [7, 8, 9]
+
+
+def test_the_position_of_the_new_leader_stays_when_the_old_one_answers_late() -> None:
+    cursor = Cursor(reset=EARLIEST)
+
+    async def ask(_leader: int, _wanted: object, _deadline: float) -> object:
+        cursor.place(5)  # the new leader was asked meanwhile
+        return {T0: OffsetAndTimestamp(3, -1, -1)}, {}
+
+    nothing: Any = None
+    lookup: Any = SimpleNamespace(ask=ask)
+    positions = Positions(nothing, nothing, lookup, "earliest", lambda: None, lambda _state: None)
+    answer = positions._from_leader(1, {T0: (nothing, cursor)}, 0.0)
+    with pytest.raises(StopIteration) as ended:
+        answer.send(None)
+    assert ended.value.value == {}
+    assert cursor.position == 5

@@ -591,3 +591,14 @@ def test_no_row_of_two_threads_is_lost_while_the_metrics_are_read():
         metrics.snapshot()
     found = metrics.snapshot()
     assert (found["a"], found["b"]) == ({"total": 20_000}, {"total": 40_000})
+
+
+def test_a_reporter_that_cannot_be_closed_keeps_nothing_else_from_being_closed(clock, caplog):
+    class Broken(Recorder):
+        def close(self):
+            raise OSError("the pipe is broken")
+
+    last = Recorder()
+    Metrics(reporters=[Broken(), last], clock=clock).close()
+    assert last.calls[-1] == ("close", None)
+    assert "the pipe is broken" in caplog.text

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import strategies as st
 
 from kafka.errors import CorruptRecordError, IllegalArgumentError
-from kafka.record import arrow_encoder
+from kafka.record import arrow_encoder, numpy_decoder
 from kafka.record.arrow_encoder import encode_arrow, encode_divided, larger_chunks
 from kafka.record.batch_builder import BatchBuilder
 from kafka.record.batch_reader import RecordReader
-from kafka.record.columns import BinaryColumn, column_decoder
-from kafka.record.header import LOG_APPEND_TIME, TRANSACTIONAL
+from kafka.record.columns import BatchRecords, BinaryColumn, column_decoder
+from kafka.record.header import LOG_APPEND_TIME, TRANSACTIONAL, BatchHeader
 from kafka.record.message_v0_v1 import LegacyBuilder
 
 from . import reference
@@ -75,6 +75,56 @@ def test_arrow_holds_what_records_hold(data: bytes) -> None:
                 offsets, stamps, kinds, batch["key"].to_pylist(), batch["value"].to_pylist(), headers, strict=True
             )
         assert found == expected
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_records_of_many_batches_are_found_side_by_side_as_one_after_the_other(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches of a few and of many records; every third time a bit is wrong, or a count."""
+    chance = Random(seed)
+    fewest, most = chance.choice([(1, 1), (1, 2), (3, 6), (1, 9), (20, 30)])
+    long = 8200 if seed % 5 == 0 else 70  # with a length of three bytes
+    data, places = b"\xff" * 3, []
+    for _ in range(chance.choice([127, 128, 129, 300])):
+        count = chance.randint(fewest, most)
+        sizes = [long if chance.random() < 0.01 else chance.randint(0, 70) for _ in range(count)]
+        keys = [chance.choice([None, b"k" * 9]) for _ in sizes]
+        rows = [(at, 0, key, bytes(size), []) for at, (key, size) in enumerate(zip(keys, sizes, strict=True))]
+        body = b"".join(reference.record(row, 0, 0) for row in rows)
+        places.append((len(data), len(data) + len(body), count))
+        data += body + b"\0" * chance.randint(0, 2)
+    if seed % 3 == 0:
+        wrong = bytearray(data)
+        wrong[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        data = bytes(wrong)
+    if seed % 3 == 1:
+        at = chance.randrange(len(places))
+        start, end, count = places[at]
+        places[at] = (start, end, chance.choice([0, count, count + 1, 2**31 - 1]))
+    header = BatchHeader(0, 0, 0, 0, 2, 0, 0, 1, 0, 0, -1, -1, -1, 2)
+    batches = [BatchRecords(data, *place, header) for place in places]
+
+    def found() -> object:
+        try:
+            return [numbers.tolist() for numbers in numpy_decoder.record_boundaries(data, batches)]
+        except (CorruptRecordError, IndexError) as error:
+            return str(error)
+
+    side_by_side = found()
+    monkeypatch.setattr(numpy_decoder, "_ends_side_by_side", lambda *_: None)
+    assert side_by_side == found()
+
+
+def test_the_positions_of_many_batches_take_no_step_for_each_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = reference.record((0, 0, None, bytes(100), []), 0, 0) * 20
+    header = BatchHeader(0, 0, 0, 0, 2, 0, 0, 1, 0, 0, -1, -1, -1, 2)
+    batches = [BatchRecords(b"", at * len(body), (at + 1) * len(body), 20, header) for at in range(200)]
+    monkeypatch.setattr(numpy_decoder, "record_ends", None)
+    starts, ends = numpy_decoder.record_boundaries(body * 200, batches)
+    size = len(body) // 20
+    assert starts.tolist() == list(range(0, len(body) * 200, size))
+    assert ends.tolist() == list(range(size, len(body) * 200 + 1, size))
 
 
 @pytest.mark.parametrize("numpy", [True, False])

@@ -240,6 +240,7 @@ def _check_producer(
     if gate is None:
         raise Refused(Code.INVALID_PRODUCER_ID_MAPPING)
     assert request.transactional_id is not None
+    partition.log.producers.attempt(header, is_v2=call.version >= _BUMPS_FROM)
     code = gate.check_append(
         request.transactional_id, header.producer_id, header.producer_epoch, partition.tp, call.version
     )

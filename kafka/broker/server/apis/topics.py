@@ -86,11 +86,11 @@ def _create_topic(
             {one.partition_index: one.broker_ids for one in topic.assignments},
             {config.name: config.value for config in topic.configs},
         )
+        topic_id = call.cluster.new_uuid()
+        if not request.validate_only:
+            call.cluster.create_topic(plan.name, configs=plan.configs, assignment=plan.assignment, topic_id=topic_id)
     except BrokerResponseError as error:
         return _refused(call, topic.name, error.code, str(error.args[0]))
-    topic_id = call.cluster.new_uuid()
-    if not request.validate_only:
-        call.cluster.create_topic(plan.name, configs=plan.configs, assignment=plan.assignment, topic_id=topic_id)
     result = call.response.CreatableTopicResult(
         name=plan.name,
         topic_id=topic_id,
@@ -265,11 +265,11 @@ def _add_partitions(
     assignments = None if asked.assignments is None else [one.broker_ids for one in asked.assignments]
     try:
         replicas = plan_partitions(call.cluster, topic, asked.count, assignments)
+        if not request.validate_only:
+            call.cluster.add_partitions(topic, replicas)
     except BrokerResponseError as error:
         reason = error.args[0] if error.args else None
         return asked.name, error.code, None if reason is None else str(reason)
-    if not request.validate_only:
-        call.cluster.add_partitions(topic, replicas)
     return asked.name, 0, None
 
 

@@ -232,6 +232,32 @@ def sent(sequence: int, epoch: int = 0, **seal: object) -> bytes:
     return batch(b"v", producer_id=1, producer_epoch=epoch, base_sequence=sequence, **seal)
 
 
+@pytest.mark.parametrize(("is_v2", "after"), [(False, "current end sequence"), (True, "earliest seen sequence")])
+def test_no_batch_is_accepted_without_an_earlier_one_that_the_coordinator_refused(
+    make: Callable[..., Log], is_v2: bool, after: str
+) -> None:
+    """Kafka remembers the lowest sequence number that a producer has tried since its last batch or marker here."""
+    log = make()
+
+    def attempt(sequence: int) -> None:
+        header = read_header(sent(sequence, transactional=True))
+        assert header is not None
+        log.producers.attempt(header, is_v2=is_v2)
+
+    for sequence in (4, 2, 7):
+        attempt(sequence)
+    check(log, sent(2, transactional=True))
+    with pytest.raises(OutOfOrderSequenceNumberError, match=r"3 .incoming seq. number., 2 .earliest seen sequence"):
+        check(log, sent(3, transactional=True))
+    # The marker of a v2 transaction has the epoch that the next one begins with.
+    log.append_marker(1, 0, 0, committed=False)
+    with pytest.raises(OutOfOrderSequenceNumberError, match=after):
+        check(log, sent(3, transactional=True))
+    log.append(sent(2, transactional=True), 0)
+    attempt(1)  # of a transaction that has begun
+    check(log, sent(3, transactional=True))
+
+
 def test_sequences_continue_without_gaps(make: Callable[..., Log]) -> None:
     log = make()
     for sequence in range(7):

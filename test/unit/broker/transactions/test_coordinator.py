@@ -50,8 +50,10 @@ class Log:
 
 
 class Bench:
-    def __init__(self, tables: dict[str, dict[str, Any]] | None = None, **settings: float) -> None:
-        self.world, self.log = World(), Log()
+    def __init__(
+        self, tables: dict[str, dict[str, Any]] | None = None, *, world: World | None = None, **settings: float
+    ) -> None:
+        self.world, self.log = world or World(), Log()
         self.tables = {} if tables is None else tables
         self.next_id = 100
         self.coordinator = TransactionCoordinator(
@@ -228,8 +230,21 @@ def test_a_producer_whose_transaction_another_one_has_aborted_stays_fenced() -> 
     bench.coordinator.add("x", who, [A])
     with pytest.raises(ConcurrentTransactionsError):
         bench.start()
+    assert bench.start().epoch == who.epoch + 2
     with pytest.raises(ProducerFencedError):
         bench.coordinator.init_producer("x", 60.0, who)
+
+
+def test_a_producer_whose_transaction_took_too_long_gets_the_next_epoch() -> None:
+    # Kafka 4.3.1 answers so with and without KIP-890; since KIP-588 the producer need not be closed.
+    bench = Bench()
+    who = bench.start()
+    bench.coordinator.add("x", who, [A])
+    bench.world.advance(61)
+    assert bench.state() is State.COMPLETE_ABORT
+    with pytest.raises(ProducerFencedError):
+        bench.coordinator.add("x", who, [A])
+    assert bench.coordinator.init_producer("x", 60.0, who) == Granted(who.producer_id, who.epoch + 1)
 
 
 def test_a_producer_of_an_earlier_epoch_aborts_the_open_transaction_and_is_fenced_itself() -> None:
@@ -242,9 +257,9 @@ def test_a_producer_of_an_earlier_epoch_aborts_the_open_transaction_and_is_fence
         bench.coordinator.init_producer("x", 60.0, earliest)
     assert bench.state() is State.COMPLETE_ABORT
     assert bench.log.markers == [(A, current.producer_id, current.epoch + 1, False)]
-    for fenced in (earliest, current):
-        with pytest.raises(ProducerFencedError):
-            bench.coordinator.init_producer("x", 60.0, fenced)
+    with pytest.raises(ProducerFencedError):
+        bench.coordinator.init_producer("x", 60.0, earliest)
+    assert bench.coordinator.init_producer("x", 60.0, current).epoch == current.epoch + 1  # that of the fence
 
 
 def test_an_end_from_before_the_producer_s_last_start_is_fenced() -> None:
@@ -319,10 +334,13 @@ def test_an_open_transaction_continues_after_a_restart_and_still_times_out() -> 
     bench = Bench()
     who = bench.start()
     bench.coordinator.add("x", who, [A])
+    bench.world.advance(40)
     bench.coordinator.close()
-    later = Bench(bench.tables)
+    later = Bench(bench.tables, world=bench.world)
     later.coordinator.add("x", who, [B])
-    later.world.advance(61)
+    later.world.advance(19)
+    assert later.state() is State.ONGOING
+    later.world.advance(2)
     assert {marker[0] for marker in later.log.markers} == {A, B}
 
 
