@@ -509,10 +509,10 @@ def test_an_error_of_the_disk_ends_neither_compaction_nor_retention(
             )
             advance(300)
         shown = [record.getMessage() for record in caplog.records if record.name == "kafka.broker"]
-        assert [text.split(":")[0] for text in shown] == [
+        assert sorted(text.split(":")[0] for text in shown) == [  # the partitions are cleaned beside each other
+            "cannot apply the retention of old-0",
             "cannot compact first-0",
             "cannot compact second-0",
-            "cannot apply the retention of old-0",
         ]
         assert all(text.endswith("No space left on device") for text in shown)
         assert [len(broker.records(topic)) for topic in tables] == [2, 2]
