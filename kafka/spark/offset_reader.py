@@ -157,12 +157,13 @@ class KafkaOffsetReader:
 
     def latest(self, known: Mapping[TopicPartition, int]) -> Offsets:
         """Return the latest offsets of all partitions. One that went back is asked for again: a leader may lag."""
-        for _ in range(self._options.retries + 1):
+        for attempt in range(self._options.retries + 1):
             found = self.everywhere(LATEST)
             behind = [tp for tp, offset in found.items() if offset < known.get(tp, 0)]
             if not behind:
                 return found
-            log.warning("The latest offsets of %s went back; asking again", format_partitions(behind))
+            if not attempt:  # what follows, an error for instance, stays on the first screen
+                log.warning("The latest offsets of %s went back; asking again", format_partitions(behind))
             self._client.poll(timeout_ms=self._options.retry_interval * 1000)
         return found
 
