@@ -114,7 +114,7 @@ class CallerDriver:
         result = function(*args)
         if not isinstance(result, Coroutine):  # a future of commit_async(), which a lambda returns, can be awaited too
             return result
-        import asyncio  # 20 ms that only such listeners need
+        import asyncio  # only such listeners need it
 
         async def to_its_end() -> object:
             return await result
