@@ -65,7 +65,7 @@ def test_a_batch_that_is_not_full_waits_for_linger_ms(make_producer):
 # Where records without a key go
 
 
-def test_what_a_pass_has_no_time_for_follows_in_the_next_one(make_producer):
+def test_partitions_that_a_pass_has_no_time_for_follow_in_the_next_one(make_producer):
     """The partitions of a large topic are due at once: a pass for all of them held an event loop for 37 ms."""
     cluster = Cluster({"events": 300})
     producer = make_producer(cluster, linger_ms=20)
