@@ -97,7 +97,7 @@ class Consumer:
         self.commit_timer: ReentrantTimer | None = None
         self.commit_lock = RLock()
         self.partition_info = False
-        self._error: Exception | None = None  # what came behind the messages that the last call returned
+        self._error: Exception | None = None  # raised behind the messages that the last call returned
         client.load_metadata_for_topics(self.topic, ignore_leadernotavailable=True)
         client.ensure_topic_exists(self.topic)
         wanted = client.get_partition_ids_for_topic(self.topic) if partitions is None else list(partitions)

@@ -127,7 +127,7 @@ class ShareFetcher:
         self._closed = False
         self._timers: set[float] = set()
         self._retrying: set[Acknowledgements] = set()
-        """Those that are sent again after a pause."""
+        """Acknowledgements in the pause before they are sent again."""
         self._cluster.add_listener(lambda _cluster: self.look())
 
     # Calls of the application…
