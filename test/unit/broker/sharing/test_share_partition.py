@@ -138,7 +138,7 @@ def test_deliveries_are_halved_after_half_of_the_limit_and_the_last_is_of_one_re
 
 @pytest.mark.parametrize(("kept", "taken"), [(0, 4), (2, 4), (3, 4), (5, 8)])
 def test_the_half_of_a_batch_counts_the_records_that_did_not_fail_often_as_kafka_does(kept: int, taken: int) -> None:
-    """Records from `kept` on have failed twice: four of eight are delivered, all if more than four others come first."""
+    """Records from `kept` on have failed twice: four of eight are delivered, or all if more than four come before."""
     shared = reading(8, pieces=1, share_delivery_count_limit=4)
     say(shared, RELEASE, kept, 7)
     shared.acquire("m", most=8, batch_size=8, max_bytes=1 << 20, exactly=False)
