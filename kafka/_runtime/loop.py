@@ -27,6 +27,7 @@ import selectors
 import time
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -106,6 +107,8 @@ class Loop:
         """The monotonic time that deadlines are given in: the clock's own function, as it is asked all the time."""
         self.rng = rng
         self.turns = 0
+        self.slice = inf
+        """How long a callback or a task may keep the loop from others, in seconds."""
         self.current_task: Task[Any] | None = None
         self._ready: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
         self._at_end: deque[Callable[[], object]] = deque()
@@ -216,6 +219,10 @@ class Loop:
         """Stop watching `file`; call it before closing the file."""
         if self._handlers.pop(file.fileno(), None) is not None:
             self._selector.unregister(file)
+
+    def slice_end(self) -> float:
+        """Return when the caller should leave the rest to the next pass (`call_soon`, `await checkpoint()`)."""
+        return self.clock.monotonic() + self.slice
 
     async def sleep(self, delay: float) -> None:
         """Wait for `delay` seconds."""

@@ -53,6 +53,7 @@ class Environment:
         self.reverse = reverse
         self.workers = workers or ThreadWorkers()
         # A token endpoint or a directory service that is slow must not hold up the lookup of names.
+        self.codec_workers = workers or ThreadWorkers(name="kafka-codec")
         self.lookup_workers = workers or ThreadWorkers(name="kafka-lookup")
 
     def make_loop(self, selector: Callable[[], selectors.BaseSelector] = selectors.DefaultSelector) -> Loop:
