@@ -54,7 +54,7 @@ class MetadataState(Enum):
 
 
 class Merged(NamedTuple):
-    """What a response makes of a topology; it counts while that is the present one."""
+    """The topology after a response; it is used if `old` is still the present one."""
 
     old: Topology
     whole: bool

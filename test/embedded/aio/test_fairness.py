@@ -266,7 +266,7 @@ def test_a_timer_is_on_time_while_large_batches_are_compressed(run, codec):
     assert max(ticker.late) < max(reference / 2, 0.015)
 
 
-def test_what_is_said_of_a_thousand_topics_is_read_in_slices():
+def test_a_reply_about_a_thousand_topics_is_read_in_slices():
     """The reply, the client's picture of the cluster and the descriptions; in one pass each before."""
     with Broker(topics={f"topic-{number}": 1 for number in range(1000)}) as broker:
 
