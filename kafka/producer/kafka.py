@@ -342,10 +342,6 @@ class KafkaProducer(ImmediateCalls):
         if self._is_made:
             self.close(timeout=0)
 
-    def __repr__(self) -> str:
-        state = "closed" if self._calls.closed else "open"
-        return f"<{type(self).__name__} client_id={self.config['client_id']!r} {state}>"
-
 
 def _close_at_exit(find: Callable[[], KafkaProducer | None]) -> Callable[[], object]:
     """Close a producer when its process ends; return what takes that back."""

@@ -328,6 +328,11 @@ def test_a_selector_that_is_not_one_is_refused(make, selector):
     assert e.value.option == "selector"
 
 
+def test_what_programs_of_java_pass_for_sasl_is_named():
+    with pytest.raises(KafkaConfigurationError, match=r"no option 'sasl\.jaas\.config': use sasl_plain_username and"):
+        resolve("producer", {"sasl.jaas.config": "Module required;"})
+
+
 def test_a_selector_of_a_second_import_is_one():
     """Eventlet imports `selectors` again."""
     specification = importlib.util.find_spec("selectors")
