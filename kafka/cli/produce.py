@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from kafka.cli.arguments import UsageError, count, pair
+from kafka.cli.arguments import UsageError, count, from_json, pair
 from kafka.cli.connection import Connection
 from kafka.cli.delivery import Delivery, Record, in_transaction
 from kafka.cli.files import standard_output
@@ -65,7 +65,7 @@ class _Lines:
         import json
 
         try:
-            fields = json.loads(value)
+            fields = from_json(value)
         except ValueError:
             fields = None
         if not isinstance(fields, dict):
@@ -99,9 +99,7 @@ def _encoder(topic: str, name: str, schema: SchemaSerializer | None) -> Callable
 
     if schema is None:
         return encoder(name)
-    import json
-
-    return lambda text: schema.encode(topic, json.loads(text))
+    return lambda text: schema.encode(topic, from_json(text))
 
 
 def _time_of(word: str | None) -> int | None:
@@ -109,7 +107,7 @@ def _time_of(word: str | None) -> int | None:
 
     if word is None:
         return None
-    return int(word) if word.isdigit() else parse_time(word)
+    return int(word) if word.isdecimal() else parse_time(word)
 
 
 def record_of(
@@ -122,9 +120,7 @@ def record_of(
     >>> record_of(b'{"value": {"id": 1}}')[1][1]
     b'{"id":1}'
     """
-    import json
-
-    fields = json.loads(text)
+    fields = from_json(text)
     if not isinstance(fields, dict) or "value" not in fields:
         raise ValueError(
             'a record is an object with "value", and may have key, headers, partition, timestamp and topic'

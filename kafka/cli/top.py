@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.cli.arguments import count, reason
 from kafka.cli.connection import Connection
 from kafka.cli.edges import edges_of
-from kafka.cli.grammar import Verb, arg
+from kafka.cli.grammar import Verb, arg, positive
 from kafka.cli.group_lag import lag_rows
 from kafka.cli.output import counted
 from kafka.cli.screen import Rates, lag_lines, rate_text, redraw, trouble_lines, view
@@ -23,7 +23,7 @@ _TOPICS = 10
 
 @Verb(
     "top",
-    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+    arg("--interval SECONDS", "the time between redraws (1)", positive, default=1.0),
     arg("--count N", "end after this number of redraws", count),
     examples=["--count 1 --sandbox", "--count 2 --interval 0.2 --sandbox"],
     reads=True,
