@@ -184,7 +184,7 @@ def test_the_name_of_a_new_and_of_a_rewritten_file_is_on_the_disk(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of a process")
-def test_a_change_that_does_not_fit_on_the_disk_has_not_happened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_change_that_finds_no_room_has_not_happened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Neither in the table, nor in the file once there is room again, nor after a restart."""
     import resource
 
