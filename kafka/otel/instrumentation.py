@@ -1,6 +1,6 @@
 """Turning the tracer and the metrics of all clients on and off, and the block in which records are processed.
 
-The metrics are those of `kafka.metrics.catalog`, under the names of OpenTelemetry's Java agent. The reader's thread
+These are the metrics of `kafka.metrics.catalog`, under the names of OpenTelemetry's Java agent. The reader's thread
 reads them, of the clients that are open at that moment, without asking a broker.
 """
 
