@@ -26,16 +26,16 @@ import os
 import selectors
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from math import inf
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from kafka._runtime.callback_errors import PASSES
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._runtime.forks import LOOPS, let_go
 from kafka._runtime.gate import Gate, Waker
-from kafka._runtime.tasks import Shield, Task, TimeoutScope, wait_any
+from kafka._runtime.tasks import Shield, Task, TimeoutScope, checkpoint, wait_any
 from kafka._runtime.timers import Timer, TimerHeap
 from kafka.errors import ClientClosedError, ForkedClientError, IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.future import Future
@@ -223,6 +223,18 @@ class Loop:
     def slice_end(self) -> float:
         """Return when the caller should leave the rest to the next pass (`call_soon`, `await checkpoint()`)."""
         return self.clock.monotonic() + self.slice
+
+    async def in_slices(self, steps: Generator[None, None, T]) -> T:
+        """Run a generator to its end and return its result; other tasks have their turn after each slice of it."""
+        ends = self.slice_end()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return cast("T", end.value)
+            if self.clock.monotonic() >= ends:
+                await checkpoint()
+                ends = self.slice_end()
 
     async def sleep(self, delay: float) -> None:
         """Wait for `delay` seconds."""

@@ -62,7 +62,7 @@ def test_a_report_with_the_variables_of_all_frames_has_no_password(client: Any, 
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_password_that_changes_under_running_clients_is_said_by_each_call(protocol: str) -> None:
+def test_each_call_names_a_password_that_changed_under_running_clients(protocol: str) -> None:
     """The clients took the brokers for unreachable, forgot them, and were silent from then on."""
     user = ("SCRAM-SHA-256", "ann", "right")
     with Broker(sasl=[user], topics={"t": 1}) as broker:
