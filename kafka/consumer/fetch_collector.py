@@ -247,7 +247,7 @@ class FetchCollector:
         self._fetcher.drained(current)  # first: until the next line it is counted as held
         cursor.current = None
         if self._fetcher.starved:
-            self._fetcher.kick()
+            self._fetcher.look_again()
 
     # Errors…
 
