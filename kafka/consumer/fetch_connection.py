@@ -146,7 +146,7 @@ class FetchConnection:
         self.targets: dict[TopicPartition, FetchTarget] = {}
         """The partitions of the request that is under way, or of the next one."""
         self.answered: list[FetchTarget] = []
-        """Those of which a response has brought records or an error."""
+        """The targets of which a response has brought records or an error."""
         self.is_outdated = False
         """Whether all are to be released as the request is answered: something has changed since it was sent."""
         self.slice_ends = 0.0
@@ -379,7 +379,7 @@ class FetchConnection:
         topics: dict[tuple[str, UUID], list[FetchRequest.FetchPartition]] = {}
         of: tuple[str | None, UUID | None] = None, None
         for partition, entry in outgoing.wanted.items():
-            if of[0] is not partition.topic or of[1] is not entry.topic_id:  # a UUID's hash is a call
+            if of[1] is not entry.topic_id or of[0] != partition.topic:  # a UUID's hash is a call
                 of = partition.topic, entry.topic_id
                 partitions = topics.setdefault(of, [])
             partitions.append(

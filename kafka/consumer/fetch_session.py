@@ -66,7 +66,7 @@ class FetchSession:
     ) -> Outgoing:
         """Return the next request's part, for all partitions that are wanted: all with topic ids, or all without.
 
-        `touched` are those that may differ from the last request, in either direction; None if that is not known.
+        `touched` are the partitions that may differ from the last request, in either direction; None if that is not known.
         """
         if not self.enabled:
             return Outgoing(0, _SESSIONLESS, wanted, ())
@@ -83,13 +83,15 @@ class FetchSession:
         forgotten: list[tuple[TopicPartition, UUID]] = []
         for partition in {**known, **wanted} if touched is None else touched:
             before, entry = known.get(partition), wanted.get(partition)
-            if before is not None and (entry is None or entry.topic_id != before.topic_id):
+            if entry == before:
+                continue
+            if entry is None:
+                forgotten.append((partition, known.pop(partition).topic_id))
+                continue
+            if before is not None and entry.topic_id is not before.topic_id and entry.topic_id != before.topic_id:
                 # A topic that was created again under the same name has another id: the old one is forgotten.
                 forgotten.append((partition, before.topic_id))
-                if entry is None:
-                    del known[partition]
-            if entry is not None and entry != before:
-                changed[partition] = known[partition] = entry
+            changed[partition] = known[partition] = entry
         return Outgoing(self.id, self.epoch, changed, forgotten)
 
     def answered(self, session_id: int) -> None:

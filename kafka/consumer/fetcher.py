@@ -194,7 +194,7 @@ class Fetcher:
             self._pump(node_id)
 
     def _look_at_all(self) -> None:
-        """Make candidates of all partitions, those that a request is under way for as soon as it is answered."""
+        """Make candidates of all partitions; of a request under way when it is answered."""
         self._candidates = {node_id: dict(states) for node_id, states in self._by_node.items()}
         for pair in self._connections.values():
             for connection in pair:
