@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["counted", "host_port", "printable", "without_passwords"]
+__all__ = ["Secret", "SecretBytes", "counted", "host_port", "printable", "without_passwords"]
 
 # More than this is not a message for people.
 _LONGEST: Final = 10_000
@@ -41,6 +41,28 @@ def without_passwords(text: str) -> str:
     masked = _PASSWORD.sub(r"\1:***@", text)
     before, question, _ = masked.partition("?")
     return f"{before}?***" if question else masked
+
+
+class Secret(str):
+    """A secret as the variables of frames have it: reports of errors with variables (Sentry, rich) show its repr.
+
+    >>> Secret("hunter2")
+    '***'
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+class SecretBytes(bytes):
+    """The same for bytes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "b'***'"
 
 
 def counted(records: int) -> str:

@@ -485,7 +485,8 @@ class KafkaClient:
             loop.close(0.0)
 
     def __repr__(self) -> str:
-        return repr(self.core).replace("Client", type(self).__name__, 1)
+        name = type(self).__name__
+        return repr(self.core).replace("Client", name, 1) if "core" in vars(self) else f"<{name} not made>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a KafkaClient cannot be copied or pickled: create one in each process that needs one")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._arguments import check_host, check_port, check_request, check_time
 from kafka._runtime.network_thread import run_here
-from kafka.config import Config, collect_hosts, defaults, get_ip_port_afi, resolve
+from kafka.config import Config, collect_hosts, defaults, get_ip_port_afi, given_options, resolve
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, NodeNotReadyError, TooManyInFlightRequests
 from kafka.future import Future
 from kafka.net.connection import Connection
@@ -75,7 +75,9 @@ class BrokerConnection:
     ) -> None:
         check_host(host)
         check_port(port)
-        self.config = config if config is not None else resolve("connection", configs, self.DEFAULT_CONFIG)
+        if config is None:
+            config = resolve("connection", given_options("BrokerConnection", None, configs), self.DEFAULT_CONFIG)
+        self.config = config
         environment = environment or Environment()
         self._loop = environment.make_loop(self.config["selector"])
         context = ConnectionContext(self._loop, ConnectionSettings(self.config), environment)

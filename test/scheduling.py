@@ -41,7 +41,7 @@ def import_in_another_order(config: pytest.Config) -> None:
 def scope_of_file(file: str) -> str:
     """Return what stays in one process with a file."""
     directory = file.rpartition("/")[0]
-    if directory.endswith("/spark"):
+    if directory.endswith("/spark") or directory == "test/real/share":
         return directory
     if file.startswith("test/real/"):
         text = (ROOT / file).read_text(encoding="utf-8")

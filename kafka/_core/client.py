@@ -274,7 +274,7 @@ class Client(Connections):
         topics = {name: for_code(code).__name__ for name, code in topology.errors.items() if name in wanted}
         age = self.cluster.update_age()
         closed = closed or self.closed
-        found = list(problems)
+        found = [*problems] if self.loop.broken is None else [str(self.loop.broken), *problems]
         if age is None:
             found.append("the cluster has not sent metadata yet")
         if not reached:

@@ -14,19 +14,19 @@ be refreshed, by age or on demand: with one topic after the other, each request 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka._arguments import check_callable, explain_key
-from kafka._core.topology import Topology, merged
+from kafka._core.topology import Topology, merged, merging
 from kafka._runtime.clock import Clock
 from kafka._runtime.timers import Backoff
 from kafka.errors import Code, IllegalArgumentError, MetadataEmptyBrokerList, for_code
 from kafka.future import Future
-from kafka.structs import BrokerMetadata, TopicPartition
+from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -37,6 +37,7 @@ __all__ = ["Metadata", "MetadataState"]
 
 log = logging.getLogger("kafka.client")
 
+_NO_PARTITIONS: Final[dict[int, PartitionMetadata]] = {}
 _LONGEST_NAME: Final = 2**15 - 1  # in bytes, the limit of the protocol
 
 
@@ -50,6 +51,15 @@ class MetadataState(Enum):
     """A request is under way."""
     BACKING_OFF = "backing off"
     """The last request failed, or its answer was incomplete; the next one waits for retry_backoff_ms."""
+
+
+class Merged(NamedTuple):
+    """The topology after a response; it is used if `old` is still the present one."""
+
+    old: Topology
+    whole: bool
+    forget: set[str]
+    topology: Topology
 
 
 class Metadata:
@@ -343,10 +353,12 @@ class Metadata:
         whole: bool | None = None,
         version: int | None = None,
         partial: bool = False,
+        prepared: Merged | None = None,
     ) -> None:
         """Take a MetadataResponse, with `version` as it was when it was asked for.
 
         It is `whole` if it is about all topics that there are, `partial` if it is not about all that is wanted.
+        `prepared` is what `prepare` has returned for it, if that was called.
         """
         if not hasattr(metadata, "brokers"):
             raise TypeError(f"metadata must be a MetadataResponse, not {metadata!r:.200}")
@@ -362,7 +374,7 @@ class Metadata:
             forget: set[str] = set()
             if not partial:  # topics that are not wanted are refreshed by no request
                 forget, self._learned = self._learned - self._asked_topics, set()
-            topology = merged(self.topology, metadata, whole=whole, forget=forget)
+            topology = self._merge(metadata, whole, forget, prepared)
             if self._refused:
                 topology = topology.changed(
                     errors={**topology.errors, **dict.fromkeys(self._refused, int(Code.INVALID_TOPIC_EXCEPTION))}
@@ -390,7 +402,20 @@ class Metadata:
             except Exception:  # noqa: PERF203 - one listener's error is not the others'
                 log.exception("A metadata listener failed: %r", listener)
 
-    def learn(self, metadata: MetadataResponse, *, whole: bool) -> None:
+    def prepare(
+        self, metadata: MetadataResponse, *, whole: bool, partial: bool = False
+    ) -> Generator[None, None, Merged]:
+        """Do what takes long of `update_metadata`, or of `learn` if `partial`, a topic at a time."""
+        old = self.topology
+        forget = set() if partial else self._learned - self._asked_topics
+        return Merged(old, whole, forget, (yield from merging(old, metadata, whole=whole, forget=forget)))
+
+    def _merge(self, metadata: MetadataResponse, whole: bool, forget: set[str], prepared: Merged | None) -> Topology:
+        if prepared is not None and prepared[:3] == (self.topology, whole, forget):
+            return prepared.topology
+        return merged(self.topology, metadata, whole=whole, forget=forget)
+
+    def learn(self, metadata: MetadataResponse, *, whole: bool, prepared: Merged | None = None) -> None:
         """Take the answer to a request that a call sent for itself; `whole` if it was about all topics.
 
         It completes no update. Topics that are not wanted stay until the next update of all that is wanted: by age, or
@@ -398,7 +423,7 @@ class Metadata:
         """
         if metadata.brokers:  # else the broker is starting, and knows nothing yet
             with self._lock:
-                self.topology = merged(self.topology, metadata, whole=whole)
+                self.topology = self._merge(metadata, whole, set(), prepared)
                 self._learned.update(topic.name for topic in metadata.topics if topic.name is not None)
 
     def failed_update(self, exception: BaseException, *, version: int | None = None) -> None:
@@ -448,16 +473,16 @@ def _incomplete(topology: Topology, metadata: MetadataResponse) -> list[str]:
 
     Topics that were not part of the request, because they are no longer wanted, do not count.
     """
-    names = [topic.name or topology.names_by_id.get(topic.topic_id) for topic in metadata.topics]
-    return [
-        name
-        for name in names
-        if name is not None
-        and (
-            for_code(topology.errors.get(name, 0)).retriable
-            or any(
-                partition.error is not None and partition.error.invalid_metadata and partition.leader < 0
-                for partition in topology.topics.get(name, {}).values()
-            )
-        )
-    ]
+    errors, topics, found = topology.errors, topology.topics, []
+    for topic in metadata.topics:
+        name = topic.name or topology.names_by_id.get(topic.topic_id)
+        if name is None:
+            continue
+        if name in errors and for_code(errors[name]).retriable:
+            found.append(name)
+            continue
+        for partition in topics.get(name, _NO_PARTITIONS).values():
+            if partition.error is not None and partition.error.invalid_metadata and partition.leader < 0:
+                found.append(name)
+                break
+    return found

@@ -298,6 +298,7 @@ class MetadataUpdater:
             await self._open(link, deadline, patience)
             version = metadata.wanted_version
             response, whole, partial = await self._ask(link, deadline)
+            prepared = await self._loop.in_slices(metadata.prepare(response, whole=whole, partial=partial))
         except _SlowToConnectError as error:
             self._note_failure(node_id, error)
             raise
@@ -311,7 +312,7 @@ class MetadataUpdater:
         self._failed.clear()
         self._retry_after.clear()
         self._failing_since = None
-        metadata.update_metadata(response, whole=whole, version=version, partial=partial)
+        metadata.update_metadata(response, whole=whole, version=version, partial=partial, prepared=prepared)
         self._log_cluster(link)
         self._connections.drop_departed()
 

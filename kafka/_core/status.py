@@ -24,6 +24,21 @@ def _check_metric(metric: object) -> None:
 class ClientStatus:
     """The base of the clients of both faces. A client brings `_connections` and `_measured`, and its own `health`."""
 
+    def __repr__(self) -> str:
+        made = vars(self)
+        if "config" not in made:  # an error report with variables shows what a constructor that raised has made
+            return f"<{type(self).__name__} not made>"
+        config, phase = made["config"], made.get("_phase")
+        names = " ".join(f"{name}={config[name]!r}" for name in ("client_id", "group_id") if name in config)
+        return f"<{type(self).__name__} {names} {self._state() if phase is None else phase.value}>"
+
+    def _state(self) -> str:
+        try:
+            client = self._connections()
+        except AttributeError:
+            return "not made"
+        return "closed" if client is None or client.closed else "open"
+
     def bootstrap_connected(self) -> bool:
         """Whether there is a connection to any broker."""
         client = self._connections()

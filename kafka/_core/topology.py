@@ -10,8 +10,8 @@ that is unknown twice in a row is removed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
 from kafka.errors import Code, for_code
@@ -20,7 +20,7 @@ from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
 if TYPE_CHECKING:
     from kafka.protocol.metadata import MetadataResponse
 
-__all__ = ["Topology", "merged"]
+__all__ = ["Topology", "merged", "merging"]
 
 _NO_ID: Final = UUID(int=0)
 _NONE: Final[Mapping[Any, Any]] = {}
@@ -123,6 +123,18 @@ def merged(old: Topology, response: MetadataResponse, *, whole: bool, forget: Co
 
     Topics to `forget` stay only if the response has them.
     """
+    steps = merging(old, response, whole=whole, forget=forget)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:  # noqa: PERF203 - once
+            return cast("Topology", end.value)
+
+
+def merging(
+    old: Topology, response: MetadataResponse, *, whole: bool, forget: Collection[str] = ()
+) -> Generator[None, None, Topology]:
+    """Do the work of `merged`, a topic at a time."""
     topics: dict[str, Partitions] = {} if whole else dict(old.topics)
     errors: dict[str, int] = {} if whole else dict(old.errors)
     ids: dict[str, UUID] = {} if whole else dict(old.topic_ids)
@@ -152,6 +164,7 @@ def merged(old: Topology, response: MetadataResponse, *, whole: bool, forget: Co
             ids[name], names[topic_id] = topic_id, name
         if topic.is_internal:
             internal.add(name)
+        yield
     brokers = {
         broker.node_id: BrokerMetadata(broker.node_id, broker.host, broker.port, broker.rack)
         for broker in response.brokers

@@ -149,6 +149,7 @@ class AsyncioDriver(_TaskDriver):
         self._armed_for: float | None = None
         self._fd = loop.fileno()
         self._context.run(self._aio.add_reader, self._fd, self._turn)
+        loop.slice = SLICE
         loop.attach(self._notify)
 
     def pending(self) -> Pending:

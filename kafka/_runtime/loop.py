@@ -26,15 +26,16 @@ import os
 import selectors
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from math import inf
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from kafka._runtime.callback_errors import PASSES
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._runtime.forks import LOOPS, let_go
 from kafka._runtime.gate import Gate, Waker
-from kafka._runtime.tasks import Shield, Task, TimeoutScope, wait_any
+from kafka._runtime.tasks import Shield, Task, TimeoutScope, checkpoint, wait_any
 from kafka._runtime.timers import Timer, TimerHeap
 from kafka.errors import ClientClosedError, ForkedClientError, IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.future import Future
@@ -106,6 +107,8 @@ class Loop:
         """The monotonic time that deadlines are given in: the clock's own function, as it is asked all the time."""
         self.rng = rng
         self.turns = 0
+        self.slice = inf
+        """How long a callback or a task may keep the loop from others, in seconds."""
         self.current_task: Task[Any] | None = None
         self._ready: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
         self._at_end: deque[Callable[[], object]] = deque()
@@ -130,6 +133,8 @@ class Loop:
         self.closed = False
         """Whether the loop has ended, or belongs to another process."""
         self.forked = False
+        self.broken: KafkaError | None = None
+        """Why it is unusable, though nothing closed it: a fork, or an error inside it."""
         self._selector = selector()
         self._waker = Waker()
         self._selector.register(self._waker, READ)
@@ -214,6 +219,22 @@ class Loop:
         """Stop watching `file`; call it before closing the file."""
         if self._handlers.pop(file.fileno(), None) is not None:
             self._selector.unregister(file)
+
+    def slice_end(self) -> float:
+        """Return when the caller should leave the rest to the next pass (`call_soon`, `await checkpoint()`)."""
+        return self.clock.monotonic() + self.slice
+
+    async def in_slices(self, steps: Generator[None, None, T]) -> T:
+        """Run a generator to its end and return its result; other tasks have their turn after each slice of it."""
+        ends = self.slice_end()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return cast("T", end.value)
+            if self.clock.monotonic() >= ends:
+                await checkpoint()
+                ends = self.slice_end()
 
     async def sleep(self, delay: float) -> None:
         """Wait for `delay` seconds."""
@@ -521,12 +542,11 @@ class Loop:
     def abandon(self) -> None:
         """In the child of a fork: let go of the parent's descriptors without touching its connections."""
         self.forked = True
-        self._end(
-            ForkedClientError(
-                f"This client was made in process {self._waker.pid} and cannot be used in its child {os.getpid()}: "
-                "connections do not survive a fork. Create the client in the child."
-            )
+        self.broken = ForkedClientError(
+            f"This client was made in process {self._waker.pid} and cannot be used in its child {os.getpid()}: "
+            "connections do not survive a fork. Create the client in the child."
         )
+        self._end(self.broken)
         let_go(self._selector, () if self._gate is None else (self._gate,))
         for callback in self._fork_callbacks:
             self._guarded(callback)
@@ -547,7 +567,8 @@ class Loop:
 
     def crash(self, error: BaseException) -> None:
         """Make the loop unusable after an error inside it; every task fails with that as the reason."""
-        self._end(ClientClosedError(f"This client broke down and cannot be used any more: {error!r}"))
+        self.broken = ClientClosedError(f"This client broke down and cannot be used any more: {error!r}")
+        self._end(self.broken)
         self._run_closers()
         for task in tuple(self._tasks):
             task.abort("The client was closed before this was done.")

@@ -38,6 +38,7 @@ T = TypeVar("T")
 _CANCEL_GRACE: Final = 0.25
 # How often the main thread looks for signals while it waits for another one, in seconds.
 _GLANCE: Final = 0.5
+_DAY: Final = 86_400.0  # not `threading.TIMEOUT_MAX`: the locks of eventlet refuse it
 # How long tasks may take to end when a client is closed without saying how long.
 _CLOSE_GRACE: Final = 1.0
 
@@ -302,7 +303,7 @@ class ThreadDriver(CallerDriver):
         future.add_both(opened)
         # A lock's wait is interruptible by signals, which is what makes Ctrl-C work here. But a signal that comes right
         # before it, or to another thread, does not end it: where handlers run, that is looked at now and then.
-        longest = _GLANCE if threading.current_thread() is threading.main_thread() else threading.TIMEOUT_MAX
+        longest = _GLANCE if threading.current_thread() is threading.main_thread() else _DAY
         self._life.gates.add(gate)
         try:
             while not self._life.ended:

@@ -339,6 +339,3 @@ class KafkaAdminClient(AdminStatus):
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"<KafkaAdminClient {self.config['client_id']} of {self._client.cluster}>"

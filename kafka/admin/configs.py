@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka.admin.calls import Calls, call
@@ -365,6 +364,8 @@ class Configs(Calls):
                 # A setting of one mechanism has the mechanism's name between the listener's and its own.
                 if not has.keys().isdisjoint({name, setting, setting.partition(".")[2]}) or name in _LISTED_ONCE_SET:
                     continue
+                from difflib import get_close_matches
+
                 near = get_close_matches(setting, has, n=1)
                 hint = f": did you mean {listener + near[0]!r}?" if near else ""
                 raise InvalidConfigurationError(f"broker {resource.name} has no setting {name!r}{hint}")

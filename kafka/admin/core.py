@@ -228,7 +228,9 @@ class AdminCore:
             include_topic_authorized_operations=operations and version in _TOPIC_OPERATIONS,
         )
         response = await self.ask(request, deadline, what, node_id=node_id)
-        self.client.cluster.learn(response, whole=topics is None)
+        cluster, whole = self.client.cluster, topics is None
+        prepared = await self.loop.in_slices(cluster.prepare(response, whole=whole, partial=True))
+        cluster.learn(response, whole=whole, prepared=prepared)
         return list(response.topics)
 
     # Any broker, some brokers, the controller…

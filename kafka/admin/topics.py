@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -100,7 +100,7 @@ class Topics(Calls):
         if wanted is not None and not wanted:
             return Results()
         answer = await self._core.topic_metadata(wanted, deadline, "describe_topics()", operations=True)
-        found = [_description(topic) for topic in answer]
+        found = await self._core.loop.in_slices(_descriptions(answer))
         if wanted is None:
             return Results(found)
         known: dict[str | UUID, TopicDescription] = {}
@@ -435,6 +435,16 @@ def _description(
         ],
         authorized_operations=operations(topic.topic_authorized_operations),
     )
+
+
+def _descriptions(
+    topics: Iterable[MetadataResponse.MetadataResponseTopic],
+) -> Generator[None, None, list[TopicDescription]]:
+    found = []
+    for topic in topics:
+        found.append(_description(topic))
+        yield
+    return found
 
 
 def _eligible(entry: object) -> dict[str, list[int] | None]:

@@ -23,7 +23,7 @@ from kafka._runtime.timers import Backoff
 from kafka.aio.arguments import checked_config
 from kafka.aio.lifecycle import STOP_TIMEOUT, Lifecycle, Phase
 from kafka.cluster import ClusterMetadata
-from kafka.config import parse_servers
+from kafka.config import given_options, parse_servers
 from kafka.errors import (
     ClientClosedError,
     Code,
@@ -211,7 +211,7 @@ class Cluster(Lifecycle):
         super().__init__(loop)
         self.bootstrap_hosts = bootstrap_hosts if isinstance(bootstrap_hosts, str) else list(bootstrap_hosts)
         self.config: Config = checked_config(
-            "client", "Cluster", {**configs, "bootstrap_servers": self.bootstrap_hosts}
+            "client", "Cluster", {**given_options("Cluster", None, configs), "bootstrap_servers": self.bootstrap_hosts}
         )
         self.conns: dict[int, Connection] = {}
         """The connection to each broker, by its id."""

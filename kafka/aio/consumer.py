@@ -502,7 +502,3 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
 
     def _health_without_core(self) -> dict[str, Any]:
         return {"ok": False, "closed": self.closed, "problems": [f"the consumer is {self._phase.value}"]}
-
-    def __repr__(self) -> str:
-        names = f"client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}"
-        return f"<{type(self).__name__} {names} {self._phase.value}>"

@@ -130,7 +130,7 @@ class AioEnvironment(Environment):
 
     def __init__(self, config: Config) -> None:
         aio = asyncio.get_running_loop()
-        super().__init__(workers=_Executor(aio))
+        super().__init__(workers=_Executor(aio))  # of tokens and of codecs
         self.lookup_workers = _Names(aio)
         provider = config["sasl_oauth_token_provider"]
         self._tokens: _Tokens | None = None

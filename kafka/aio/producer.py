@@ -462,9 +462,6 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
             return {"ok": False, "closed": False, "problems": [f"the producer is {self._phase.value}"]}
         return self._calls.core.health_now()
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} client_id={self.config['client_id']!r} {self._phase.value}>"
-
 
 point_elsewhere(
     AIOKafkaProducer,

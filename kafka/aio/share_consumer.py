@@ -192,7 +192,3 @@ class AIOKafkaShareConsumer(Lifecycle, ShareConsumerCalls[ShareRecord[K, V]], Ge
 
     def _health_without_core(self) -> dict[str, Any]:
         return {"ok": False, "closed": self.closed, "problems": [f"the consumer is {self._phase.value}"]}
-
-    def __repr__(self) -> str:
-        names = f"client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}"
-        return f"<{type(self).__name__} {names} {self._phase.value}>"

@@ -26,6 +26,10 @@ __all__ = ["COMMANDS", "forget_output", "main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        from kafka.cli.files import open_streams
+
+        open_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["kcat"]:  # with kcat's own options
         from kafka.cli.kcat import main as kcat

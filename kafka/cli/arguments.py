@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from kafka.errors import IllegalArgumentError, KafkaError
 
@@ -76,12 +76,29 @@ def parse_json(text: str) -> Any:
     >>> parse_json('{"topics": null}')
     {'topics': None}
     """
+    try:
+        return from_json(sys.stdin.read() if text == "-" else text)
+    except ValueError as error:
+        raise UsageError(f"this is not JSON: {error}") from None
+
+
+def from_json(text: str | bytes) -> Any:
+    """Read JSON; ValueError also for NaN, which Python takes, and for text that is nested too deeply for Python.
+
+    >>> from_json("[NaN]")
+    Traceback (most recent call last):
+    ValueError: NaN is not JSON
+    """
     import json
 
     try:
-        return json.loads(sys.stdin.read() if text == "-" else text)
-    except ValueError as error:
-        raise UsageError(f"this is not JSON: {error}") from None
+        return json.loads(text, parse_constant=_not_json)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _not_json(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
 
 
 def pair(word: str, option: str) -> tuple[str, str]:
@@ -123,7 +140,7 @@ def setting_pairs(words: Sequence[str], option: str) -> dict[str, str]:
             number = None if seconds is None else seconds * 1000
         elif name.endswith((".bytes", "_byte_rate")):
             number = size_of(value)
-        if number is not None and not value.lstrip("-").isdigit():
+        if number is not None and not value.lstrip("-").isdecimal():
             found[name] = str(round(number))
     return found
 

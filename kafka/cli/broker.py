@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 #: What shells return for a command that cannot be run.
 _NOT_FOUND: Final = 127
+_LAST_PORT: Final = 65535
 _TLS_PARTS = ("cert", "key", "ca", "password")
 _WITHOUT_PASSWORD = ("OAUTHBEARER",)
 
@@ -138,6 +139,8 @@ def _run_command(command: list[str], addresses: dict[str, str]) -> int:
 
 
 def _make(arguments: argparse.Namespace) -> Broker:
+    if arguments.registry is not None and not 0 <= arguments.registry <= _LAST_PORT:
+        raise UsageError(f"--registry {arguments.registry}: ports go from 1 to {_LAST_PORT}, or 0 for any")
     if arguments.fsync and not arguments.data:
         raise UsageError("--fsync needs --data DIR: data in memory are on no disk")
     return Broker(
@@ -159,7 +162,7 @@ def _topic(word: str) -> tuple[str, int]:
     name, colon, partitions = word.rpartition(":")
     if not colon:
         return word, 1
-    if not partitions.isdigit():
+    if not partitions.isdecimal():
         raise UsageError(f"--topic {word}: {partitions!r} is not a number of partitions")
     return name, int(partitions)
 

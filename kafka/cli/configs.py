@@ -28,7 +28,7 @@ def _resource(arguments: Namespace, changes: Mapping[str, object] | Iterable[str
     kind, name = arguments.kind, arguments.name
     if kind == "broker" and name == _DEFAULT:
         name = ""
-    if kind.startswith("broker") and name and not name.isdigit():
+    if kind.startswith("broker") and name and not name.isdecimal():
         raise UsageError(f"{name!r} is not the id of a broker; {_DEFAULT} names the settings of all brokers")
     if kind == "topic" and "*" in name:
         raise UsageError(f"{name!r} is a pattern, not one topic: purekafka topics alter and describe take patterns")

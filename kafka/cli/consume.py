@@ -108,10 +108,13 @@ class Printer:
         if len(taken) >= self._left:
             taken = taken[: int(self._left)]
             behind = taken[-1][2] + 1
-        try:
-            texts = list(map(self._show, taken))
-        except ValueError:
-            texts = list(map(self._shown, taken))
+        texts: list[bytes] = []
+        left = iter(taken)
+        while len(texts) < len(taken):
+            try:
+                texts.extend(map(self._show, left))
+            except (ValueError, RecursionError) as error:  # noqa: PERF203 - one try for each that fails
+                texts.append(self._undecoded(taken[len(texts)], error))
         self._left -= len(taken)
         self.progress.passed += len(records) - len(taken)
         self._put(taken, texts, TopicPartition(records[0][0], records[0][1]), behind)
@@ -135,17 +138,14 @@ class Printer:
             self.progress.add(whole, size)
         return self._behind
 
-    def _shown(self, record: ConsumerRecord) -> bytes:
-        """Print a record, or the error and its bytes if it is not of the type that the user named."""
+    def _undecoded(self, record: ConsumerRecord, error: Exception) -> bytes:
+        """Return the bytes of a record that is not of the type that the user named, after a line with the error."""
         from kafka.cli.record_format import record_json
 
-        try:
-            return self._show(record)
-        except ValueError as error:
-            self.undecodable += 1
-            place = f"{record.topic}-{record.partition} offset {record.offset}"
-            complain(self._arguments, f"{place} cannot be decoded: {error}")
-            return record_json()(record)
+        self.undecodable += 1
+        place = f"{record.topic}-{record.partition} offset {record.offset}"
+        complain(self._arguments, f"{place} cannot be decoded: {error}")
+        return record_json()(record)
 
 
 def _filter(arguments: Namespace) -> Callable[[ConsumerRecord], bool] | None:

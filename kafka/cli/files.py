@@ -13,7 +13,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,7 @@ class Output(io.BufferedIOBase):
                 # not block returns None while it is full.
                 sizes.extend(filter(None, map(self._raw.write, (view[done:],))))
             except OSError as error:
-                if self._unread and isinstance(error, BrokenPipeError):
+                if self._unread and error.errno in {errno.EPIPE, errno.EBADF}:
                     sizes.append(len(view) - done)
                     continue
                 error.filename = self._name
@@ -78,6 +78,20 @@ class Output(io.BufferedIOBase):
     def writable(self) -> bool:
         """Whether it can be written to."""
         return True
+
+
+def open_streams() -> None:
+    """Open the standard streams that the caller has closed: else a socket would be one, and Python has None for it.
+
+    The input is empty then, and output cannot be written, so that printing is an error; what stderr gets is gone.
+    """
+    for name, flags, mode in (
+        ("stdin", os.O_RDONLY, "r"),
+        ("stdout", os.O_RDONLY, "w"),  # not written to, as the name says
+        ("stderr", os.O_WRONLY, "w"),
+    ):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, flags), mode, closefd=False))  # noqa: SIM115 - as long as it runs
 
 
 @contextmanager
@@ -137,6 +151,9 @@ def whole_file(path: str | Path, *, replace: bool = True) -> Iterator[Output]:
             yield Output(file, str(path))
             os.fsync(file.fileno())
         partial.replace(target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink()
+        if isinstance(error, OSError) and error.filename == str(partial):
+            error.filename = str(path)  # the name that the user knows
         raise

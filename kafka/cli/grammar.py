@@ -222,11 +222,14 @@ class Noun:
             verb.noun = name
 
 
+_MOST: Final = 1_000_000_000
+
+
 def positive(word: str) -> float:
-    """Read a number above zero, for argparse's ``type=``."""
+    """Read a number above zero that `time.sleep` takes, for argparse's ``type=``."""
     number = float(word)
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{word} is not above zero")
+    if not 0 < number <= _MOST:
+        raise argparse.ArgumentTypeError(f"{word} is not above zero, or above {_MOST:,}")
     return number
 
 

@@ -6,9 +6,9 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.cli.arguments import UsageError, reason
+from kafka.cli.arguments import UsageError, from_json, reason
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Verb, arg
+from kafka.cli.grammar import Verb, arg, positive
 from kafka.cli.output import Column, complain, emit
 from kafka.cli.ranges import parse_topic_partitions
 
@@ -57,13 +57,12 @@ def chosen_groups(admin: KafkaAdminClient, words: Sequence[str]) -> list[str]:
 
 def is_marker_group(name: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
     """Whether a group is not a reader: tasks of Spark's queries mark there what they wrote exactly once."""
-    import json
     import re
 
     if not offsets or not re.search(_TASK, name):
         return False
     try:
-        return all({"rows", "run"} <= set(json.loads(at.metadata or "")) for at in offsets.values())
+        return all({"rows", "run"} <= set(from_json(at.metadata or "")) for at in offsets.values())
     except (TypeError, ValueError):
         return False
 
@@ -131,7 +130,7 @@ def lag_rows(
     arg("--by partition|topic|group", "a row for each (partition)", default="partition"),
     LIMITS,
     arg("-w, --watch", "redraw it each second, with rates, until Ctrl-C"),
-    arg("--interval SECONDS", "the time between redraws (1)", float, default=1.0),
+    arg("--interval SECONDS", "the time between redraws (1)", positive, default=1.0),
     examples=["--sandbox", "billing --by topic --sandbox --format json"],
     lists=True,
 )

@@ -112,7 +112,7 @@ def _read_csv(path: str, group: str) -> Commits:
             if row[0] != group:
                 continue
             row = row[1:]  # noqa: PLW2901 - without the group
-        if len(row) != 3 or not row[1].strip().isdigit() or not row[2].strip().isdigit():
+        if len(row) != 3 or not row[1].strip().isdecimal() or not row[2].strip().isdecimal():
             raise UsageError(f"{path}, line {number}: write topic,partition,offset, not {','.join(row)!r}")
         found[TopicPartition(row[0], int(row[1]))] = OffsetAndMetadata(int(row[2]))
     return found

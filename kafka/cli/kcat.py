@@ -18,7 +18,7 @@ from kafka.cli.arguments import CommandError, UsageError, reason
 from kafka.cli.connection import Connection, Watchdog
 from kafka.cli.consume import Printer
 from kafka.cli.delivery import Delivery, in_transaction
-from kafka.cli.files import standard_output, whole_output
+from kafka.cli.files import open_streams, standard_output, whole_output
 from kafka.cli.ranges import AdminOffsets, Place, resolve
 from kafka.cli.record_format import compile_format, token_starts, unescape_bytes
 from kafka.cli.record_input import pieces_of
@@ -86,6 +86,7 @@ class _Given:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run kcat's command line and return the exit code, which is 1 for every error, as kcat's is."""
+    open_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     with Watchdog(None) as watchdog, whole_output():
         try:
@@ -97,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             forget_output()
             return 0
-        except (OSError, ValueError, KafkaError) as error:
+        except (OSError, ValueError, RecursionError, KafkaError) as error:
             _error(error)
         except KeyboardInterrupt:
             return 143 if watchdog.terminated else 130
@@ -381,7 +382,7 @@ def _range(
     begin, stops = Place("earliest"), {}
     for word in given.every("o"):
         if word.startswith(_TIME):
-            if not word[2:].isdigit():
+            if not word[2:].isdecimal():
                 raise UsageError(f"-o {word}: a time in milliseconds must follow @")
             place = Place("time", int(word[2:]))
             if word.startswith("e@"):
@@ -565,7 +566,7 @@ def _query(given: _Given, connection: Connection) -> int:
     wanted: dict[TopicPartition, int] = {}
     for word in given.every("t"):
         parts = word.rsplit(":", 2)
-        if len(parts) != 3 or not parts[1].isdigit() or not parts[2].lstrip("-").isdigit():
+        if len(parts) != 3 or not parts[1].isdecimal() or not parts[2].lstrip("-").isdecimal():
             raise UsageError(f"-t takes TOPIC:PARTITION:TIME with -Q, not {word!r}")
         wanted[TopicPartition(parts[0], int(parts[1]))] = int(parts[2])
     if not wanted:

@@ -73,7 +73,7 @@ def _segment(arguments: Namespace, path: Path) -> int:
     data = path.read_bytes()
     if arguments.skip_zeros:
         data = data.rstrip(b"\0")  # a segment that was allocated in advance ends in zeros
-    print(f"Starting offset: {int(path.stem) if path.stem.isdigit() else 0}")
+    print(f"Starting offset: {int(path.stem) if path.stem.isdecimal() else 0}")
     records, position, code = MemoryRecords(data), 0, 0
     try:
         for batch in records:
@@ -144,7 +144,7 @@ def _shown(data: bytes | None) -> str:
 def _index(arguments: Namespace, path: Path) -> int:
     """Print an index; its entries must grow, and zeros fill the rest of the file."""
     data, (layout, line) = path.read_bytes(), _INDEXES[path.suffix]
-    base = int(path.stem) if path.stem.isdigit() else 0
+    base = int(path.stem) if path.stem.isdecimal() else 0
     whole = len(data) - len(data) % layout.size
     before: tuple[int, ...] = (-1, -1)
     for position in range(0, whole, layout.size):

@@ -47,6 +47,9 @@ def option_named(name: str) -> Option | ForeignOption | None:
 
 # Files…
 
+#: Text in quotes, as TOML and JSON write it.
+_TEXT: Final = r'"(?:[^"\\]|\\.)*"'
+
 
 class OptionsFile(NamedTuple):
     """The options in a file."""
@@ -74,7 +77,7 @@ def read_options(path: str) -> OptionsFile:
     if path.endswith(".toml"):
         found = parse_toml(text, path)
         options = {name: value for name, value in found.items() if not isinstance(value, dict)}
-        return OptionsFile({name: _text(value) for name, value in options.items()}, ours=True)
+        return OptionsFile({name: _as_text(value) for name, value in options.items()}, ours=True)
     return OptionsFile(parse_conf(text) if path.endswith(".conf") else parse_properties(text), ours=False)
 
 
@@ -93,15 +96,15 @@ def parse_toml(text: str, path: str) -> dict[str, Any]:
         line = raw.strip()
         if not line or line.startswith("#"):
             continue
-        if heading := re.fullmatch(r"\[([^\[\]]+)\]\s*(#.*)?", line):
+        if heading := re.fullmatch(rf"\[((?:{_TEXT}|[^\[\]\"])+)\]\s*(#.*)?", line):
             table = found
-            for part in re.findall(r'"[^"]*"|[^.\s]+', heading.group(1)):
-                table = table.setdefault(part.strip('"'), {})
+            for part in re.findall(rf"{_TEXT}|[^.\s]+", heading.group(1)):
+                table = table.setdefault(json.loads(part) if part[0] == '"' else part, {})
                 if not isinstance(table, dict):
                     raise UsageError(f"{path}, line {number}: {part} has a value already, and cannot be a table")
             continue
         setting = re.fullmatch(
-            r"""("[^"]+"|[\w.-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*'|true|false|-?[\d_]+(?:\.\d+)?)\s*(#.*)?""", line
+            rf"""("[^"]+"|[\w.-]+)\s*=\s*({_TEXT}|'[^']*'|true|false|-?[\d_]+(?:\.\d+)?)\s*(#.*)?""", line
         )
         if setting is None:
             raise UsageError(f"{path}, line {number}: write NAME = VALUE, where VALUE is text in quotes or a number")
@@ -114,7 +117,7 @@ def parse_toml(text: str, path: str) -> dict[str, Any]:
     return found
 
 
-def _text(value: object) -> str:
+def _as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -138,7 +141,7 @@ class Contexts:
         if not isinstance(tables, dict) or not all(isinstance(options, dict) for options in tables.values()):
             raise UsageError(f"{path}: a context is a table with options, which begins with [contexts.NAME]")
         self.contexts: dict[str, dict[str, str]] = {
-            name: {option: _text(value) for option, value in options.items()} for name, options in tables.items()
+            name: {option: _as_text(value) for option, value in options.items()} for name, options in tables.items()
         }
 
     def get(self, name: str) -> dict[str, str]:

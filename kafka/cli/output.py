@@ -166,7 +166,7 @@ def table_lines(shown: Sequence[Sequence[str]], right: Sequence[bool], room: int
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     parts = []
     for cell, width, number in zip(cells, widths, right, strict=True):
-        text = _cut(cell, width)
+        text = cut(cell, width)
         gap = " " * (width - _width(text))
         parts.append(gap + text if number else text + gap)
     return "  ".join(parts).rstrip()
@@ -204,12 +204,17 @@ def _width(text: str) -> int:
     )
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """Return a text that takes no more columns than `width`.
+
+    >>> cut("events", 4), cut("events", 0)
+    ('eve…', '')
+    """
     if _width(text) <= width:
         return text
-    while _width(text) >= width:
+    while text and _width(text) >= width:
         text = text[:-1]
-    return f"{text}…"
+    return f"{text}…" if width > 0 else ""
 
 
 def _is_number(value: object) -> bool:
@@ -449,7 +454,7 @@ class Progress:
             if size > 1:
                 text = f"[{'#' * int(size * done):<{size}}] {text}"
         if room is not None:
-            text = _cut(text, room - 1)
+            text = cut(text, room - 1)
         print(
             f"\r\x1b[K{text}" if self._redraws else text, end="" if self._redraws else "\n", file=sys.stderr, flush=True
         )

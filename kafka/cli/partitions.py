@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafka.cli.arguments import CommandError, UsageError, count, text_of
+from kafka.cli.arguments import CommandError, UsageError, count, from_json, text_of
 from kafka.cli.connection import Connection
 from kafka.cli.files import whole_file
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
@@ -92,7 +92,7 @@ def _file_of(replicas: Mapping[TopicPartition, Sequence[int]]) -> str:
 def _read_plan(path: str) -> Replicas:
     text = text_of(path, "the plan")
     try:
-        entries = json.loads(text)["partitions"]
+        entries = from_json(text)["partitions"]
         return {
             TopicPartition(entry["topic"], int(entry["partition"])): [int(broker) for broker in entry["replicas"]]
             for entry in entries

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, count
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Noun, Verb, arg
+from kafka.cli.grammar import Noun, Verb, arg, positive
 from kafka.cli.source import Source, partitions_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def percentile(values: Sequence[float], share: float) -> float:
     _TOPIC,
     arg("-n, --records N", "how many records (100000)", count, default=100_000),
     arg("-s, --size BYTES", "the size of a value (100)", count, default=100),
-    arg("--rate N", "at most this number of records per second", float),
+    arg("--rate N", "at most this number of records per second", positive),
     arg("-z, --compression gzip|snappy|lz4|zstd", "compress the batches"),
     examples=["events -n 1000 --sandbox", "events -n 1000 --size 500 -z lz4 --sandbox"],
 )

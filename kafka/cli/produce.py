@@ -8,9 +8,9 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from kafka.cli.arguments import UsageError, count, pair
+from kafka.cli.arguments import UsageError, count, from_json, pair
 from kafka.cli.connection import Connection
 from kafka.cli.delivery import Delivery, Record, in_transaction
 from kafka.cli.files import standard_output
@@ -21,6 +21,9 @@ from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafka.schema_registry import SchemaSerializer
+
+
+NO_TOPIC: Final = "the record has no topic, and the command line names none"
 
 
 class _Lines:
@@ -65,7 +68,7 @@ class _Lines:
         import json
 
         try:
-            fields = json.loads(value)
+            fields = from_json(value)
         except ValueError:
             fields = None
         if not isinstance(fields, dict):
@@ -99,9 +102,7 @@ def _encoder(topic: str, name: str, schema: SchemaSerializer | None) -> Callable
 
     if schema is None:
         return encoder(name)
-    import json
-
-    return lambda text: schema.encode(topic, json.loads(text))
+    return lambda text: schema.encode(topic, from_json(text))
 
 
 def _time_of(word: str | None) -> int | None:
@@ -109,7 +110,7 @@ def _time_of(word: str | None) -> int | None:
 
     if word is None:
         return None
-    return int(word) if word.isdigit() else parse_time(word)
+    return int(word) if word.isdecimal() else parse_time(word)
 
 
 def record_of(
@@ -122,9 +123,7 @@ def record_of(
     >>> record_of(b'{"value": {"id": 1}}')[1][1]
     b'{"id":1}'
     """
-    import json
-
-    fields = json.loads(text)
+    fields = from_json(text)
     if not isinstance(fields, dict) or "value" not in fields:
         raise ValueError(
             'a record is an object with "value", and may have key, headers, partition, timestamp and topic'
@@ -308,7 +307,7 @@ def _send_one(arguments: Namespace, lines: _Lines, delivery: Delivery, piece: by
             own, record = record_of(piece, lines, topic, partitions=not arguments.repartition)
             topic = topic or own
             if topic is None:
-                raise ValueError("the record has no topic, and the command line names none")
+                raise ValueError(NO_TOPIC)
         else:
             record = lines.record(piece)
     except (ValueError, TypeError, SchemaMismatchError) as error:

@@ -154,7 +154,7 @@ def _listener(word: str) -> RaftVoterEndpoint:
 
     name, equals, address = word.partition("=")
     host, colon, port = address.rpartition(":")
-    if not (equals and colon and port.isdigit()):
+    if not (equals and colon and port.isdecimal()):
         raise UsageError(f"--listener takes NAME=HOST:PORT, such as CONTROLLER=c1:9093, not {word!r}")
     return RaftVoterEndpoint(name=name, host=host.strip("[]"), port=int(port))
 

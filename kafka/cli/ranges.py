@@ -48,6 +48,7 @@ _DURATION: Final = re.compile(r"(?:(\d+(?:\.\d+)?)\s*([a-z]+)\s*)+")
 _ISO_DURATION: Final = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 _SECONDS_FROM: Final = 1_000_000_000
 _MILLISECONDS_FROM: Final = 100_000_000_000
+_MOST_PARTITIONS: Final = 1_000_000
 #: Partitions that a sentence names.
 _NAMED: Final = 3
 
@@ -86,7 +87,7 @@ class Places:
             number, equals, word = part.partition("=")
             if not equals:
                 self.default = Place.of(part)
-            elif number.strip().isdigit():
+            elif number.strip().isdecimal():
                 self.by_partition[int(number)] = Place.of(word)
             else:
                 raise UsageError(f"{part!r}: the number of a partition must stand before =")
@@ -128,13 +129,12 @@ def parse_time(word: str, now: datetime | None = None) -> int:
         if seconds is not None:
             return round(now.timestamp() * 1000 - seconds * 1000)
     try:
-        moment = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text))
-    except ValueError:
+        return round(datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text)).timestamp() * 1000)
+    except (ValueError, OverflowError):  # not a time, or one of the year 0
         raise UsageError(
             f"{word!r} is not a place: use beginning, end, stored, an offset, -N, +N, or a time such as "
             '2026-01-31T12:00Z, "yesterday 08:00" or "2h ago"'
         ) from None
-    return round(moment.timestamp() * 1000)
 
 
 def _midnight(moment: datetime) -> datetime:
@@ -171,8 +171,10 @@ def parse_partitions(words: Iterable[str]) -> set[int] | None:
     parts = [part for word in words for part in word.split(",")]
     for part in parts:
         low, dash, high = part.partition("-")
-        if not low.isdigit() or (dash and not high.isdigit()):
+        if not low.isdecimal() or (dash and not high.isdecimal()):
             raise UsageError(f"--partition takes numbers such as 0,2-4, not {part!r}")
+        if int(high or low) - int(low) > _MOST_PARTITIONS:
+            raise UsageError(f"--partition {part}: a topic has fewer partitions")
         found.update(range(int(low), int(high or low) + 1))
     return found if parts else None
 

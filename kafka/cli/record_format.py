@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from json.encoder import encode_basestring as _quoted
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import UsageError
@@ -30,9 +31,29 @@ def as_bytes(value: object) -> bytes:
         return value.encode()
     if isinstance(value, list) and all(isinstance(part, (int, str)) for part in value):
         return " ".join(map(str, value)).encode()
+    text = _json_of(value)
+    return (text.strip('"') if isinstance(value, float) else text).encode()
+
+
+def _json_of(value: object) -> str:
+    """Return JSON; a number that JSON has not is text, ``"NaN"``, as Protobuf and Avro for Java have it."""
     import json
 
-    return json.dumps(value, ensure_ascii=False).encode()
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), ensure_ascii=False)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float) and not isfinite(value):
+        return _NOT_FINITE[str(value)]
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list) else value
+
+
+_NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 # %-formats…
@@ -284,9 +305,7 @@ def _json_part(name: str, data: bytes | None, decode: Decode | None) -> str:
     if data is None:
         return "null"
     if decode is not None:
-        import json
-
-        return json.dumps(decode(data), ensure_ascii=False)
+        return _json_of(decode(data))
     try:
         return _quoted(data.decode())
     except UnicodeDecodeError:

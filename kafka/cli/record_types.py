@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from argparse import Namespace
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.cli.arguments import UsageError, text_of
+from kafka.cli.arguments import UsageError, from_json, text_of
 
 if TYPE_CHECKING:
     from kafka.cli.connection import Connection
@@ -165,10 +164,8 @@ def _text(data: bytes) -> str:
 
 
 def _json(data: bytes) -> object:
-    import json
-
     try:
-        return json.loads(data)
+        return from_json(data)
     except ValueError as error:
         raise Undecodable(f"not JSON: {error}") from None
 
@@ -257,7 +254,7 @@ def _number_encoder(name: str) -> Callable[[bytes], bytes]:
 
 
 def _checked_json(text: bytes) -> bytes:
-    json.loads(text)
+    from_json(text)
     return text
 
 
@@ -275,7 +272,7 @@ def schema_serializer(arguments: Namespace, part: str, connection: Connection) -
     registry = connection.registry(kind)
     schema: Schema | None = None
     if word is not None:
-        own = not word.isdigit()
+        own = not word.isdecimal()
         schema = Schema(text_of(word, f"--{part}-schema"), REGISTRY[kind]) if own else registry.schema(int(word))
     return SchemaSerializer(
         registry, schema, key=part == "key", kind=REGISTRY[kind], form="json", message=message or None

@@ -33,10 +33,13 @@ def screen() -> Iterator[Callable[[Sequence[str]], None]]:
         if not drawn:
             print("\n".join(lines), flush=True)
             return
+        from kafka.cli.output import cut
+
         width, height = shutil.get_terminal_size()
-        shown = [line[:width] for line in lines[: height - 1]]
-        if len(lines) > height - 1:
-            shown[-1] = f"… {len(lines) - height + 2} more"[:width]
+        room = max(1, height - 1)
+        shown = [cut(line, width) for line in lines[:room]]
+        if len(lines) > room:
+            shown[-1] = cut(f"… {len(lines) - room + 1} more", width)
         body = "".join(f"{line}{_CLEAR_LINE}\n" for line in shown)
         sys.stdout.write(f"{_HOME}{body}{_CLEAR_BELOW}")
         sys.stdout.flush()

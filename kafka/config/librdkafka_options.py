@@ -91,9 +91,12 @@ def advice_for(name: str) -> str:
 _TOPICS: Final = "a consumer takes topics in front of its options, KafkaConsumer('events', ...); send() takes one"
 
 # Names that programs guess.
+_JAAS: Final = "use sasl_plain_username and sasl_plain_password, or the options sasl_oauthbearer_… and sasl_kerberos_…"
 _GUESSES: Final = {
     "brokers": "use bootstrap_servers",
     "loop": "leave it out; the clients for asyncio are in kafka.aio",
+    "sasl.jaas.config": _JAAS,
+    "sasl_jaas_config": _JAAS,
     "servers": "use bootstrap_servers",
     "ssl": "use security_protocol='SSL'",
     "timeout": "use request_timeout_ms for answers, delivery_timeout_ms for records, in milliseconds",

@@ -6,11 +6,11 @@ import functools
 import itertools
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import partial
 from typing import Any, Final, NoReturn
 
-from kafka._text import without_passwords
+from kafka._text import Secret, SecretBytes, without_passwords
 from kafka.config.option import CLASSES, FACES, Lazy, Option
 from kafka.config.rules import RULES
 from kafka.config.table import BY_SPELLING, OPTIONS
@@ -147,12 +147,31 @@ def _original_defaults(kind: str) -> dict[str, Any]:
     return found | {old: found[name] for old, name in _HISTORIC.items() if name in found}
 
 
-def given_options(client: str, options: object, named: Mapping[str, Any]) -> dict[str, Any]:
+_HIDING: Final[dict[type, Callable[[Any], Any]]] = {str: Secret, bytes: SecretBytes}
+
+
+def _hidden(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with their secrets hidden. An unknown name may be a misspelt one."""
+
+    def is_secret(name: str, value: str | bytes) -> bool:
+        option = BY_SPELLING.get(name)
+        return option is None or option.secret or (isinstance(value, str) and without_passwords(value) != value)
+
+    return {
+        name: _HIDING[type(value)](value) if type(value) in _HIDING and is_secret(name, value) else value
+        for name, value in options.items()
+    }
+
+
+def given_options(client: str, options: object, named: Any) -> dict[str, Any]:
     """Return the options that were passed by name, or in one mapping before them; `client` is the name of the class.
+
+    Secrets are hidden, in `named` too, which is a variable of the constructor that calls this.
 
     >>> given_options("KafkaProducer", {"linger.ms": 5}, {"acks": 1})
     {'linger.ms': 5, 'acks': 1}
     """
+    named.update(_hidden(named))
     if options is None:
         return dict(named)
     if not isinstance(options, Mapping):
@@ -167,7 +186,7 @@ def given_options(client: str, options: object, named: Mapping[str, Any]) -> dic
     for option in options:
         if not isinstance(option, str):
             raise TypeError(f"the name of an option must be a str, not {option!r}")
-    return {**options, **named}
+    return {**_hidden(options), **named}
 
 
 def resolve(kind: str, given: Mapping[str, object], declared: Mapping[str, object] | None = None) -> Config:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kafka._runtime.tasks import checkpoint
 from kafka._text import printable
 from kafka.coordinator import group_leader
 from kafka.coordinator.assignors import common_protocol, make_assignors
@@ -126,10 +127,12 @@ class ClassicAssignment:
         assignor = self._assignor_calls.named(protocol)
         wants = group_leader.read_members(members)
         await self._watch(group_leader.topics_of(wants))
+        await checkpoint()  # each of these takes milliseconds with a thousand topics
         cooperative = self.rebalance_protocol is RebalanceProtocol.COOPERATIVE
         found = await self._assignor_calls.ask(
             assignor, lambda: group_leader.assign(assignor, self._client.cluster, wants, cooperative=cooperative)
         )
+        await checkpoint()
         empty = ConsumerProtocolMemberAssignment(0, [], b"")
         return {member: found.get(member, empty) for member in wants}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from kafka._text import printable
@@ -88,15 +89,10 @@ def take_snapshot(cluster: ClusterMetadata, topics: Collection[str]) -> Metadata
     """Return the metadata that an assignment depends on: partitions, and the racks of their replicas."""
     from kafka.coordinator.assignors._racks import partition_racks
 
-    picture: dict[str, Sequence[frozenset[str]] | None] = {}
-    for topic in topics:
-        numbers = cluster.partitions_for_topic(topic)
-        if numbers is None:
-            picture[topic] = None
-        else:
-            racks = partition_racks(cluster, [TopicPartition(topic, number) for number in sorted(numbers)])
-            picture[topic] = tuple(racks.values())
-    return picture
+    numbers = {topic: cluster.partitions_for_topic(topic) for topic in topics}
+    partitions = [TopicPartition(topic, number) for topic in topics for number in sorted(numbers[topic] or ())]
+    racks = iter(partition_racks(cluster, partitions).values())
+    return {topic: None if found is None else tuple(islice(racks, len(found))) for topic, found in numbers.items()}
 
 
 T = TypeVar("T")

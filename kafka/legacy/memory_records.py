@@ -88,6 +88,8 @@ class MemoryRecordsBuilder:
         else:
             self._builder = LegacyRecordBatchBuilder(magic, codec, batch_size)
         self._base_offset = offset
+        # The records of v2, and the messages in a wrapper of v1, have offsets from 0 on.
+        self._first = 0 if magic >= 2 or (magic == 1 and codec) else offset
         self._batch_size = batch_size
         self._count = 0
         self._full = False
@@ -100,12 +102,12 @@ class MemoryRecordsBuilder:
         """Add a record; None if it does not fit."""
         if self._buffer is not None:
             return None
-        added = self._builder.append(self._count, timestamp, key, value, headers)
+        added = self._builder.append(self._first + self._count, timestamp, key, value, headers)
         if added is None:
             self._full = True
             return None
         self._count += 1
-        return added._replace(offset=self._base_offset + added.offset)
+        return added._replace(offset=self.next_offset() - 1)
 
     def set_producer_state(
         self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
@@ -122,12 +124,10 @@ class MemoryRecordsBuilder:
         if self._buffer is None:
             self._uncompressed = self._builder.size()
             buffer = self._builder.build() if self._count else bytearray()
-            if self._base_offset and buffer and self._is_v2():
-                buffer[:8] = self._base_offset.to_bytes(8, "big")
+            if buffer and self._first != self._base_offset:  # a wrapper has the offset of its last message
+                is_wrapper = isinstance(self._builder, LegacyRecordBatchBuilder)
+                buffer[:8] = (self.next_offset() - 1 if is_wrapper else self._base_offset).to_bytes(8, "big")
             self._buffer = buffer
-
-    def _is_v2(self) -> bool:
-        return isinstance(self._builder, DefaultRecordBatchBuilder)
 
     def size_in_bytes(self) -> int:
         """Bytes so far, or of the finished batch."""

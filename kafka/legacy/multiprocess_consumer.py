@@ -14,7 +14,7 @@ import pickle
 import subprocess
 import sys
 import time
-from collections import namedtuple
+from collections import deque, namedtuple
 from collections.abc import Iterable, Iterator
 from queue import Empty, Full, Queue
 from threading import Thread
@@ -69,6 +69,7 @@ class MultiProcessConsumer(Consumer):
     ) -> None:
         super().__init__(client, group, topic, partitions, auto_commit, auto_commit_every_n, auto_commit_every_t)
         self.queue: Queue[tuple[int, OffsetAndMessage | KafkaError]] = Queue(_QUEUE_SIZE)
+        self._kept: deque[tuple[int, OffsetAndMessage]] = deque()
         self.processes: list[subprocess.Popen[bytes]] = []
         self._stopping = False
         own = sorted(self.offsets)
@@ -106,35 +107,28 @@ class MultiProcessConsumer(Consumer):
                 if found[0] == -1:
                     return
 
-    def _take(self, block: bool, timeout: float | None) -> OffsetAndMessage | tuple[int, OffsetAndMessage] | None:
+    def _next(self, block: bool, timeout: float | None) -> tuple[int, OffsetAndMessage] | None:
+        if self._kept:
+            return self._kept.popleft()
         try:
             partition, message = self.queue.get(block, timeout)
         except Empty:
             return None
         if isinstance(message, KafkaError):
             raise message
-        self.offsets[partition] = message.offset + 1
-        self.count_since_commit += 1
-        self._auto_commit()
-        return (partition, message) if self.partition_info else message
+        return partition, message
+
+    def _put_back(self, taken: list[tuple[int, OffsetAndMessage]]) -> None:
+        self._kept.extendleft(reversed(taken))
 
     def get_messages(self, count: int = 1, block: bool | int = True, timeout: float | None = 10) -> list[Any]:
         """Return up to ``count`` messages; ``block`` and ``timeout`` are as in `SimpleConsumer.get_messages`."""
-        messages: list[Any] = []
-        deadline = None if timeout is None else time.monotonic() + timeout
-        enough = count if block is True else int(block)
-        while len(messages) < count:
-            remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
-            found = self._take(len(messages) < enough, remaining)
-            if found is None:
-                break
-            messages.append(found)
-        return messages
+        return self._get_messages(count, block, timeout)
 
     def __iter__(self) -> Iterator[Any]:
         """Yield messages for ever."""
         while True:
-            yield self._take(True, None)
+            yield from self._get_messages(1, True, None)
 
     def stop(self) -> None:
         """End the processes, and commit a last time if positions are committed automatically."""
@@ -180,7 +174,7 @@ def serve() -> None:
             failures = 0
         except KafkaError as error:
             failures += 1
-            pause = min(2**failures * _CHECK_INTERVAL, MAX_BACKOFF_SECONDS)
+            pause = min(2 ** min(failures, 10) * _CHECK_INTERVAL, MAX_BACKOFF_SECONDS)  # as a float it has an end
             log.error("Reading %s failed, the next attempt is in %g s: %s", topic, pause, error)
             time.sleep(pause)
             continue

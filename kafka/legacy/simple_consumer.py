@@ -97,6 +97,7 @@ class Consumer:
         self.commit_timer: ReentrantTimer | None = None
         self.commit_lock = RLock()
         self.partition_info = False
+        self._error: Exception | None = None  # raised behind the messages that the last call returned
         client.load_metadata_for_topics(self.topic, ignore_leadernotavailable=True)
         client.ensure_topic_exists(self.topic)
         wanted = client.get_partition_ids_for_topic(self.topic) if partitions is None else list(partitions)
@@ -143,6 +144,48 @@ class Consumer:
                 return False
             self.count_since_commit = 0
             return True
+
+    def _next(self, block: bool, timeout: float | None) -> tuple[int, OffsetAndMessage] | None:
+        """Return the next message with its partition, which is not passed before `_passed` is called."""
+        raise NotImplementedError
+
+    def _put_back(self, taken: list[tuple[int, OffsetAndMessage]]) -> None:
+        """Have messages that `_next` has returned come again."""
+        raise NotImplementedError
+
+    def _raise_error(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _passed(self, partition: int, message: OffsetAndMessage, partition_info: bool) -> Any:
+        """Move the position behind a message, and return it as the application gets it."""
+        self.offsets[partition] = message.offset + 1
+        self.count_since_commit += 1
+        return (partition, message) if partition_info else message
+
+    def _get_messages(self, count: int, block: bool | int, timeout: float | None) -> list[Any]:
+        """Return up to `count` messages; an error behind the first of them is raised by the next call."""
+        self._raise_error()
+        taken: list[tuple[int, OffsetAndMessage]] = []
+        deadline = None if timeout is None else time.monotonic() + timeout
+        enough = count if block is True else int(block)
+        try:
+            while len(taken) < count:
+                remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
+                found = self._next(len(taken) < enough, remaining)
+                if found is not None:
+                    taken.append(found)
+                elif len(taken) >= enough or deadline is not None:
+                    break
+        except BaseException as error:
+            if not taken or not isinstance(error, Exception):
+                self._put_back(taken)
+                raise
+            self._error = error
+        messages = [self._passed(partition, message, self.partition_info) for partition, message in taken]
+        self._auto_commit()
+        return messages
 
     def _commit_if_changed(self) -> None:
         if self.count_since_commit:
@@ -297,6 +340,7 @@ class SimpleConsumer(Consumer):
             raise ValueError(f"whence must be None, 0, 1 or 2, not {whence!r}")
         self.fetch_offsets = dict(self.offsets)
         self.queue.clear()
+        self._error = None
         self.count_since_commit += 1
         if self.auto_commit:
             self.commit()
@@ -319,33 +363,22 @@ class SimpleConsumer(Consumer):
         ``block`` True waits for all of them, a number for that many, False for none. ``timeout`` is in seconds, None:
         without a limit.
         """
-        messages: list[Any] = []
-        deadline = None if timeout is None else time.monotonic() + timeout
-        enough = count if block is True else int(block)
-        while len(messages) < count:
-            remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
-            found = self._take(len(messages) < enough, remaining)
-            if found is None:
-                if len(messages) < enough and deadline is None:
-                    continue
-                break
-            messages.append(found)
-        self._auto_commit()
-        return messages
+        return self._get_messages(count, block, timeout)
 
     def get_message(
         self, block: bool = True, timeout: float | None = 0.1, get_partition_info: bool | None = None
     ) -> Any:
         """Return the next message, or None after ``timeout`` seconds; with ``(partition, message)`` if asked for."""
-        found = self._take(block, timeout, get_partition_info)
-        if found is not None:
-            self._auto_commit()
-        return found
+        self._raise_error()
+        found = self._next(block, timeout)
+        if found is None:
+            return None
+        message = self._passed(*found, self.partition_info if get_partition_info is None else get_partition_info)
+        self._auto_commit()
+        return message
 
-    def _take(
-        self, block: bool | int, timeout: float | None, partition_info: bool | None = None
-    ) -> OffsetAndMessage | tuple[int, OffsetAndMessage] | None:
-        """Take a message from the queue, which is filled first if need be; its position becomes that after it."""
+    def _next(self, block: bool, timeout: float | None) -> tuple[int, OffsetAndMessage] | None:
+        """Take a message from the queue, which is filled first if need be."""
         deadline = None if timeout is None else time.monotonic() + timeout
         wait = 0.0  # at first: of two leaders, one may have messages and the other none to wait for
         while not self.queue:
@@ -355,11 +388,10 @@ class SimpleConsumer(Consumer):
             if not self.queue and (not block or remaining <= 0):
                 return None
             wait = min(remaining, FETCH_DEFAULT_BLOCK_TIMEOUT)
-        partition, message = self.queue.popleft()
-        self.offsets[partition] = message.offset + 1
-        self.count_since_commit += 1
-        with_partition = self.partition_info if partition_info is None else partition_info
-        return (partition, message) if with_partition else message
+        return self.queue.popleft()
+
+    def _put_back(self, taken: list[tuple[int, OffsetAndMessage]]) -> None:
+        self.queue.extendleft(reversed(taken))
 
     def __iter__(self) -> Iterator[Any]:
         """Yield messages until none comes for ``iter_timeout`` seconds."""

@@ -12,6 +12,7 @@ import time
 import weakref
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import cycle, groupby
 from queue import Empty, Full, Queue
 from threading import Thread
@@ -131,6 +132,8 @@ class Producer:
         self._stop_timeout = async_stop_timeout
         if not self.async_send:
             return
+        if batch_send_every_n < 1:
+            raise ValueError(f"batch_send_every_n must be at least 1, not {batch_send_every_n!r}")
         self.queue: Queue[Any] = Queue(async_queue_maxsize)
         self._sender = _Sender(
             client.copy(),
@@ -217,8 +220,9 @@ def _seconds(timeout: float | None, default: float | None) -> float:
 def _stop(sender: _Sender, queue: Queue[Any], thread: Thread, timeout: float) -> None:
     """End the thread of a producer, which sends what is queued first."""
     sender.deadline = time.monotonic() + timeout
-    queue.put(STOP_ASYNC_PRODUCER)
-    thread.join(timeout + _GRACE)
+    with suppress(Full):  # then the thread does not wait for a message, and sees that the time is up
+        queue.put(STOP_ASYNC_PRODUCER, timeout=max(0.0, timeout))
+    thread.join(max(0.0, sender.deadline - time.monotonic()) + _GRACE)
 
 
 class _Sender:
@@ -249,9 +253,12 @@ class _Sender:
                 if not pending:
                     stopping, pending = self._next_batch()
                 pending = self._send(pending)
-                if pending and self.deadline is not None and time.monotonic() >= self.deadline:
+                if pending and self._is_over():
+                    while not self._queue.empty():
+                        if (left := self._queue.get()) != STOP_ASYNC_PRODUCER:
+                            pending.append(left)
                     self._give_up(pending, "the producer was stopped")
-                    pending = []
+                    return
                 if pending:
                     time.sleep(self._retry.backoff_ms / 1000)
         finally:
@@ -262,10 +269,11 @@ class _Sender:
         batch: list[_Queued] = []
         until: float | None = None
         while len(batch) < self._count:
+            ends = [moment for moment in (until, self.deadline) if moment is not None]
             try:
-                found = self._queue.get(timeout=None if until is None else max(0.0, until - time.monotonic()))
+                found = self._queue.get(timeout=max(0.0, min(ends) - time.monotonic()) if ends else None)
             except Empty:
-                break
+                return self._is_over(), batch
             if found == STOP_ASYNC_PRODUCER:
                 return True, batch
             batch.append(found)
@@ -273,23 +281,23 @@ class _Sender:
                 until = time.monotonic() + self._interval
         return False, batch
 
+    def _is_over(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
     def _send(self, batch: list[_Queued]) -> list[_Queued]:
         """Send a batch and return the messages to be sent again."""
         groups: dict[tuple[str, int], list[_Queued]] = defaultdict(list)
         for queued in batch:
             groups[queued.topic, queued.partition].append(queued)
-        payloads = [
-            ProduceRequestPayload(topic, partition, list(self._messages(group)))
-            for (topic, partition), group in groups.items()
-        ]
-        if not payloads:
+        if not groups:
             return []
         try:
+            payloads = [ProduceRequestPayload(*place, list(self._messages(group))) for place, group in groups.items()]
             responses = self._client.send_produce_request(
                 payloads, acks=self._acks, timeout=self._ack_timeout, fail_on_error=False
             )
         except Exception as error:  # the thread must not end while there is a producer
-            responses = [FailedPayloadsError(payload) for payload in payloads]
+            responses = [FailedPayloadsError(ProduceRequestPayload(*place, ())) for place in groups]
             for response in responses:
                 response.__cause__ = error
         again: list[_Queued] = []

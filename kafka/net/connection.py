@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import math
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._runtime.loop import READ, WRITE
@@ -93,6 +93,7 @@ class Connection:
         self.traffic = context.traffic_of(node_id)
         self.pipeline = Pipeline(context.settings.client_id, context.settings.max_in_flight, self.traffic)
         self.pipeline.on_long_pause = self._throttled
+        self.pipeline.decode_later = self._decode_later
         self.on_state: Callable[[Connection], object] | None = None
         self.delivered: Callable[[Future[Any], object], object] | None = None
         """Called with each future that a response resolved, and the response."""
@@ -369,6 +370,21 @@ class Connection:
             return
         if frames.stream.pending_in:
             self._loop.call_soon(self._read)
+
+    def _decode_later(self, entry: InFlightRequest, steps: Generator[None, None, Any]) -> None:
+        self._loop.spawn(self._decode_in_slices(entry, steps), f"read a reply of {self}")
+
+    async def _decode_in_slices(self, entry: InFlightRequest, steps: Generator[None, None, Any]) -> None:
+        try:
+            response = await self._loop.in_slices(steps)
+            self.pipeline.decoded(entry, response, self._loop.time())
+            if self.delivered is not None:
+                self.delivered(entry, response)
+        except KafkaError as error:
+            entry.try_failure(error)
+            self.disconnect(with_broker(self, error))
+        finally:
+            entry.try_failure(ClientClosedError("The client was closed while it read the reply."))
 
     def _throttled(self, asked: float, pause: float) -> None:
         cut = "" if pause == asked else f"; the client pauses for {pause:.0f} seconds"

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafka._runtime.tasks import checkpoint
-from kafka._text import printable
+from kafka._text import SecretBytes, printable
 from kafka.errors import (
     AuthenticationError,
     Code,
@@ -433,7 +433,7 @@ async def authenticate(
     lifetime = 0
     try:
         while not mechanism.is_done():
-            token = await _run(workers, mechanism, mechanism.auth_bytes)
+            token = SecretBytes(await _run(workers, mechanism, mechanism.auth_bytes))
             if framed:
                 reply, lifetime = await _step(exchange, token, versions, mechanism)
             else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import selectors
 import socket
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -52,6 +53,7 @@ class Environment:
         self.reverse = reverse
         self.workers = workers or ThreadWorkers()
         # A token endpoint or a directory service that is slow must not hold up the lookup of names.
+        self.codec_workers = workers or ThreadWorkers(name="kafka-codec")
         self.lookup_workers = workers or ThreadWorkers(name="kafka-lookup")
 
     def make_loop(self, selector: Callable[[], selectors.BaseSelector] = selectors.DefaultSelector) -> Loop:
@@ -61,6 +63,7 @@ class Environment:
             made: Any = factory()
         except TypeError as error:
             raise _no_selector(factory, str(error)) from error
-        if not isinstance(made, selectors.BaseSelector):
+        # By its calls, not by its class: eventlet imports `selectors` a second time.
+        if isinstance(made, type) or not all(map(partial(hasattr, made), ("register", "modify", "select", "get_map"))):
             raise _no_selector(factory, f"calling it gives {made!r}")
         return Loop(clock=self.clock, rng=self.rng, selector=lambda: made)

@@ -12,7 +12,7 @@ import math
 import mmap
 import struct
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator
 from copy import copy
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -28,7 +28,7 @@ from kafka.errors import (
     SslAuthenticationError,
 )
 from kafka.future import Future
-from kafka.protocol.api import decoder_of, has_wrong_id
+from kafka.protocol.api import decoder_of, has_wrong_id, slices_of
 from kafka.protocol.fields import Buffer
 from kafka.protocol.negotiation import ApiVersions
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FrameReader", "InFlightRequest", "Pipeline", "SendQueue", "Traffic"]
 
+# From this size on decoding a reply may take more than two milliseconds.
+_LARGE_REPLY: Final = 16 << 10
 # From this size on the memory of a frame is mapped: `bytearray(50 << 20)` writes zeros for 20 ms in one pass. Smaller
 # frames, as fetches are by default, use memory again that the C library has kept.
 _MAPPED: Final = 4 << 20
@@ -274,6 +276,8 @@ class Pipeline:
         self.traffic = traffic
         self.on_long_pause: Callable[[float, float], object] | None = None
         """Called with the throttle time of a broker, and the seconds that the client pauses."""
+        self.decode_later: Callable[[InFlightRequest, Generator[None, None, Any]], object] | None = None
+        """Called with the decoding of a large reply, which is to be done in slices; `decoded` takes the response."""
         self._client_id = client_id
         self._max_in_flight = max_in_flight
         self.waiting: deque[InFlightRequest] = deque()
@@ -368,17 +372,29 @@ class Pipeline:
         in_flight.popleft()
         self.traffic.answered(now - entry.sent_at, len(frame) + 4)
         assert entry.decode is not None
+        if (
+            len(frame) >= _LARGE_REPLY
+            and self.decode_later is not None
+            and entry.decode is decoder_of(kind := type(entry.request), entry.version)  # type: ignore[arg-type]
+            and (slices := slices_of(kind, entry.version)) is not None  # type: ignore[arg-type]
+        ):
+            self.decode_later(entry, slices(bytes(frame)))
+            return None
         try:
             response = entry.decode(frame)
         except KafkaError:
             self._in_flight.appendleft(entry)
             raise
+        self.decoded(entry, response, now)
+        return entry, response
+
+    def decoded(self, entry: InFlightRequest, response: object, now: float) -> None:
+        """Resolve a request with its response."""
         throttle = getattr(response, "throttle_time_ms", 0)
         if throttle > 0 and self.versions is not None and self.versions.expects_client_throttling:
             self._throttle(throttle / 1000, now)
         entry.request = entry.decode = None  # a program may keep the future
         entry.try_success(response)
-        return entry, response
 
     def _throttle(self, asked: float, now: float) -> None:
         """Pause for the throttle time of the broker, up to a limit."""

@@ -9,6 +9,8 @@ record takes the way of `ProducerCalls.send`.
 from __future__ import annotations
 
 import atexit
+import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -117,8 +119,7 @@ class KafkaProducer(ImmediateCalls):
         self._time = core.client.environment.clock.time
         self._is_made = True
         # Registered after the driver's own clean-up, so it runs before it: while the network thread still does.
-        self._at_exit = partial(_close_at_exit, weakref.ref(self))
-        atexit.register(self._at_exit)
+        self._unregister_at_exit = _close_at_exit(weakref.ref(self))
         try:
             self._driver.start()
             complete(self._calls.connect())
@@ -321,7 +322,7 @@ class KafkaProducer(ImmediateCalls):
             return
         if not self._core.on_loop:
             self._accumulator.check_outside("close()")
-        atexit.unregister(self._at_exit)
+        self._unregister_at_exit()
         try:
             complete(calls.close(timeout))
         finally:
@@ -341,15 +342,37 @@ class KafkaProducer(ImmediateCalls):
         if self._is_made:
             self.close(timeout=0)
 
-    def __repr__(self) -> str:
-        state = "closed" if self._calls.closed else "open"
-        return f"<{type(self).__name__} client_id={self.config['client_id']!r} {state}>"
 
+def _close_at_exit(find: Callable[[], KafkaProducer | None]) -> Callable[[], object]:
+    """Close a producer when its process ends; return what takes that back."""
 
-def _close_at_exit(find: Callable[[], KafkaProducer | None]) -> None:
-    producer = find()
-    if producer is not None:
-        producer.close(timeout=_EXIT_GRACE)
+    def close() -> None:
+        producer = find()
+        if producer is not None:
+            producer.close(timeout=_EXIT_GRACE)
+
+    def close_unless_used() -> None:
+        producer = find()
+        if producer is not None:
+            others = (thread for thread in threading.enumerate() if thread is not threading.current_thread())
+            end = producer.close if all(thread.daemon for thread in others) else producer.flush
+            end(timeout=_EXIT_GRACE)
+
+    atexit.register(close)
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is None or processes.parent_process() is None:
+        return partial(atexit.unregister, close)
+    # A child of multiprocessing ends by os._exit(), without what is registered in atexit, if it was forked. Its own
+    # hooks run before it waits for the threads of the application, which may still send.
+    from multiprocessing.util import Finalize
+
+    finalizer = Finalize(None, close_unless_used, exitpriority=0)
+
+    def unregister() -> None:
+        atexit.unregister(close)
+        finalizer.cancel()
+
+    return unregister
 
 
 # To find out whether a subclass or a tracer has replaced the method.

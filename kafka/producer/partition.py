@@ -35,7 +35,7 @@ from kafka.errors import (
 from kafka.partitioner.murmur2_hash import murmur2_once
 from kafka.producer.producer_batch import Delivered, Divided, ProduceOutcome, ProducerBatch, classify
 from kafka.record.batch import split_batch
-from kafka.record.batch_builder import SealedBatch
+from kafka.record.batch_builder import BatchBuilder, SealedBatch
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Partition:
 
     # Choosing what to send…
 
-    def schedule(self) -> None:
+    def schedule(self) -> None:  # noqa: C901 - hot
         """Wait in the sink of the leader, if there is a batch that may be sent now."""
         if self.scheduled or self.draining:
             return
@@ -136,6 +136,8 @@ class Partition:
                 self.sink.stalled()
             return
         head, due = queue[0], self.not_before
+        if head.compressed is not None and not head.compressed.is_done:  # it calls this
+            return
         if self.open is head and not head.hurried and not sender.accumulator.memory.has_waiters:
             due = max(due, head.created + sender.linger)
         if due > sender.loop.time():
@@ -202,6 +204,8 @@ class Partition:
         if sender.producer.enabled and not is_numbered and not self._ensure_epoch(batch):
             return None
         if batch.sealed is None:
+            if batch.builder.is_slow and not self._is_compressed(batch):
+                return None
             try:
                 self._seal(batch)
             except KafkaError as error:
@@ -271,20 +275,42 @@ class Partition:
             else:
                 self._seal(batch)
 
+    def _is_compressed(self, batch: ProducerBatch) -> bool:
+        """Have a large batch compressed in another thread, once; whether that is over, with or without success.
+
+        The batches behind it wait meanwhile, so their order and their numbers are as ever.
+        """
+        if batch.compressed is None:
+            sender, builder = self.sender, batch.builder
+            assert isinstance(builder, BatchBuilder)
+            sender.accumulator.close(batch)
+            batch.compressed = sender.workers.submit(builder.compress)
+            batch.compressed.add_both(sender.call_soon, self._compression_ended)
+        return batch.compressed.is_done
+
+    def _compression_ended(self, _outcome: object) -> None:
+        self.schedule()
+
     def _seal(self, batch: ProducerBatch) -> None:
         """Close a batch for records, and give it its sequence number and its final bytes."""
         sender = self.sender
         sender.accumulator.close(batch)
-        if sender.producer.enabled and isinstance(batch.builder.magic, int) and batch.builder.magic > 1:
-            batch.sealed = batch.builder.seal(  # type: ignore[call-arg]
-                producer_id=self.producer_id,
-                producer_epoch=self.epoch,
-                base_sequence=self.next_sequence,
+        builder = batch.builder
+        if isinstance(builder, BatchBuilder):
+            is_numbered, compressed = sender.producer.enabled, batch.compressed
+            batch.sealed = builder.seal(
+                producer_id=self.producer_id if is_numbered else -1,
+                producer_epoch=self.epoch if is_numbered else -1,
+                base_sequence=self.next_sequence if is_numbered else -1,
                 transactional=sender.transactions is not None,
+                compressed=compressed.value
+                if compressed is not None and compressed.is_done
+                else None,  # an error: None
             )
-            self.next_sequence = (self.next_sequence + batch.sealed.count) % SEQUENCES
+            if is_numbered:
+                self.next_sequence = (self.next_sequence + batch.sealed.count) % SEQUENCES
         else:
-            batch.sealed = batch.builder.seal()
+            batch.sealed = builder.seal()
 
     # Answers…
 

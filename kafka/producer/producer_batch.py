@@ -91,6 +91,7 @@ class ProducerBatch(Future[None]):
         "append",
         "attempts",
         "builder",
+        "compressed",
         "created",
         "error",
         "hurried",
@@ -122,6 +123,8 @@ class ProducerBatch(Future[None]):
         """The sender has taken note of it, and will send it when it is due."""
         self.keeper: object = None
         """Keeps the face alive while records are under way, so that a producer without a reference still delivers."""
+        self.compressed: Future[bytes] | None = None
+        """What another thread makes of its records, if it is large."""
         self.sealed: SealedBatch | SealedMessages | None = None
         """The bytes as they were sent; a retry sends the same."""
         self.attempts = 0
@@ -171,7 +174,7 @@ class ProducerBatch(Future[None]):
         if isinstance(outcome, BaseException):
             self.looked_at = set()
         self.outcome = outcome
-        self.keeper = None
+        self.keeper = self.compressed = None
         # Programs keep futures, which must not keep the bytes.
         (self.builder if self.sealed is None else self.sealed).forget()
         if self._record_backs:

@@ -55,6 +55,7 @@ class Sender:
         self.max_in_flight: int = config["max_in_flight_requests_per_connection"]
         self.compression = config["compression_type"], config["compression_level"]
         self.backoff = client.backoff
+        self.workers = client.environment.codec_workers
         self.metrics: ProducerMetrics | None = None
         self.on_settled: Callable[[ProducerBatch, Delivered | BaseException], object] | None = None
         """Called with each batch that is written or given up."""
@@ -156,9 +157,13 @@ class Sender:
         """Queue partitions at their leaders' sinks, then send at once: that saves a pass of the loop."""
         sinks: dict[Sink, None] = {}
         self.gathering = sinks
+        ends, time, left = self.loop.slice_end(), self.loop.time, iter(partitions)
         try:
-            for partition in partitions:
+            for partition in left:
                 partition.schedule()
+                if time() >= ends:
+                    self.call_soon(self._schedule, left)
+                    break
         finally:
             self.gathering = None
         for sink in sinks:

@@ -35,10 +35,6 @@ log = logging.getLogger(__name__)
 #: From this many bytes on, joining a batch's header and body costs more than one more piece for the socket.
 _WORTH_TWO_PIECES: Final = 8 << 10
 
-#: The most batches that one pass sends: each takes some 20 us, and other tasks of an event loop wait meanwhile. The
-#: partitions that wait for the next pass have larger batches then.
-_MOST_BATCHES: Final = 128
-
 #: Topics by the number of their id: to hash and compare ids themselves calls Python functions.
 _Names = dict[int, str]
 
@@ -96,13 +92,15 @@ class Sink:
                     partition.retry_later()
         if link is not None and ((link.ready and not link.pipeline.throttled_until) or self._can_send(link)):
             self._pump_due = True  # partitions that are added meanwhile are seen here
-            left = _MOST_BATCHES
+            ends, time = self._loop.slice_end(), self._loop.time
             try:
-                while left and self.waiting and self.in_flight < sender.max_in_flight:
-                    left -= self._send(link, left)
+                while self.waiting and self.in_flight < sender.max_in_flight:
+                    self._send(link, ends)
+                    if time() >= ends:  # what waits for the next pass has larger batches then
+                        break
             finally:
                 self._pump_due = False
-            if not left:
+            if self.waiting and self.in_flight < sender.max_in_flight:
                 self.pump_soon()
         if self.waiting:
             self.stalled()
@@ -154,11 +152,11 @@ class Sink:
 
     # Sending…
 
-    def _send(self, link: Connection, most: int) -> int:  # noqa: C901 - hot
-        """Send a request with one batch of each partition that has one, `most` in all; return how many."""
+    def _send(self, link: Connection, ends: float) -> None:  # noqa: C901 - hot
+        """Send a request with one batch of each partition that has one, or of as many as there is time for."""
         sender, waiting = self._sender, self.waiting
         batches: list[ProducerBatch] = []
-        room = sender.accumulator.max_request_size
+        room, time = sender.accumulator.max_request_size, self._loop.time
         for _ in range(len(waiting)):
             partition = waiting.popleft()
             partition.scheduled = False
@@ -167,10 +165,10 @@ class Sink:
                 assert batch.sealed is not None
                 room -= batch.sealed.size
                 batches.append(batch)
-                if len(batches) == most:
-                    break
+            if time() >= ends:
+                break
         if not batches:
-            return 0
+            return
         self.stalled_since = None
         for batch in batches:
             if batch.partition.queue:
@@ -182,7 +180,7 @@ class Sink:
             version = link.versions.version_for(ProduceRequest)
         except UnsupportedVersionError as error:
             self._failed(batches, error)
-            return len(batches)
+            return
         if transactions is not None:
             version = min(version, transactions.newest_produce())
             transactional_id = transactions.producer.transactional_id
@@ -200,7 +198,6 @@ class Sink:
             sender.metrics.sent(batches, self._loop.time())
         future = link.submit(request, sender.request_timeout, decode=decode)
         future.add_both(partial(self._answered, batches, names))
-        return len(batches)
 
     def _request_of_structs(
         self, version: int, batches: list[ProducerBatch], transactional_id: str | None

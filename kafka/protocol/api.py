@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from kafka.errors import Code, KafkaProtocolError
 from kafka.protocol._historic import historic_names
+from kafka.protocol.codec.layout import has_records, layout_of
 from kafka.protocol.registry import ApiKey
 from kafka.protocol.struct import Struct, StructMeta, _need_version, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from typing_extensions import Self
 
@@ -261,6 +262,24 @@ def reply_decoder(response: type[Response], version: int) -> Callable[[Buffer], 
 def decoder_of(request: type[Request[Any]], version: int) -> Callable[[Buffer], Any]:
     """Return the function that reads a framed response (without its size) to a request in one version."""
     return reply_decoder(request.RESPONSE_TYPE, version)
+
+
+@lru_cache(maxsize=512)
+def slices_of(request: type[Request[Any]], version: int) -> Callable[[bytes], Generator[None, None, Any]] | None:
+    """Return the generator function that does the work of `decoder_of`, a struct of a list at a time.
+
+    None for a response with records, which are views, and for one of a schema of the user's.
+    """
+    response = request.RESPONSE_TYPE
+    if response._schema is not None or has_records(layout_of(response._unbound._of_version(version))):
+        return None
+    has_tags = bool(response.header_version(version))
+    decode = response._unbound._codec(version).decode_slices
+
+    def slices(frame: bytes) -> Generator[None, None, Any]:
+        return (yield from decode(frame, _skip_header_tags(frame, response) if has_tags else _CORRELATION.size))
+
+    return slices
 
 
 @lru_cache(maxsize=512)

@@ -13,6 +13,7 @@ and ``codec.interpreter`` make codecs of them.
 from __future__ import annotations
 
 import uuid
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from kafka.protocol import types
@@ -43,6 +44,7 @@ class VersionRange(NamedTuple):
     high: int
 
     @classmethod
+    @cache  # a few dozen texts for the thousands of fields that an admin client imports
     def parse(cls, text: str) -> VersionRange:
         """Read the notation of the definitions: ``3+``, ``0-12``, ``7`` or ``none``."""
         if text == "none":

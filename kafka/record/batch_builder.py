@@ -16,7 +16,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kafka.codec import CODEC_NONE, Compress, check_level, codec_id, compressor
+from kafka.codec import (
+    CODEC_GZIP,
+    CODEC_LZ4,
+    CODEC_NONE,
+    CODEC_SNAPPY,
+    CODEC_ZSTD,
+    Compress,
+    check_level,
+    codec_id,
+    compressor,
+)
 from kafka.errors import IllegalArgumentError, IllegalStateError
 from kafka.record.crc32c import fastest
 from kafka.record.header import (
@@ -38,6 +48,15 @@ Data = bytes | memoryview
 
 #: What ``append`` returns instead of an index when the record does not fit any more.
 FULL: Final = -1
+
+#: From this size on, in bytes, compressing takes more than a millisecond; with a level eight times as long, maybe.
+_SLOW_FROM: Final = {
+    CODEC_NONE: 1 << 62,
+    CODEC_GZIP: 1 << 15,
+    CODEC_SNAPPY: 1 << 18,
+    CODEC_LZ4: 1 << 18,
+    CODEC_ZSTD: 1 << 16,
+}
 
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MIN: Final = -(2**63)
@@ -212,6 +231,7 @@ class BatchBuilder:
         "_count",
         "_encoded",
         "_records",
+        "_slow_from",
         "base_timestamp",
         "limit",
         "max_timestamp",
@@ -238,6 +258,7 @@ class BatchBuilder:
         if level is not None:
             check_level(self._codec, level)
         self._compress: Compress | None = compressor(self._codec, level) if self._codec else None
+        self._slow_from = _SLOW_FROM[self._codec] if level is None else _SLOW_FROM[self._codec] >> 3
         self._records: list[bytes] | None = []
         """While the batch is open."""
         self._encoded: Data | None = None
@@ -274,6 +295,20 @@ class BatchBuilder:
         """Records so far; the next one gets this index."""
         records = self._records
         return self._count if records is None else len(records)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether to compress it may take more than a millisecond."""
+        return self.size > self._slow_from
+
+    def compress(self) -> bytes:
+        """Return the compressed records for `seal`, when no other is added; safe from any thread."""
+        records, body = self._records, self._encoded
+        if records:
+            body = b"".join(records)
+        if body is None or self._compress is None:
+            raise IllegalStateError("a batch that is sealed, or has no codec, cannot be compressed")
+        return self._compress(bytes(body))
 
     def append(
         self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | bytes | None = None
@@ -422,10 +457,12 @@ class BatchBuilder:
         transactional: bool = False,
         control: bool = False,
         log_append_time: int | None = None,
+        compressed: bytes | None = None,
     ) -> SealedBatch:
         """Finish the batch: compress it, unless that makes it larger, and put the header in front.
 
-        Afterwards the builder is empty and takes no more records. ``log_append_time`` is for brokers.
+        Afterwards the builder is empty and takes no more records. ``log_append_time`` is for brokers; ``compressed`` is
+        what `compress` has returned, if it was called.
 
         >>> batch = BatchBuilder(limit=10_000, codec="gzip")
         >>> batch.extend([b"0123456789" * 10] * 50, 1700000000000)
@@ -442,7 +479,7 @@ class BatchBuilder:
         codec = CODEC_NONE
         uncompressed_size = V2_HEADER_SIZE + len(body)
         if self._compress is not None:
-            packed = self._compress(bytes(body))
+            packed = self._compress(bytes(body)) if compressed is None else compressed
             if len(packed) < len(body):
                 body, codec = packed, self._codec
         attributes = (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)

@@ -138,6 +138,9 @@ class LegacyBuilder:
         "size",
     )
 
+    is_slow: Final = False
+    """It is compressed where it is sealed: brokers of this age are rare."""
+
     def __init__(self, magic: int, limit: int, codec: int | str | None = None, level: int | None = None) -> None:
         self.magic = magic
         self.count = 0

@@ -98,7 +98,7 @@ class ImmediateShareCalls(ClientStatus, Generic[RecordT]):
         # Hot: once for each record.
         one: Any = record
         core = self._core
-        if core is None or core.closed or core.is_in_callback or core.loop.forked or not core.is_explicit:
+        if core is None or core.closed or core.callback_thread or core.loop.forked or not core.is_explicit:
             core = self._acknowledging()
             if not core.is_explicit:
                 raise IllegalStateError(_IMPLICIT)
@@ -235,7 +235,7 @@ class ImmediateShareCalls(ClientStatus, Generic[RecordT]):
 
     def _acknowledging(self) -> ShareConsumerCore:
         core = self._core
-        if core is None or core.closed or core.is_in_callback or core.loop.forked:
+        if core is None or core.closed or core.callback_thread or core.loop.forked:
             core = self._usable(any_thread=True)
             core.check_not_in_callback()
         return core

@@ -224,8 +224,3 @@ class KafkaShareConsumer(ImmediateShareCalls[ShareRecord[K, V]], Generic[K, V]):
         def __getattr__(self, name: str) -> NoReturn:
             hint = "" if name.startswith("_") else hint_for_attribute(name, dir(type(self)))
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
-
-    def __repr__(self) -> str:
-        closed = " closed" if self._core is None or self._core.closed else ""
-        names = f"client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}"
-        return f"<{type(self).__name__} {names}{closed}>"

@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka import _hooks
@@ -105,7 +106,8 @@ class ShareConsumerCore:
         self._woken = False
         self._is_taking = False
         self._is_fetching = False
-        self.is_in_callback = False
+        self.callback_thread = 0
+        """The thread in which the callback of acknowledgements runs; 0: it does not run."""
         self._rows: deque[ShareRecord] = deque()
         self._source: AcquiredRecords | None = None
         """Where `_rows`, which no call has returned yet, come from."""
@@ -145,7 +147,7 @@ class ShareConsumerCore:
 
     def check_not_in_callback(self) -> None:
         """Raise IllegalStateError if the callback of acknowledgements calls."""
-        if self.is_in_callback:
+        if self.callback_thread == get_ident():
             raise IllegalStateError("the callback of acknowledgements cannot call this consumer: do it after the call")
 
     # Subscription…
@@ -327,10 +329,11 @@ class ShareConsumerCore:
                 continue
             try:
                 self._rows.extend(arrival.take())
-            except (RecordDeserializationError, CorruptRecordError) as error:
-                if not is_first:
+            except Exception as error:
+                if not is_first:  # the records before it are returned first
                     return False
-                self._refuse(arrival, error)
+                if isinstance(error, (RecordDeserializationError, CorruptRecordError)):
+                    self._refuse(arrival, error)
                 raise
             self._source = arrival
             self._close_arrival(arrival)
@@ -473,13 +476,13 @@ class ShareConsumerCore:
                         extra={"kafka_topic": partition.topic},
                     )
                 continue
-            self.is_in_callback = True
+            self.callback_thread = get_ident()
             try:
                 self.callback({partition: set(entry.types)}, error)
             except Exception:
                 log.exception("The callback of acknowledgements of group %s failed", self.config["group_id"])
             finally:
-                self.is_in_callback = False
+                self.callback_thread = 0
 
     # Health…
 

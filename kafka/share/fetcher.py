@@ -126,6 +126,8 @@ class ShareFetcher:
         self._refreshing = False
         self._closed = False
         self._timers: set[float] = set()
+        self._retrying: set[Acknowledgements] = set()
+        """Acknowledgements in the pause before they are sent again."""
         self._cluster.add_listener(lambda _cluster: self.look())
 
     # Calls of the application…
@@ -465,8 +467,14 @@ class ShareFetcher:
         when = self._loop.time() + pause_after(error, entry.failures, self._backoff)
         if when >= entry.deadline:
             return False
-        self._loop.call_at(when, self.send, [entry])
+        self._retrying.add(entry)
+        self._loop.call_at(when, self._retry, entry)
         return True
+
+    def _retry(self, entry: Acknowledgements) -> None:
+        if entry in self._retrying:  # close() has not sent it
+            self._retrying.discard(entry)
+            self.send([entry])
 
     def _finish(self, entries: Iterable[Acknowledgements], error: KafkaError) -> None:
         for entry in entries:
@@ -483,7 +491,8 @@ class ShareFetcher:
 
     async def close(self, acknowledgements: Iterable[Acknowledgements], deadline: float) -> None:
         """Send what is left and close the sessions, which releases everything else that this member has."""
-        self._enter(acknowledgements)
+        self._enter([*self._retrying, *acknowledgements])
+        self._retrying.clear()
         self._closed = True
         self.arrivals.clear()
         closing = [

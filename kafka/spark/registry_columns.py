@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.schema_registry import SchemaMismatchError, SchemaRegistry
 from kafka.spark.errors import KafkaSparkOptionError
 
+# Every process of Spark loads this module, most without a registry: what one needs is imported where it is used.
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
@@ -132,6 +132,8 @@ class RegistryOptions:
         if _spark_type(found) == kind:
             return found
         if part not in self.versions:
+            from kafka.schema_registry import SchemaRegistry
+
             client = SchemaRegistry(**dict(self.registry))
             for version in reversed(client.versions(self.subjects[part])[:-1]):
                 older = self._reader(part, version)
@@ -189,6 +191,7 @@ class TypedColumns:
         """Yield the batches of records as batches of the frame."""
         import pyarrow as pa
 
+        from kafka.schema_registry import SchemaMismatchError
         from kafka.spark.registry import shown_place
 
         for batch in batches:

@@ -114,9 +114,10 @@ def _can_archive() -> bool:
 
 
 def _archive(version: str, classpath: str) -> Path:
+    # The number is that of what the training does.
     return (
         kafka_jars.cache_dir()
-        / f"classes-{version}-{hashlib.sha256(_java_and(classpath).encode()).hexdigest()[:8]}.jsa"
+        / f"classes-2-{version}-{hashlib.sha256(_java_and(classpath).encode()).hexdigest()[:8]}.jsa"
     )
 
 

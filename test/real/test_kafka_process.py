@@ -8,9 +8,12 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from test.scratch import Scratch
 
 from . import ports, wire
 from .conftest import StartKafka
@@ -50,25 +53,6 @@ def test_each_node_of_a_cluster_knows_the_others(kafka_cluster: KafkaCluster) ->
         assert set(seen.brokers) == {1, 2, 3}
         assert sorted(seen.leaders[topic]) == [1, 2, 3]
     assert len(kafka_cluster.bootstrap_servers.split(",")) == 3
-
-
-def test_topics_survive_kill_and_stop(kafka_at: StartKafka) -> None:
-    cluster = kafka_at()
-    cluster.create_topic("kept", partitions=2)
-    for end in (cluster.kill, cluster.stop):
-        end(1)
-        assert cluster.running() == []
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(cluster.address(1), 1.0)
-        cluster.start(1)
-        cluster.wait_topic("kept", 2)
-
-
-def test_leadership_moves_when_the_leader_is_killed(kafka_cluster: KafkaCluster) -> None:
-    topic = kafka_cluster.create_topic("moves", replicas=3)
-    leader = kafka_cluster.leader(topic)
-    kafka_cluster.kill(leader)
-    wait_until(lambda: kafka_cluster.leader(topic) not in {leader, -1}, "new leader")
 
 
 def test_a_paused_node_accepts_but_does_not_answer(kafka_cluster: KafkaCluster) -> None:
@@ -126,7 +110,7 @@ def test_nothing_survives_a_test_run_that_is_killed(kafka_version: str) -> None:
     # Only its directory is left; the next run that finds it unlocked and old removes it.
     past = time.time() - 3600
     os.utime(root, (past, past))
-    with KafkaCluster(kafka_version):
+    with closing(Scratch()):
         assert not Path(root).exists()
 
 

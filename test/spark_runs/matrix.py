@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import time
 from collections import Counter
 from contextlib import suppress
@@ -13,6 +12,7 @@ from contextlib import suppress
 from test.spark_runs.killing import (
     ATTEMPTS,
     PATIENCE,
+    Job,
     Plan,
     copied,
     executors,
@@ -37,8 +37,6 @@ __all__ = [
     "killed_workers",
     "workers_killed_at_random",
 ]
-
-Process = subprocess.Popen[bytes]
 
 
 def assert_copied(plan: Plan, rows: int) -> int:
@@ -76,7 +74,7 @@ def killed_workers(plan: Plan) -> None:
             _wait_for_the_end(plan, process)
 
 
-def _kill_worker(plan: Plan, point: str, process: Process) -> bool:
+def _kill_worker(plan: Plan, point: str, process: Job) -> bool:
     """Kill whoever stands still at a point; False if the job ended before."""
     before = log_end(plan.servers, plan.target)
 
@@ -94,7 +92,7 @@ def _kill_worker(plan: Plan, point: str, process: Process) -> bool:
     return True
 
 
-def _wait_for_the_end(plan: Plan, process: Process) -> None:
+def _wait_for_the_end(plan: Plan, process: Job) -> None:
     """The query ends well in spite of what was done to it, unless the machine is too busy for Spark."""
     wait_for(lambda: False, process, plan)  # says what the job has logged if it does not end
     assert process.returncode == 0 or was_too_slow(plan), log_tail(plan)

@@ -20,6 +20,10 @@ _CONFIGS = {
     "spark.driver.extraJavaOptions": QUICK_JAVA,
     "spark.sql.streaming.pollingDelay": "50ms",
     "spark.log.level": "ERROR",
+    # For a few rows: to compile code for each query, and to plan it again while it runs, takes longer than to run it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 

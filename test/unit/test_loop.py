@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
+import math
 import multiprocessing
 import os
 import selectors
@@ -1723,3 +1724,37 @@ def test_an_aborted_asyncio_driver_ends_what_waits(threaded):
             await asyncio.wait_for(waiting, 5)
 
     asyncio.run(main())
+
+
+# Work in slices
+
+
+def steps(count, turns=None):
+    for number in range(count):
+        if turns is not None:
+            turns.append(number)
+        yield
+    if count == 3:
+        raise ValueError("the third")
+    return count
+
+
+@pytest.mark.parametrize(("slice_", "first"), [(0.0, 1), (math.inf, 10)])
+def test_a_generator_runs_in_slices_and_other_callbacks_have_their_turn(slice_, first):
+    loop = Loop()
+    loop.slice = slice_
+    done = []
+    task = loop.spawn(loop.in_slices(steps(10, done)))
+    loop.turn(0, budget=0.0)
+    assert len(done) == first
+    assert loop.run_until(task) == 10
+    loop.close()
+
+
+def test_the_error_of_a_generator_is_that_of_its_task():
+    loop = Loop()
+    loop.slice = 0.0
+    task = loop.spawn(loop.in_slices(steps(3)))
+    with pytest.raises(ValueError, match="the third"):
+        loop.run_until(task)
+    loop.close()

@@ -331,22 +331,23 @@ class SharePartition:
         """
         most_deliveries = self._settings().share_delivery_count_limit
         suspect_from = max(2, (most_deliveries + 1) // 2)
+        free = [
+            (offset, delivery.count)
+            for offset in range(low, high + 1)
+            if (delivery := self._deliveries.get(offset)) and delivery.state is RecordState.AVAILABLE
+        ]
         found: list[int] = []
-        suspects, most_suspects = 0, piece[1] - piece[0] + 1
-        for offset in range(low, high + 1):
-            delivery = self._deliveries.get(offset)
-            if delivery is None or delivery.state is not RecordState.AVAILABLE:
-                continue
-            if len(found) >= limit or suspects >= most_suspects:
+        most = 0  # from the first suspect on, and of all: as in Kafka there is no limit if there are more before it
+        for offset, count in free:
+            is_last = most_deliveries > 2 and count == most_deliveries - 1
+            if found and is_last:
                 break
-            if most_deliveries > 2 and delivery.count == most_deliveries - 1:
-                return found or [offset], True
-            if delivery.count >= suspect_from:
-                size = piece[1] - piece[0] + 1
-                most_suspects = min(most_suspects, max(1, size >> (delivery.count - suspect_from + 1)))
-                suspects += 1
+            if count >= suspect_from and not most:
+                most = max(1, (piece[1] - piece[0] + 1) >> (count - suspect_from + 1))
             found.append(offset)
-        return found, suspects > 0
+            if is_last or len(found) in {limit, most}:
+                break
+        return found, any(count >= suspect_from for _, count in free)
 
     def _enter(
         self, batches: Sequence[_LogBatch], first: int, most: int, batch_size: int, *, exactly: bool

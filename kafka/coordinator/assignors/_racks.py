@@ -18,16 +18,16 @@ Racks = dict[TopicPartition, frozenset[str]]
 def partition_racks(cluster: ClusterMetadata, partitions: Iterable[TopicPartition]) -> Racks:
     """Return the racks of each partition's replicas."""
     found: Racks = {}
-    by_broker: dict[int, str | None] = {}
+    by_replicas: dict[tuple[int, ...], frozenset[str]] = {}  # many partitions have the same
     for partition in partitions:
         known = cluster.partition_metadata(partition)
-        racks = set()
-        for broker_id in known.replicas if known is not None else ():
-            if broker_id not in by_broker:
-                broker = cluster.broker_metadata(broker_id)
-                by_broker[broker_id] = None if broker is None else broker.rack
-            racks.add(by_broker[broker_id])
-        found[partition] = frozenset(rack for rack in racks if rack is not None)
+        replicas = () if known is None else tuple(known.replicas)
+        racks = by_replicas.get(replicas)
+        if racks is None:
+            brokers = map(cluster.broker_metadata, replicas)
+            racks = frozenset(broker.rack for broker in brokers if broker is not None and broker.rack is not None)
+            by_replicas[replicas] = racks
+        found[partition] = racks
     return found
 
 

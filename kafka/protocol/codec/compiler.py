@@ -18,7 +18,7 @@ from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
 from kafka.protocol._historic import OLD_TUPLES
 from kafka.protocol.codec import interpreter
-from kafka.protocol.codec.decoders import compile_decoder
+from kafka.protocol.codec.decoders import compile_decoder, compile_slices
 from kafka.protocol.codec.encoders import compile_encoder
 from kafka.protocol.codec.layout import has_records, layout_of
 from kafka.protocol.codec.runtime import CODEC_ERRORS, Source
@@ -26,7 +26,7 @@ from kafka.protocol.fields import MAKE_EMPTY, Field
 from kafka.protocol.struct import Struct, UnknownFieldError, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
     from kafka.protocol.fields import Buffer
     from kafka.protocol.struct import StructMeta
@@ -46,6 +46,8 @@ class Codec(NamedTuple):
     encode: Callable[[object, list[bytes]], None]
     #: ``decode(data, *, start=0)`` reads one message that fills ``data`` from ``start`` to its end.
     decode: Callable[..., Any]
+    #: ``decode_slices(data, start)`` is a generator that does what ``decode`` does, a struct of a list at a time.
+    decode_slices: Callable[[bytes, int], Generator[None, None, Any]]
     #: ``decode_prefix(data, start)`` reads one message that more bytes may follow; it returns the message and its end.
     decode_prefix: Callable[[Buffer, int], tuple[Any, int]]
 
@@ -108,6 +110,20 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - small functions tha
             pass
         return interpreter.decode(cls, data, start)
 
+    straight_slices: Callable[[bytes, int, int], Generator[None, None, tuple[Any, int]]] | None = None
+
+    def decode_slices(data: bytes, start: int) -> Generator[None, None, Any]:
+        nonlocal straight_slices
+        if straight_slices is None:
+            straight_slices = compile_slices(cls)
+        try:
+            message, position = yield from straight_slices(data, start, len(data))
+            if position == len(data):
+                return message
+        except CODEC_ERRORS:
+            pass
+        return interpreter.decode(cls, data, start)
+
     def decode_prefix(data: Buffer, start: int) -> tuple[Any, int]:
         if data.__class__ is not bytes and not (views and data.__class__ in VIEWED):
             data = _as_bytes(data)
@@ -119,7 +135,7 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - small functions tha
     encode.__doc__, decode.__doc__ = Struct.encode.__doc__, Struct.decode.__doc__
     cls.encode = encode
     cls.decode = staticmethod(decode)
-    return Codec(encode_into, decode, decode_prefix)
+    return Codec(encode_into, decode, decode_slices, decode_prefix)
 
 
 def _read(file: Any, decode_prefix: Callable[[Buffer, int], tuple[Any, int]]) -> Any:

@@ -25,7 +25,7 @@ from kafka.protocol.codec.runtime import SHORT_LIST, Source, short_unpackers, st
 from kafka.protocol.struct import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from kafka.protocol.fields import Buffer
     from kafka.protocol.struct import StructMeta
@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 class DecoderSource(Source):
     """Collects neighbouring fixed-width reads and writes them as one."""
 
-    def __init__(self, *, views: bool) -> None:
+    def __init__(self, *, views: bool, sliced: bool = False) -> None:
         super().__init__()
+        #: Whether it pauses after each struct of a list.
+        self.sliced = sliced
         #: Whether records are views into the data, which may then be a bytearray.
         self.views = views
         self._formats = ""
@@ -71,14 +73,26 @@ class DecoderSource(Source):
 
 def compile_decoder(cls: StructMeta) -> Callable[[Buffer, int, int], tuple[Any, int]]:
     """Return `decode(data, start, end)` for a bound class: the message, and the position behind it."""
-    source = DecoderSource(views=has_records(layout_of(cls)))
+    source = _message_source(cls, DecoderSource(views=has_records(layout_of(cls))))
+    source.line("return m, p")
+    return source.finish("def decode(data, p, end):", f"kafka.protocol {describe(cls)} decode")
+
+
+def compile_slices(cls: StructMeta) -> Callable[[Buffer, int, int], Generator[None, None, tuple[Any, int]]]:
+    """Return a generator function that does the same, and pauses after each struct of a list."""
+    source = _message_source(cls, DecoderSource(views=has_records(layout_of(cls)), sliced=True))
+    source.line("yield")  # it may have no list
+    source.line("return m, p")
+    return source.finish("def slices(data, p, end):", f"kafka.protocol {describe(cls)} slices")
+
+
+def _message_source(cls: StructMeta, source: DecoderSource) -> DecoderSource:
     if source.views:
         source.line("view = memoryview(data).toreadonly()")
     _decode_struct(source, layout_of(cls), "m")
     source.flush()
     source.line("if p > end: raise Malformed")
-    source.line("return m, p")
-    return source.finish("def decode(data, p, end):", f"kafka.protocol {describe(cls)} decode")
+    return source
 
 
 def _decode_struct(source: DecoderSource, layout: Layout, target: str) -> None:
@@ -246,6 +260,8 @@ def _decode_elements(source: DecoderSource, wire: WireField, target: str, count:
     source.indent()
     _decode_fields(source, layout, item)
     source.flush()
+    if source.sliced:
+        source.line("yield")
     source.dedent()
     if fixed:
         source.dedent()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import threading
 import time
 import tracemalloc
@@ -186,20 +185,6 @@ def test_without_a_bootstrap_timeout_the_first_call_connects():
         assert not admin.bootstrap_connected()
         with pytest.raises(NoBrokersAvailable, match=r"127\.0\.0\.1:1"):
             admin.list_topics(timeout_ms=2000)
-
-
-def test_the_examples_of_the_manual_pass_a_strict_type_check(tmp_path: Path):
-    api = pytest.importorskip("mypy.api", reason="needs mypy")
-    page = ROOT / "docs" / "admin.rst"
-    examples = doctest.DocTestParser().get_examples(page.read_text(encoding="utf-8"))
-    program = tmp_path / "page.py"
-    program.write_text("".join(example.source for example in examples), encoding="utf-8")
-    out, err, status = api.run(["--strict", "--config-file", str(ROOT / "pyproject.toml"), str(program)])
-    assert (status, err) == (0, ""), out
-    program.write_text(program.read_text(encoding="utf-8") + "admin.describe_topics(5)\n", encoding="utf-8")
-    out, _, status = api.run(["--strict", "--config-file", str(ROOT / "pyproject.toml"), str(program)])
-    assert status == 1
-    assert 'incompatible type "int"' in out
 
 
 def test_calls_end_by_their_deadline():

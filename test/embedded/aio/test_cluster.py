@@ -25,8 +25,10 @@ async def until(ready):
         await asyncio.sleep(0.01)
 
 
-def test_a_broker_is_killed_and_comes_back(run):
-    with Broker(nodes=3, topics={"events": 6, "orders": 1}, configs={"default.replication.factor": 3}) as broker:
+@pytest.mark.parametrize("release", [None, "0.8.2"])
+def test_a_broker_is_killed_and_comes_back(run, release):
+    topics, configs = {"events": 6, "orders": 1}, {"default.replication.factor": 3}
+    with Broker(nodes=3, topics=topics, configs=configs, as_version=release) as broker:
 
         async def main():
             cluster = Cluster(broker.bootstrap_servers.split(","))

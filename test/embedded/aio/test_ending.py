@@ -110,7 +110,7 @@ async def main():
             try:
                 producer._refuse()
             except Exception as error:
-                print(type(error).__name__, flush=True)
+                print(type(error).__name__, producer.health()["ok"], flush=True)
             os._exit(0)
         os.waitpid(child, 0)
         print((await producer.send_and_wait("events", b"2")).offset)
@@ -118,7 +118,7 @@ asyncio.run(main())
 """,
         broker,
     )
-    assert (code, out.split()) == (0, ["ForkedClientError", "1"])
+    assert (code, out.split()) == (0, ["ForkedClientError", "False", "1"])
     assert "Traceback" not in err
 
 

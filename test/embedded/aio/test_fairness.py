@@ -9,11 +9,13 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from random import Random
 
 import pytest
 
-from kafka.aio import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from kafka.aio import AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from kafka.broker import Broker
+from kafka.codec import codec_id, compressor
 from test.embedded.aio.conftest import LOOPS, run_on
 
 measured = pytest.mark.alone
@@ -235,6 +237,52 @@ def test_a_timer_is_on_time_during_a_tight_loop_of_sends(run):
                     sent += 1
 
         run(punctual(send))
+
+
+@measured
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_a_timer_is_on_time_while_large_batches_are_compressed(run, codec):
+    words = Random(1).choices([b"alpha", b"beta", b"order", b"customer", b"%d"], k=400_000)
+    value = b" ".join(words)
+    began = time.thread_time()
+    compressor(codec_id(codec))(value)
+    reference = time.thread_time() - began
+    ticker = Ticker()
+
+    async def send(broker):
+        async with AIOKafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers, compression_type=codec, max_request_size=10 << 20
+        ) as producer:
+            await producer.send_and_wait("events", value)  # modules, and the threads of the executor
+            watching = asyncio.ensure_future(ticker.run())
+            await asyncio.gather(*[producer.send_and_wait("events", value) for _ in range(5)])
+            watching.cancel()
+        await asyncio.get_running_loop().shutdown_default_executor()  # where batches are compressed
+
+    with Broker(topics=["events"]) as broker:
+        run(send(broker))
+    print(f"compressing takes {reference * 1e3:.1f} ms; the timer is late by {max(ticker.late) * 1e3:.1f} ms at most")
+    # 10 ms are the copies of the value; before, all of the time for a batch and more.
+    assert max(ticker.late) < max(reference / 2, 0.015)
+
+
+def test_a_reply_about_a_thousand_topics_is_read_in_slices():
+    """The reply, the client's picture of the cluster and the descriptions; in one pass each before."""
+    with Broker(topics={f"topic-{number}": 1 for number in range(1000)}) as broker:
+
+        async def main():
+            async with AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+                await admin.describe_topics()  # the codecs are compiled
+                gc.collect()
+                gc.freeze()
+                with passes_timed() as passes:
+                    described = await admin.describe_topics()
+            assert len(described) == 1000
+            return passes
+
+        passes = run_on(LOOPS["selector"], main())
+    print(f"longest of {len(passes)} passes {max(passes) * 1e3:.1f} ms, all {sum(passes) * 1e3:.1f} ms")
+    assert max(passes) < sum(passes) / 3
 
 
 def test_no_client_starts_a_thread(run):

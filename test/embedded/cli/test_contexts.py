@@ -363,3 +363,13 @@ def test_clusters_with_one_id_are_distinguished_by_the_ids_of_topics(
     broker.append("events", b"tea")
     copied = shell("purekafka topics copy events events --to-context other")
     assert (copied.code, len(broker.records("events")), len(other.records("events"))) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("name", ['a"b', "a[1]", "prüf", "a.b", "a b", "a\nb", "a\\", "#a", "\u2028", "'a'"])
+def test_c4_a_context_may_have_any_name(name: str, home: Path) -> None:
+    assert run("purekafka contexts add", name, "-b", "h:1", "-X", "client.id=[me] # 'you' \\").code == 0
+    assert run("purekafka contexts add other -b h:2").code == 0
+    assert sorted(one["name"] for one in run("purekafka contexts list --format json").json) == sorted([name, "other"])
+    assert options(context=name) == {"bootstrap_servers": "h:1", "client_id": "[me] # 'you' \\"}
+    assert run("purekafka contexts remove", name).code == 0
+    assert [one["name"] for one in run("purekafka contexts list --format json").json] == ["other"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import time
@@ -20,37 +20,39 @@ from kafka.cli.grammar import COMMANDS
 from .conftest import Shell
 from .shell import run
 
-# A machine that is busy takes longer for the same work, so the measure is CPU time, over what Python itself takes.
+# The measure is CPU time beside that of modules of Python itself: a processor may take 1.5 times as long in one minute
+# as in another. Where the limits were set, these took 0.1 s.
 _RUNS = 7
+_REFERENCE = "import asyncio, argparse, email.message, http.client, inspect, ssl, unittest.mock, xml.dom.minidom"
 
 
 def cpu(words: list[str]) -> float:
-    """Return the median CPU seconds of a process; a run before them compiles the modules."""
-    found = []
+    """Return the CPU seconds of a process."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    for _ in range(1 + _RUNS):
-        before = os.times()
-        subprocess.run([sys.executable, *words], env=env, check=True, capture_output=True, timeout=60)
-        after = os.times()
-        found.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    return statistics.median(found[1:])
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *words], env=env, check=True, capture_output=True, timeout=60)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def assert_takes(limit: float, words: list[str]) -> None:
+    """Compare the least of some runs each: what else a machine does only adds to them."""
+    cpu(words)  # compiles the modules
+    rounds = [(cpu(words), cpu(["-c", _REFERENCE])) for _ in range(_RUNS)]
+    spent, reference = map(min, zip(*rounds, strict=True))
+    assert spent < limit * max(1.0, reference / 0.1), f"{spent * 1000:.0f} ms, the reference {reference * 1000:.0f} ms"
 
 
 @pytest.mark.parametrize(
     "words", [["--version"], ["--help"], ["topics", "--help"], ["completion", "words", "--", "top"]]
 )
 def test_c1_help_version_and_completion_take_100_ms(words: list[str]) -> None:
-    spent = cpu(["-m", "kafka", *words])
-    bare = cpu(["-c", "pass"])
-    assert spent < max(0.1, 6 * bare), f"{spent * 1000:.0f} ms, Python alone {bare * 1000:.0f} ms"
+    assert_takes(0.1, ["-m", "kafka", *words])
 
 
 @pytest.mark.alone
 def test_c1_a_list_of_topics_takes_300_ms(broker: Broker) -> None:
-    words = ["-m", "kafka", "topics", "list", "-b", broker.bootstrap_servers]
-    spent = cpu(words)
-    bare = cpu(["-c", "pass"])
-    assert spent < max(0.3, 18 * bare), f"{spent * 1000:.0f} ms, Python alone {bare * 1000:.0f} ms"
+    assert_takes(0.3, ["-m", "kafka", "topics", "list", "-b", broker.bootstrap_servers])
 
 
 def test_c1_no_command_imports_rich_and_help_imports_no_client() -> None:
@@ -245,4 +247,4 @@ def test_c18_a_view_of_200_groups_takes_a_twentieth_of_a_core(broker: Broker) ->
             rates.next()
             lag_lines(lag_rows(admin, names)[0], rates)
             found.append(time.thread_time() - begun)
-    assert statistics.median(found) < 0.05, f"{statistics.median(found) * 1000:.0f} ms of each second"
+    assert min(found) < 0.05, f"{min(found) * 1000:.0f} ms of each second"  # the rest is what else the machine does

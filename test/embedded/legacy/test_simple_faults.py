@@ -14,14 +14,16 @@ from typing import Any
 import pytest
 
 import kafka.legacy
-from kafka import SimpleClient, SimpleConsumer, SimpleProducer, create_message
+from kafka import MultiProcessConsumer, SimpleClient, SimpleConsumer, SimpleProducer, create_message
 from kafka.broker import Broker
 from kafka.broker.faults import Exchange
+from kafka.codec import CODEC_GZIP
 from kafka.errors import (
     AsyncProducerQueueFull,
     ConsumerFetchSizeTooSmall,
     FailedPayloadsError,
     KafkaConnectionError,
+    KafkaError,
     KafkaTimeoutError,
     KafkaUnavailableError,
     LeaderNotAvailableError,
@@ -37,6 +39,7 @@ from kafka.protocol.message import Message, MessageSet
 from kafka.protocol.metadata import MetadataRequest
 from kafka.structs import (
     FetchRequestPayload,
+    OffsetAndMessage,
     OffsetCommitRequestPayload,
     OffsetRequestPayload,
     ProduceRequestPayload,
@@ -183,6 +186,8 @@ def test_wrong_arguments_of_a_producer_are_refused(client: SimpleClient) -> None
         SimpleProducer(client, codec=9)
     with pytest.raises(TypeError, match="no argument asinc"):
         SimpleProducer(client, asinc=True)
+    with pytest.raises(ValueError, match="batch_send_every_n must be at least 1, not 0"):
+        SimpleProducer(client, async_send=True, batch_send_every_n=0)
 
 
 def test_the_keyword_that_python_took_is_accepted(broker: Broker, client: SimpleClient) -> None:
@@ -255,7 +260,105 @@ def test_a_producer_that_is_collected_ends_its_thread(client: SimpleClient) -> N
     assert not thread.is_alive()
 
 
+def test_messages_that_cannot_be_encoded_are_logged_and_the_next_are_sent(
+    broker: Broker, client: SimpleClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    producer = SimpleProducer(client, async_send=True, codec=CODEC_GZIP, codec_compresslevel=42, batch_send_every_n=1)
+    producer.send_messages("events", b"not encoded")
+    while "are lost" not in caplog.text:
+        assert producer.thread.is_alive()
+        time.sleep(0.01)
+    assert "not encoded" in caplog.text
+    producer._sender._compresslevel = 6
+    producer.send_messages("events", b"x")
+    producer.stop()
+    assert [record.value for record in broker.records("events")] == [b"x"]
+
+
+def test_stop_does_not_wait_for_room_in_the_queue(client: SimpleClient, caplog: pytest.LogCaptureFixture) -> None:
+    begun, held = threading.Event(), threading.Event()
+    client.ensure_topic_exists("events")
+    producer = SimpleProducer(client, async_send=True, async_queue_maxsize=1, batch_send_every_n=1)
+
+    def hang(*_: object, **__: object) -> Any:
+        begun.set()
+        held.wait(60)
+        raise KafkaConnectionError("the broker hung")
+
+    producer._sender._client.send_produce_request = hang  # type: ignore[method-assign]
+    producer.send_messages("events", b"first")
+    assert begun.wait(60)
+    producer.send_messages("events", b"second")
+    stopping = threading.Thread(target=producer.stop, args=(0.1,))
+    stopping.start()
+    stopping.join(60)
+    stopped = not stopping.is_alive()
+    held.set()
+    assert stopped
+    producer.thread.join(60)
+    assert not producer.thread.is_alive()
+    assert "2 messages are lost: the producer was stopped" in caplog.text
+
+
 # Consumers
+
+
+def out_of_range_behind(offset: int) -> Any:
+    """Answer as a broker that has records up to an offset and no others."""
+
+    def change(exchange: Exchange) -> Any:
+        if exchange.request.topics[0].partitions[0].fetch_offset < offset:
+            return None
+        exchange.reply.responses[0].partitions[0].error_code = OffsetOutOfRangeError.errno
+        return exchange.reply
+
+    return change
+
+
+def test_messages_before_an_error_are_returned_and_the_next_call_raises_it(
+    broker: Broker, client: SimpleClient
+) -> None:
+    broker.append("events", value=b"x", partition=0)
+    broker.intercept("Fetch", out_of_range_behind(1))
+    consumer = SimpleConsumer(client, "group", "events", partitions=[0], auto_offset_reset="")
+    assert [found.message.value for found in consumer.get_messages(2, timeout=60)] == [b"x"]
+    with pytest.raises(OffsetOutOfRangeError):
+        consumer.get_messages(2, timeout=60)
+    consumer.stop()
+    assert broker.committed("group", "events", 0) == 1
+
+
+def test_messages_before_an_interruption_come_again(
+    broker: Broker, client: SimpleClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.append("events", value=b"x", partition=0)
+    consumer = SimpleConsumer(client, "group", "events", partitions=[0])
+    fetch, fetched = consumer._fetch, []
+
+    def interrupted() -> None:
+        if fetched:
+            raise KeyboardInterrupt
+        fetch()
+        fetched.extend(consumer.queue)
+
+    monkeypatch.setattr(consumer, "_fetch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        consumer.get_messages(2, timeout=60)
+    assert consumer.offsets == {0: 0}
+    assert [found.message.value for found in consumer.get_messages(1, timeout=60)] == [b"x"]
+    consumer.stop()
+
+
+def test_messages_of_processes_before_an_error_are_returned(broker: Broker, client: SimpleClient) -> None:
+    consumer = MultiProcessConsumer(client, None, "events", partitions=[0], num_procs=0)
+    try:
+        consumer.queue.put((0, OffsetAndMessage(0, create_message("x"))))
+        consumer.queue.put((-1, KafkaError("a process has ended")))
+        assert [found.message.value for found in consumer.get_messages(2, timeout=60)] == [b"x"]
+        with pytest.raises(KafkaError, match="a process has ended"):
+            consumer.get_messages(2, timeout=60)
+    finally:
+        consumer.stop()
 
 
 def test_auto_offset_reset_none_raises_the_error(client: SimpleClient) -> None:

@@ -53,6 +53,9 @@ PROGRAM = """
                 except ForkedClientError:
                     pass
                 for each in (consumer, producer, admin, client):
+                    health = each.health()
+                    assert not health["ok"]
+                    assert "cannot be used in its child" in health["problems"][0]
                     each.close()
                 del client, producer, consumer
                 sys.exit()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import traceback
+from typing import Any
+
 import pytest
 
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaClient, KafkaConsumer, KafkaProducer, KafkaShareConsumer
+from kafka.aio import AIOKafkaProducer
 from kafka.broker import Broker
-from kafka.errors import SaslAuthenticationFailedError
+from kafka.errors import KafkaError, SaslAuthenticationFailedError
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
@@ -23,3 +28,31 @@ def test_the_error_of_a_wrong_password_names_the_user_and_not_the_password(mecha
                 sasl_plain_password="wrOng",
             )
         assert "wrOng" not in str(failed.value)
+
+
+CLIENTS = [KafkaProducer, KafkaConsumer, KafkaAdminClient, KafkaShareConsumer, KafkaClient, AIOKafkaProducer]
+PASSWORD = [f"hunter{2}"]  # not a variable of the test, and not in the lines of its source
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+@pytest.mark.parametrize("option", ["sasl_plain_password", "sasl_plain_pasword"])
+def test_a_report_with_the_variables_of_all_frames_has_no_password(client: Any, mechanism: str, option: str) -> None:
+    """As Sentry and rich make it. The repr of what the constructor has not finished is in it too."""
+    with Broker(sasl=[(mechanism, "ann", "right")]) as broker:
+        common = {
+            "bootstrap_servers": broker.bootstrap_servers,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": mechanism,
+            "sasl_plain_username": "ann",
+            **({"group_id": "g"} if client is KafkaShareConsumer else {}),
+        }
+
+        async def start() -> None:
+            await client(**common, **{option: PASSWORD[0]}).start()
+
+        with pytest.raises(KafkaError) as failed:
+            asyncio.run(start()) if client is AIOKafkaProducer else client(**common, **{option: PASSWORD[0]})
+    report = "".join(traceback.TracebackException.from_exception(failed.value, capture_locals=True).format())
+    assert "sasl_mechanism" in report
+    assert PASSWORD[0] not in report

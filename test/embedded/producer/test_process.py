@@ -39,6 +39,39 @@ def test_sent_records_arrive_though_the_program_never_closed(broker, topic):
     assert [record.value for record in broker.records(topic)] == [b"last words"]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_sent_records_arrive_though_a_child_of_multiprocessing_never_closed(broker, topic):
+    """Such a child ends by os._exit(), without what is registered in atexit."""
+    done = run(broker, topic, """
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+        forked = multiprocessing.get_context("fork")
+
+        def send(value):
+            global producer
+            producer = KafkaProducer(bootstrap_servers=servers, linger_ms=60_000)
+            producer.send(topic, value)
+
+        def send_late():
+            def late():
+                parent.join()
+                producer.send(topic, b"from a thread").get(10)
+            parent = threading.main_thread()
+            send(b"from the main thread")
+            threading.Thread(target=late).start()
+
+        for process in (forked.Process(target=send, args=(b"process",)), forked.Process(target=send_late)):
+            process.start()
+            process.join()
+            print(process.exitcode)
+        with ProcessPoolExecutor(1, mp_context=forked) as pool:
+            pool.submit(send, b"pool").result()
+    """)  # fmt: skip
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "0\n0\n")
+    values = [record.value for record in broker.records(topic)]
+    assert values == [b"process", b"from the main thread", b"from a thread", b"pool"]
+
+
 def test_a_producer_cannot_be_copied_or_pickled(make, topic):
     """A shallow copy closed the original when it was collected."""
     producer = make()

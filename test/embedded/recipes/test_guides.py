@@ -115,7 +115,7 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
 
 
 def attack(world: World, done: Callable[[], Iterable[int]], while_paused: Callable[[], object] = lambda: None) -> None:
-    """Attack a reader: away at start, killed three times, paused with a second copy, brokers away and back."""
+    """Attack a reader: away at start, killed twice, paused with a second copy, brokers away and back."""
 
     def is_done() -> bool:
         return set(done()) >= set(range(world.count))
@@ -129,7 +129,7 @@ def attack(world: World, done: Callable[[], Iterable[int]], while_paused: Callab
     world.ended(refused, 1)
     assert "NoBrokersAvailable" in world.errors(refused)
     world.broker.start_node(1)
-    for _ in range(3):
+    for _ in range(2):
         world.orders(30)
         killed = world.start()
         world.until(has_begun, killed)
@@ -298,7 +298,7 @@ def test_the_web_application_keeps_what_it_has_answered_and_says_when_it_does_no
     world.broker.start_node(1)
     world.until(lambda: asked(first, "GET /health") == (200, []), first)
     acknowledged = []
-    for _ in range(3):
+    for _ in range(2):
         process = world.start()
         acknowledged += [asked(process, f'POST /orders/ada {{"item": {number}}}') for number in range(10)]
         print('POST /orders/ada {"item": 10}', file=process.stdin, flush=True)  # its answer may come or not
@@ -322,7 +322,7 @@ def test_the_web_application_keeps_what_it_has_answered_and_says_when_it_does_no
     places = [(answer["partition"], answer["offset"]) for _, answer in acknowledged]
     records = world.broker.records("orders")
     assert set(places) <= {(record.partition, record.offset) for record in records}
-    assert len(places) == len(set(places)) >= 32
+    assert len(places) == len(set(places)) >= 22
     for process in (first, second):
         world.until(lambda process=process: asked(process, "GET /orders/ada") == (200, len(records)), process)
     print(f"FastAPI: {len(records)} orders, {len(places)} acknowledged, {dict(world.did)}, 0 lost")

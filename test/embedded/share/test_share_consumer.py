@@ -24,6 +24,7 @@ from kafka.errors import (
     RecordDeserializationError,
     ShareSessionNotFoundError,
     UnknownError,
+    UnsupportedCodecError,
     UnsupportedVersionError,
     WakeupError,
 )
@@ -392,6 +393,29 @@ def test_a_damaged_batch_is_rejected_and_its_error_comes_once(broker: Broker, me
     assert broker.share_records(GROUP, "jobs") == {}
 
 
+def test_records_before_ones_that_cannot_be_read_here_are_returned(broker: Broker, member: MakeMember) -> None:
+    broker.append("jobs", "a")
+    beside = next(number for number in (0, 1) if broker.leader("more", number) == broker.leader("jobs", 0))
+    broker.append("more", "unreadable", partition=beside)
+
+    def change_codec(exchange: Any) -> Any:
+        for topic in exchange.reply.responses:
+            for data in topic.partitions:
+                records = bytearray(data.records or b"")
+                if b"unreadable" in records:
+                    records[22] |= 7  # a codec that nobody knows
+                    data.records = bytes(records)
+        exchange.reply.responses.sort(key=lambda topic: len(topic.partitions[0].records or b""))
+        return exchange.reply
+
+    with broker.intercept("ShareFetch", change_codec):
+        one = member("jobs", "more", share_acknowledgement_mode="implicit", check_crcs=False)
+        assert [row.value for row in records(one)] == [b"a"]
+        with pytest.raises(UnsupportedCodecError):
+            one.poll(30_000)
+    eventually(lambda: broker.share_records(GROUP, "jobs") == {})
+
+
 def test_control_records_are_acknowledged_as_gaps(broker: Broker, member: MakeMember) -> None:
     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="t") as producer:
         producer.init_transactions()
@@ -434,6 +458,33 @@ def test_the_callback_gets_each_outcome_and_may_not_call_the_consumer(broker: Br
     assert taken(one, 100) == []
     assert heard == [({JOBS: {0, 1}}, None)]
     assert len(inner) == 1
+
+
+def test_another_thread_acknowledges_while_the_callback_runs(broker: Broker, member: MakeMember) -> None:
+    broker.append_many("jobs", ["a", "b"])
+    one = member()
+    client = getattr(one, "client", one)
+    first, second = records(one)
+    refused: list[BaseException] = []
+
+    def acknowledge() -> None:
+        try:
+            client.acknowledge(second)
+        except IllegalStateError as error:
+            refused.append(error)
+
+    def told(_offsets: Any, _error: Any) -> None:
+        worker = threading.Thread(target=acknowledge)
+        worker.start()
+        worker.join()
+
+    one.set_acknowledgement_commit_callback(told)
+    one.acknowledge(first)
+    assert one.commit() == {JOBS: None}
+    assert refused == []
+    one.set_acknowledgement_commit_callback(None)
+    assert one.commit() == {JOBS: None}
+    assert broker.share_records(GROUP, "jobs") == {}
 
 
 def test_wakeup_ends_a_poll_and_loses_nothing(broker: Broker, member: MakeMember) -> None:
@@ -685,6 +736,30 @@ def test_an_acknowledgement_is_sent_again_after_an_error_that_passes(broker: Bro
     sent = len(requests(broker, "ShareAcknowledge"))
     one.commit()
     assert len(requests(broker, "ShareAcknowledge")) == sent + 2
+
+
+def test_close_sends_acknowledgements_that_wait_to_be_sent_again(broker: Broker, member: MakeMember) -> None:
+    broker.append("jobs", "a")
+    one = member(retry_backoff_ms=20_000, retry_backoff_max_ms=20_000)
+    heard: list[Any] = []
+    one.set_acknowledgement_commit_callback(lambda offsets, _error: heard.append(offsets))
+    (record,) = records(one)
+    one.acknowledge(record)
+
+    def refuse(exchange: Any) -> Any:
+        exchange.reply.responses[0].partitions[0].error_code = 15  # COORDINATOR_NOT_AVAILABLE
+        return exchange.reply
+
+    broker.intercept("ShareAcknowledge", refuse, times=1)
+    sent = len(requests(broker, "ShareAcknowledge"))
+    one.commit_async()
+    eventually(lambda: len(requests(broker, "ShareAcknowledge")) > sent)
+    wait_for_answers(one)
+    one.close()
+    closing = requests(broker, "ShareAcknowledge")[-1]
+    assert closing.share_session_epoch == -1
+    assert [topic.partitions[0].acknowledgement_batches[0].first_offset for topic in closing.topics] == [0]
+    assert heard == [{JOBS: {0}}]
 
 
 def test_a_topic_that_is_created_again_is_read_from_its_new_beginning(broker: Broker, member: MakeMember) -> None:

@@ -107,7 +107,7 @@ def until(answer: Callable[[], Any], seconds: float = 30) -> Any:
     """
     deadline = time.monotonic() + seconds
     while not (found := answer()) and time.monotonic() < deadline:
-        pass
+        time.sleep(0.02)
     assert found
     return found
 

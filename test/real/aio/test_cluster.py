@@ -55,8 +55,8 @@ async def survives_a_kill(kafka: KafkaCluster, topic: str) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.slow
-@pytest.mark.parametrize("version", ["0.8.2.2", pytest.param("2.8.2", marks=pytest.mark.soak)])
+@pytest.mark.soak  # test/embedded/aio has an old release, and the newest of Kafka is below
+@pytest.mark.parametrize("version", ["0.8.2.2", "2.8.2"])
 def test_a_broker_of_an_old_release_is_killed_and_comes_back(kafka_at: StartKafka, version: str) -> None:
     kafka = kafka_at(version, nodes=3)
     asyncio.run(survives_a_kill(kafka, kafka.create_topic("events", partitions=4, replicas=3)))

@@ -13,6 +13,7 @@ from kafka.consumer import KafkaConsumer
 from kafka.errors import UnsupportedVersionError
 from kafka.producer import KafkaProducer
 from kafka.structs import TopicPartition
+from test.embedded.faces import AIOConsumer
 from test.real.java_client import JavaClient
 from test.real.kafka_process import KafkaCluster
 
@@ -37,10 +38,10 @@ def new_topic(cluster: KafkaCluster, partitions: int = 1, **options: Any) -> str
     return name
 
 
-def consume(cluster: KafkaCluster, *partitions: TopicPartition, **configs: Any) -> KafkaConsumer:
-    consumer = KafkaConsumer(
-        bootstrap_servers=cluster.bootstrap_servers, **{"auto_offset_reset": "earliest", **configs}
-    )
+def consume(cluster: KafkaCluster, *partitions: TopicPartition, kind: Any = None, **configs: Any) -> Any:
+    """Open a consumer of the test's face, or of a kind."""
+    made = kind or KafkaConsumer  # the name is another one's on the other face
+    consumer = made(bootstrap_servers=cluster.bootstrap_servers, **{"auto_offset_reset": "earliest", **configs})
     consumer.assign(partitions)
     return consumer
 
@@ -126,6 +127,7 @@ def test_read_committed_returns_what_was_committed(kafka: KafkaCluster, java_cli
         assert len(read(consumer, 200)) == 200
 
 
+@pytest.mark.one_face  # both at once: each death of a broker costs seconds of a processor
 def test_reading_continues_while_brokers_die_one_after_another(kafka_cluster: KafkaCluster) -> None:
     cluster = kafka_cluster
     topic = new_topic(cluster, replicas=3)
@@ -133,20 +135,18 @@ def test_reading_continues_while_brokers_die_one_after_another(kafka_cluster: Ka
     configs = {"retry_backoff_ms": 50, "request_timeout_ms": 5000, "fetch_max_wait_ms": 200}
     with (
         KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, acks="all") as producer,
-        consume(cluster, partition, **configs) as consumer,
+        consume(cluster, partition, **configs) as on_threads,
+        consume(cluster, partition, kind=AIOConsumer, **configs) as on_asyncio,
     ):
-        offsets = []
-        for round_ in range(2):
+        offsets: dict[Any, list[int]] = {on_threads: [], on_asyncio: []}
+        for end in (lambda node: (cluster.kill(node), cluster.start(node)), cluster.restart):
             for number in range(100):
                 producer.send(topic, b"%d" % number, partition=0)
             producer.flush()
-            offsets += [record.offset for record in read(consumer, 100)]
-            node = cluster.leader(topic)
-            if round_ == 0:
-                cluster.kill(node)
-                cluster.start(node)
-            else:
-                cluster.restart(node)
+            for consumer, found in offsets.items():
+                found += [record.offset for record in read(consumer, 100)]
+            end(cluster.leader(topic))
         producer.send(topic, b"last", partition=0).get(timeout=TIMEOUT)
-        offsets += [record.offset for record in read(consumer, 1)]
-        assert offsets == list(range(201))
+        for consumer, found in offsets.items():
+            found += [record.offset for record in read(consumer, 1)]
+            assert found == list(range(201))

@@ -123,6 +123,7 @@ def test_the_definitions_are_generated(shown: list[Block], tmp_path: Path) -> No
     assert (compared.diff_files, compared.left_only, compared.right_only) == ([], [], [])
 
 
+@pytest.mark.soak  # installs another library; make test-spark-versions runs it
 @runs(("docs/benchmarks.rst", "$ python -m benchmarks protocol"))
 def test_a_part_of_the_benchmarks_runs(shown: list[Block]) -> None:
     """With one case and a peer; the whole part takes hours."""
@@ -217,6 +218,7 @@ def installed(here: Shell, tmp_path: Path) -> str:
     return version
 
 
+@pytest.mark.soak  # make wheel installs the package in each run of the checks; make test-spark-versions runs it
 @runs(("README.rst", "pip install purekafka"), ("docs/quickstart.rst", "pip install purekafka"))
 def test_the_package_is_installed(shown: list[Block], installer: Callable[..., Shell], tmp_path: Path) -> None:
     here = installer()
@@ -226,6 +228,7 @@ def test_the_package_is_installed(shown: list[Block], installer: Callable[..., S
         here.run_line("pip uninstall --yes purekafka")
 
 
+@pytest.mark.soak  # make test-spark-versions runs it
 @runs(("docs/moving.rst", "pip uninstall kafka-python"))
 def test_the_other_package_is_replaced(shown: list[Block], installer: Callable[..., Shell], tmp_path: Path) -> None:
     """A distribution of that name with a package `kafka`, as pip writes one."""

@@ -59,7 +59,7 @@ class Member:
             return
         python = sys.executable if self.is_ours else str(python_of(self.kind))
         where = {"servers": servers, "topic": topic, "group": group, "diary": str(self._diary)}
-        usual = {"protocol": "classic", "assignors": ["range"], "commit": "sync", "options": {}, "process_s": 0.05}
+        usual = {"protocol": "classic", "assignors": ["range"], "commit": "sync", "options": {}, "process_s": 0.15}
         whole = where | usual | plan
         env = {"PYTHONPATH": str(REPOSITORY) if self.is_ours else ""}
         self._child = Child(name, [python, str(HERE / "program.py"), json.dumps(whole)], home / f"{name}.log", env=env)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Writer:
     """Writes numbers to the partitions of a topic in turn, so many a second, until it is stopped."""
 
-    def __init__(self, servers: str, topic: str, partitions: int, *, rate: float = 300.0) -> None:
+    def __init__(self, servers: str, topic: str, partitions: int, *, rate: float = 150.0) -> None:
         self.topic = topic
         self.written: dict[int, dict[int, int]] = {number: {} for number in range(partitions)}
         """Partition -> {offset: value} of what was acknowledged."""

@@ -26,7 +26,7 @@ SHORT_LOCK = 1.5  # seconds
 LOCK = 30.0
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def share_kafka(kafka_version: str) -> Iterator[KafkaCluster]:
     """One node with quick share groups, for this directory; the clients of its first listener may do all."""
     with KafkaCluster(

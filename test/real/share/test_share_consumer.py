@@ -13,6 +13,7 @@ import pytest
 from kafka import AcknowledgeType, KafkaAdminClient, KafkaProducer, KafkaShareConsumer, TopicPartition
 from kafka.admin import ACL, ACLFilter, ConfigResource, ResourcePattern, ResourcePatternFilter
 from kafka.errors import GroupAuthorizationFailedError, TopicAuthorizationFailedError, UnsupportedVersionError
+from test.embedded.faces import AIOShareConsumer
 from test.real.conftest import StartKafka
 from test.real.kafka_process import KafkaCluster
 
@@ -117,19 +118,18 @@ def test_control_records_and_aborted_ones_are_passed(queue: Queue, member: Make)
         assert one.poll(200) == {}
 
 
-def test_members_share_many_partitions_and_a_leader_that_dies_loses_nothing(
-    kafka_cluster: KafkaCluster, face: str
-) -> None:
+@pytest.mark.one_face  # members of both: each death of a broker costs seconds of a processor
+def test_members_share_many_partitions_and_a_leader_that_dies_loses_nothing(kafka_cluster: KafkaCluster) -> None:
     cluster = kafka_cluster
     queue = Queue(cluster, partitions=6, replicas=3)
     made = [
-        KafkaShareConsumer(
+        kind(
             queue.name,
             bootstrap_servers=cluster.bootstrap_servers,
             group_id=queue.name,
             share_acknowledgement_mode="explicit",
         )
-        for _ in range(3)
+        for kind in (KafkaShareConsumer, AIOShareConsumer, AIOShareConsumer)
     ]
     try:
         for number in range(6):
@@ -154,15 +154,14 @@ def test_members_share_many_partitions_and_a_leader_that_dies_loses_nothing(
             one.close()
 
 
-def test_kafka_without_share_groups_is_named(kafka_at: StartKafka, face: str) -> None:
+@pytest.mark.one_face  # both at one node
+def test_kafka_without_share_groups_is_named(kafka_at: StartKafka) -> None:
     cluster = kafka_at("3.9.1")
     cluster.create_topic("jobs")
-    one = KafkaShareConsumer("jobs", bootstrap_servers=cluster.bootstrap_servers, group_id="g")
-    try:
-        with pytest.raises(UnsupportedVersionError, match=r"Kafka 4\.2"):
+    for kind in (KafkaShareConsumer, AIOShareConsumer):
+        one = kind("jobs", bootstrap_servers=cluster.bootstrap_servers, group_id="g")
+        with one, pytest.raises(UnsupportedVersionError, match=r"Kafka 4\.2"):
             one.poll(30_000)
-    finally:
-        one.close()
 
 
 @pytest.mark.matrix

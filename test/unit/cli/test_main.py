@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import shlex
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -257,3 +259,54 @@ def test_a_word_of_another_tool_is_answered_with_the_word_here(
     except SystemExit as ended:
         code = ended.code
     assert (code, hint in capsys.readouterr().err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "out", "err"),
+    [
+        ("protocol list >&-", 1, "", "purekafka protocol list: standard output: Bad file descriptor"),
+        ("protocol show Nothing 2>&-", 2, "", ""),
+        ("protocol decode MetadataResponse --version 0 - <&-", 1, "", "purekafka protocol decode: MetadataResponse"),
+        ("kcat -V >&-", 1, "", "% ERROR: standard output: Bad file descriptor"),
+    ],
+)
+def test_standard_streams_that_the_caller_has_closed(line: str, code: int, out: str, err: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m kafka {line}', sys.executable],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (code, out)
+    assert done.stderr.startswith(err)
+    assert bool(done.stderr) == bool(err)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["consume", "events", "-p", "²"],
+        ["consume", "events", "-p", "0-99999999999"],
+        ["consume", "events", "--from", "²=3"],
+        ["consume", "events", "--from", "0001-01-01"],
+        ["produce", "events", "--timestamp", "²"],
+        ["topics", "list", "--timeout", "1e11"],
+        ["groups", "lag", "--watch", "--interval", "inf"],
+        ["top", "--interval", "nan"],
+        ["perf", "produce", "events", "--rate", "-1"],
+        ["broker", "--topic", "events:²"],
+        ["broker", "--registry", "99999", "--port", "0"],
+    ],
+    ids=" ".join,
+)
+def test_numbers_that_are_none_or_out_of_range_are_usage_errors(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sandbox = [] if words[0] == "broker" else ["--sandbox"]
+    try:
+        code = main([*words, *sandbox])
+    except SystemExit as ended:  # of argparse
+        code = ended.code
+    assert code == 2
+    assert capsys.readouterr().err.startswith(f"purekafka {words[0]}")

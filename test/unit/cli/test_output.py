@@ -144,3 +144,7 @@ def test_c12_progress_fits_into_one_line_of_the_terminal(columns: int, monkeypat
     assert len(lines) == 3
     assert all(len(line) < columns for line in lines)
     assert ("[" in lines[0]) is (columns == 160), "the bar gives way"
+
+
+def test_a_text_is_cut_to_any_width() -> None:
+    assert [output.cut("日本語", width) for width in (6, 5, 3, 1, 0, -1)] == ["日本語", "日本…", "日…", "…", "", ""]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from kafka.cli.arguments import UsageError
-from kafka.cli.screen import Rates, lag_lines, redraw
+from kafka.cli.screen import Rates, lag_lines, redraw, screen
 from kafka.errors import KafkaConfigurationError, KafkaError, NoBrokersAvailable
 
 
@@ -82,3 +83,18 @@ def test_a_view_ends_with_an_error_that_another_look_does_not_help():
 
     with pytest.raises(KafkaConfigurationError):
         redraw(look, 0.0)
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(1, 1), (5, 2), (80, 1)])
+def test_a_small_terminal_is_never_written_beyond(
+    columns: int, lines: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("LINES", str(lines))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    with screen() as show:
+        show(["日本語", "two", "three"])
+    body = capsys.readouterr().out.split("\x1b[H")[1].split("\x1b[J")[0]
+    shown = body.replace("\x1b[K", "").splitlines()
+    assert len(shown) <= max(1, lines - 1)
+    assert all(sum(2 if ord(char) > 0x3000 else 1 for char in line) <= columns for line in shown)

@@ -1,6 +1,7 @@
 """kafka.config: one table; unknown names, wrong values and contradictions are refused in words."""
 
 import gc
+import importlib.util
 import math
 import pickle
 import random
@@ -36,6 +37,7 @@ from kafka.coordinator.base import BaseCoordinator
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.coordinator.heartbeat import Heartbeat
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError
+from kafka.net.environment import Environment
 from kafka.net.settings import ConnectionContext
 from kafka.partitioner import DefaultPartitioner
 
@@ -326,6 +328,20 @@ def test_a_selector_that_is_not_one_is_refused(make, selector):
     assert e.value.option == "selector"
 
 
+def test_what_programs_of_java_pass_for_sasl_is_named():
+    with pytest.raises(KafkaConfigurationError, match=r"no option 'sasl\.jaas\.config': use sasl_plain_username and"):
+        resolve("producer", {"sasl.jaas.config": "Module required;"})
+
+
+def test_a_selector_of_a_second_import_is_one():
+    """Eventlet imports `selectors` again."""
+    specification = importlib.util.find_spec("selectors")
+    again = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(again)
+    loop = Environment(selector=again.DefaultSelector).make_loop()
+    loop.close()
+
+
 @pytest.mark.parametrize("kind", [KafkaClient, BrokerConnection])
 def test_a_client_whose_constructor_failed_half_way_is_collected_without_a_word(kind, monkeypatch):
     """Warnings and errors of finalizers fail the test."""
@@ -468,7 +484,7 @@ def test_auto_offset_reset(given, expected):
 
 
 def test_auto_offset_reset_that_makes_no_sense():
-    for value in ("newest", "by_duration:1h", "by_duration:", None):
+    for value in ("newest", "by_duration:1h", "by_duration:", f"by_duration:P{'9' * 400}D", None):
         refused("consumer", "auto_offset_reset", auto_offset_reset=value)
 
 

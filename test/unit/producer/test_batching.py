@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kafka.errors import IllegalStateError, KafkaTimeoutError
+from kafka.future import Future
+from kafka.record.memory_records import MemoryRecords
 from test.unit.producer.memory_cluster import Cluster
 
 KILOBYTE = b"x" * 1000
@@ -62,15 +65,109 @@ def test_a_batch_that_is_not_full_waits_for_linger_ms(make_producer):
 # Where records without a key go
 
 
-def test_a_request_has_128_batches_at_most_and_all_others_follow_at_once(make_producer):
+def test_partitions_that_a_pass_has_no_time_for_follow_in_the_next_one(make_producer):
     """The partitions of a large topic are due at once: a pass for all of them held an event loop for 37 ms."""
+    cluster = Cluster({"events": 300})
+    producer = make_producer(cluster, linger_ms=20)
+    producer.partitions_for("events")
+    producer.core.loop.slice = 0.0
+    sent = [producer.send("events", b"x", partition=index) for index in range(300)]
+    producer.rest(0.05)
+    producer.until(lambda: all(future.is_done for future in sent))
+    assert all(future.succeeded() for future in sent)
+    batches = [len(request.topic_data[0].partition_data) for request in cluster.asked("Produce")]
+    assert batches == [1] * 300
+
+
+def test_without_an_event_loop_a_request_has_all_that_is_due(make_producer):
     cluster = Cluster({"events": 300})
     producer = make_producer(cluster, linger_ms=20)
     producer.partitions_for("events")
     sent = [producer.send("events", b"x", partition=index) for index in range(300)]
     producer.rest(0.05)
     assert all(future.succeeded() for future in sent)
-    batches = [len(request.topic_data[0].partition_data) for request in cluster.asked("Produce")]
-    assert sum(batches) == 300
-    assert max(batches) == 128
-    assert len(batches) == 3
+    assert [len(request.topic_data[0].partition_data) for request in cluster.asked("Produce")] == [300]
+
+
+# Large batches, which are compressed in another thread
+
+
+class SlowWorkers:
+    """Does what it was given when the test says so."""
+
+    def __init__(self):
+        self.jobs = []
+
+    def submit(self, function, *args):
+        future = Future()
+        self.jobs.append((future, function, args))
+        return future
+
+    def work(self):
+        future, function, args = self.jobs.pop(0)
+        try:
+            future.success(function(*args))
+        except IllegalStateError as error:
+            future.failure(error)
+
+
+@pytest.fixture
+def slow(make_producer):
+    """A producer of gzip batches of up to 100,000 bytes, and the workers that compress the large ones of them."""
+    cluster = Cluster({"events": 2})
+    producer = make_producer(cluster, compression_type="gzip", batch_size=100_000, linger_ms=0, retries=3)
+    producer.partitions_for("events")
+    producer.send("events", b"first", partition=0).get(timeout=10)  # what follows is numbered from 1 on
+    workers = producer.core.sender.workers = SlowWorkers()
+    return cluster, producer, workers
+
+
+def values(cluster, partition):
+    found = []
+    for request in cluster.asked("Produce"):
+        for data in request.topic_data[0].partition_data:
+            batch = MemoryRecords(bytes(data.records)).next_batch()
+            found += [record.value for record in batch if data.index == partition]
+    return found
+
+
+def test_a_batch_that_is_compressed_elsewhere_keeps_its_place_and_holds_up_no_other_partition(slow):
+    cluster, producer, workers = slow
+    large = [b"%d " % number * 20_000 for number in range(3)]
+    sent = [producer.send("events", value, partition=0) for value in large]
+    sent.append(producer.send("events", b"last", partition=0))
+    producer.rest()
+    assert len(workers.jobs) == 1
+    assert producer.send("events", b"other", partition=1).get(timeout=10).offset == 0
+    producer.rest(1)
+    assert not any(future.is_done for future in sent), "all wait for the first"
+    while workers.jobs:
+        workers.work()
+        producer.rest(0.1)
+    assert [future.get(timeout=10).offset for future in sent] == [1, 2, 3, 4]
+    assert values(cluster, 0) == [b"first", *large, b"last"]
+
+
+def test_what_compresses_a_large_batch_may_fail(slow):
+    """The event loop's executor is shut down, maybe: the loop compresses the batch."""
+    cluster, producer, workers = slow
+    sent = producer.send("events", b"0123456789" * 5_000, partition=0)
+    producer.rest()
+    workers.jobs.pop()[0].failure(RuntimeError("cannot schedule new futures after shutdown"))
+    assert sent.get(timeout=10).offset == 1
+    assert values(cluster, 0)[1] == b"0123456789" * 5_000
+
+
+def test_a_batch_can_be_given_up_while_it_is_compressed(slow):
+    cluster, producer, workers = slow
+    first = producer.send("events", b"0123456789" * 5_000, partition=0)
+    second = producer.send("events", b"9876543210" * 5_000, partition=0)
+    producer.rest()
+    (batch, _) = producer.core.sender.accumulator.unsettled()
+    batch.partition.expire(batch)
+    assert isinstance(first.exception, KafkaTimeoutError)
+    workers.work()
+    producer.rest()
+    workers.work()
+    assert second.get(timeout=10).offset == 1
+    assert values(cluster, 0) == [b"first", b"9876543210" * 5_000]

@@ -10,7 +10,13 @@ import pytest
 
 from kafka import KafkaClient
 from kafka.consumer.subscription_state import SubscriptionState
-from kafka.errors import IllegalArgumentError, IllegalStateError, InvalidTopicError, KafkaTimeoutError
+from kafka.errors import (
+    IllegalArgumentError,
+    IllegalStateError,
+    InvalidTopicError,
+    KafkaProtocolError,
+    KafkaTimeoutError,
+)
 from test.unit.producer.memory_cluster import Cluster, Producer
 
 IMPOSSIBLE = {
@@ -263,3 +269,36 @@ def test_a_topic_that_a_broker_creates_is_not_missing(make_producer, caplog):
     producer.until(lambda: finding.is_done)
     assert finding.value.name == "events"
     assert not caplog.records
+
+
+@pytest.mark.parametrize("slice_", [0.0, 1000.0])
+def test_a_large_answer_about_topics_is_read_in_slices(make_producer, slice_):
+    cluster = Cluster({f"topic-{number}": 3 for number in range(400)})
+    producer = make_producer(cluster)
+    producer.core.loop.slice = slice_
+    producer.core.client.cluster.set_topics(cluster.topics)
+    assert producer.partitions_for("topic-399") == {0, 1, 2}
+    topology = producer.core.client.cluster.topology
+    assert {name: len(partitions) for name, partitions in topology.topics.items()} == dict(cluster.topics)
+    assert len(topology.topic_ids) == len(topology.names_by_id) == 400
+    large = max(len(request.topics) for request in cluster.asked("Metadata"))
+    assert large == 400
+
+
+def test_a_large_answer_that_is_damaged_ends_its_connection(make_producer, monkeypatch):
+    def damaged(*_):
+        def slices(_frame):
+            yield
+            raise KafkaProtocolError("the reply is damaged")
+
+        return slices
+
+    cluster = Cluster({f"topic-{number}": 3 for number in range(400)})
+    producer = make_producer(cluster)
+    producer.core.loop.slice = 1000.0
+    producer.core.client.cluster.set_topics(cluster.topics)
+    monkeypatch.setattr("kafka.net.pipeline.slices_of", damaged)
+    with pytest.raises(KafkaProtocolError, match="damaged"):
+        producer.partitions_for("topic-399", timeout=5)
+    monkeypatch.undo()
+    assert producer.partitions_for("topic-399") == {0, 1, 2}

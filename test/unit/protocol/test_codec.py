@@ -55,6 +55,43 @@ def test_compiled_codec_and_interpreter_agree(cls: StructMeta, seed: int) -> Non
     assert cls.decode(b"xyz" + data, start=3) == message
 
 
+def sliced(cls: StructMeta, data: bytes) -> Any:
+    """Decode in slices; returns the message, or the text of the error."""
+    steps = cls._unbound._codec(cls._version).decode_slices(data, 0)
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return end.value
+    except KafkaProtocolError as error:
+        return str(error)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.sampled_from(RESPONSES), st.integers(0, 2**32))
+def test_a_message_that_is_decoded_in_slices_is_the_same_and_so_is_the_error(cls: StructMeta, seed: int) -> None:
+    message = random_message(cls, random.Random(seed))
+    data = message.encode()
+    assert sliced(cls, data) == message
+    cut = data[: random.Random(seed).randrange(len(data) + 1)] + b"\xff" * (seed % 3)
+    try:
+        expected: Any = cls.decode(cut)
+    except KafkaProtocolError as error:
+        expected = str(error)
+    assert sliced(cls, cut) == expected
+
+
+def test_there_is_a_slice_for_each_topic_and_each_partition() -> None:
+    bound = MetadataResponse[13]
+    partition = bound.MetadataResponsePartition
+    topics = [
+        bound.MetadataResponseTopic(name=f"t{n}", partitions=[partition(partition_index=at) for at in range(5)])
+        for n in range(7)
+    ]
+    data = bound(topics=topics).encode()
+    assert len(list(bound._unbound._codec(13).decode_slices(data, 0))) == 7 + 7 * 5 + 1
+
+
 @settings(deadline=None, max_examples=120)
 @given(st.sampled_from(ALL), st.integers(0, 2**32))
 def test_json_and_pickle_keep_everything_known(cls: StructMeta, seed: int) -> None:

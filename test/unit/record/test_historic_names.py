@@ -51,6 +51,14 @@ def test_memory_records_read_what_their_builder_makes(magic: int, codec: int) ->
     assert found[0].size_in_bytes > 100
 
 
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("codec", [0, 1])
+def test_a_builder_that_begins_at_an_offset_writes_it(magic: int, codec: int) -> None:
+    builder = MemoryRecordsBuilder(magic, codec, 4000, offset=100)
+    assert [builder.append(NOW, None, b"v" * 100).offset for _ in range(3)] == [100, 101, 102]
+    assert [record.offset for batch in builder.records() for record in batch] == [100, 101, 102]
+
+
 def test_batch_shows_its_header() -> None:
     builder = MemoryRecordsBuilder(
         2, None, 4000, offset=7, transactional=True, producer_id=5, producer_epoch=1, base_sequence=3

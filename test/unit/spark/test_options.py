@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -258,6 +260,13 @@ def test_the_source_and_the_sink_take_each_other_s_options() -> None:
     assert parsed(topic="out", exactlyOnce="true").subscription.topics == ("a",)
     given = {"kafka.bootstrap.servers": "b1:9092", "topic": "a", "startingOffsets": "earliest", "holdFile": "/h"}
     assert SinkOptions.parse(given).topic == "a"
+
+
+def test_without_a_registry_nothing_of_one_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process of Spark imports the options, and a streaming sink has a new process for each batch."""
+    monkeypatch.setitem(sys.modules, "kafka.schema_registry", None)  # importing it is an error now
+    home = Path(kafka.__file__).parent / "spark" / "registry_columns.py"
+    assert runpy.run_path(str(home))["RegistryOptions"].parse({}, ["events"]) is None
 
 
 def test_an_unknown_kafka_option_is_warned_about_with_the_nearest_name(

@@ -26,14 +26,6 @@ QUICK = {
     "group.consumer.assignment.interval.ms": "0",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
 }
-
-
-@pytest.fixture(scope="module")
-def real(kafka_version: str) -> Iterator[tuple[str, int]]:
-    with KafkaCluster(kafka_version, properties=QUICK) as cluster:
-        yield cluster.address(1)
-
-
 # Everybody here is nobody in particular, and may do everything.
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -42,8 +34,8 @@ AUTHORIZER = {
 
 
 @pytest.fixture(scope="module")
-def real_with_acls(kafka_version: str) -> Iterator[tuple[str, int]]:
-    with KafkaCluster(kafka_version, properties=AUTHORIZER) as cluster:
+def real(kafka_version: str) -> Iterator[tuple[str, int]]:
+    with KafkaCluster(kafka_version, properties=QUICK | AUTHORIZER) as cluster:
         yield cluster.address(1)
 
 
@@ -68,28 +60,9 @@ def test_the_embedded_broker_answers_as_kafka_does(
 
 
 @pytest.mark.parametrize("run", SECURITY_SCRIPTS, ids=lambda run: run.__name__)
-def test_the_embedded_broker_gives_rights_as_kafka_does(
-    run: Callable[[Script], None], real_with_acls: tuple[str, int]
-) -> None:
+def test_the_embedded_broker_gives_rights_as_kafka_does(run: Callable[[Script], None], real: tuple[str, int]) -> None:
     with Broker(configs=AUTHORIZER) as broker:
-        assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, real_with_acls)
-
-
-@pytest.fixture(scope="module")
-def real_with_sasl(kafka_version: str) -> Iterator[tuple[str, int]]:
-    security = [sasl.plain({"alice": "secret"}), sasl.scram("SCRAM-SHA-256"), sasl.unsecured_oauth()]
-    with KafkaCluster(kafka_version, listeners=["SASL_PLAINTEXT"], security=security) as cluster:
-        cluster.add_scram_user("alice", "secret", "SCRAM-SHA-256")
-        yield cluster.address(1, "SASL_PLAINTEXT")
-
-
-@pytest.mark.parametrize("run", SASL_SCRIPTS, ids=lambda run: run.__name__)
-def test_the_embedded_broker_lets_in_whom_kafka_does(
-    run: Callable[[Script], None], real_with_sasl: tuple[str, int]
-) -> None:
-    mechanisms = ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER")
-    with Broker(sasl=[(mechanism, "alice", "secret") for mechanism in mechanisms]) as broker:
-        assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, real_with_sasl)
+        assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, real)
 
 
 TOKENS = {"delegation.token.secret.key": "between us"}
@@ -100,12 +73,14 @@ OF_LISTENERS = {
     for mechanism in ("plain", "scram-sha-256")
     for name, value in SESSIONS.items()
 }
-USERS = [("PLAIN", "alice", "secret"), ("PLAIN", "eve", "secret"), ("SCRAM-SHA-256", "alice", "secret")]
+USERS = [("PLAIN", "eve", "secret")]
+USERS += [(mechanism, "alice", "secret") for mechanism in ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER")]
 
 
 @pytest.fixture(scope="module")
-def real_with_sessions(kafka_version: str) -> Iterator[KafkaCluster]:
-    security = [sasl.plain({"alice": "secret", "eve": "secret"}), sasl.scram("SCRAM-SHA-256")]
+def real_with_sasl(kafka_version: str) -> Iterator[KafkaCluster]:
+    users = sasl.plain({"alice": "secret", "eve": "secret"})
+    security = [users, sasl.scram("SCRAM-SHA-256"), sasl.unsecured_oauth()]
     listeners = ["SHORT:SASL_PLAINTEXT", "LASTING:SASL_PLAINTEXT"]
     with KafkaCluster(
         kafka_version, listeners=listeners, security=security, properties=OF_LISTENERS | TOKENS
@@ -114,15 +89,23 @@ def real_with_sessions(kafka_version: str) -> Iterator[KafkaCluster]:
         yield cluster
 
 
+@pytest.mark.parametrize("run", SASL_SCRIPTS, ids=lambda run: run.__name__)
+def test_the_embedded_broker_lets_in_whom_kafka_does(
+    run: Callable[[Script], None], real_with_sasl: KafkaCluster
+) -> None:
+    with Broker(sasl=USERS, configs=TOKENS) as broker:
+        assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, real_with_sasl.address(1, "LASTING"))
+
+
 @pytest.mark.parametrize("run", SESSION_SCRIPTS, ids=lambda run: run.__name__)
-def test_sessions_end_as_with_kafka(run: Callable[[Script], None], real_with_sessions: KafkaCluster) -> None:
+def test_sessions_end_as_with_kafka(run: Callable[[Script], None], real_with_sasl: KafkaCluster) -> None:
     with Broker(sasl=USERS, configs=SESSIONS | TOKENS) as broker:
-        theirs = real_with_sessions.address(1, "SHORT")
+        theirs = real_with_sasl.address(1, "SHORT")
         assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, theirs)
 
 
 @pytest.mark.parametrize("run", TOKEN_SCRIPTS, ids=lambda run: run.__name__)
-def test_tokens_are_handed_on_as_with_kafka(run: Callable[[Script], None], real_with_sessions: KafkaCluster) -> None:
+def test_tokens_are_handed_on_as_with_kafka(run: Callable[[Script], None], real_with_sasl: KafkaCluster) -> None:
     with Broker(sasl=USERS, configs=TOKENS) as broker:
-        theirs = real_with_sessions.address(1, "LASTING")
+        theirs = real_with_sasl.address(1, "LASTING")
         assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, theirs)

@@ -35,7 +35,8 @@ def reading(count: int, *, table: Any = None, pieces: int | None = None, **optio
     partition = Partition(topic, 0, [1], log)
     offsets = ShareOffsets({} if table is None else table, "g")
     shared = SharePartition(partition, offsets, lambda: settings, world, world)
-    assert shared.acquire("m", most=count, batch_size=count, max_bytes=1 << 30, exactly=False).count == count
+    size = count // (pieces or 1)
+    assert shared.acquire("m", most=count, batch_size=size, max_bytes=1 << 30, exactly=False).count == count
     return shared
 
 
@@ -133,3 +134,23 @@ def test_deliveries_are_halved_after_half_of_the_limit_and_the_last_is_of_one_re
             break
         taken.append(found.count)
     assert taken == sizes
+
+
+@pytest.mark.parametrize(("kept", "taken"), [(0, 4), (2, 4), (3, 4), (5, 8)])
+def test_the_half_of_a_batch_counts_the_records_that_did_not_fail_often_as_kafka_does(kept: int, taken: int) -> None:
+    """Records from `kept` on have failed twice: four of eight are delivered, or all if more than four come before."""
+    shared = reading(8, pieces=1, share_delivery_count_limit=4)
+    say(shared, RELEASE, kept, 7)
+    shared.acquire("m", most=8, batch_size=8, max_bytes=1 << 20, exactly=False)
+    shared.release("m")
+    found = shared.acquire("m", most=8, batch_size=8, max_bytes=1 << 20, exactly=False)
+    assert (found.ranges[0].first, found.count) == (0, taken)
+
+
+def test_a_batch_with_records_that_failed_often_is_delivered_alone_also_when_their_turn_has_not_come() -> None:
+    shared = reading(8, pieces=2, share_delivery_count_limit=4)
+    say(shared, RELEASE, 6, 7)
+    shared.acquire("m", most=8, batch_size=8, max_bytes=1 << 20, exactly=False)
+    shared.release("m")
+    sizes = [shared.acquire("m", most=6, batch_size=8, max_bytes=1 << 20, exactly=True).ranges for _ in range(2)]
+    assert [(rows[0].first, rows[-1].last) for rows in sizes] == [(0, 3), (4, 7)]
