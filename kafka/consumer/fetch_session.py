@@ -66,7 +66,7 @@ class FetchSession:
     ) -> Outgoing:
         """Return the next request's part, for all partitions that are wanted: all with topic ids, or all without.
 
-        `touched` are the partitions that may differ from the last request, in either direction; None if that is not known.
+        `touched` has each partition that may differ from the last request, or is gone since; None if that is not known.
         """
         if not self.enabled:
             return Outgoing(0, _SESSIONLESS, wanted, ())
