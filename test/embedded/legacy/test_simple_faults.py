@@ -362,7 +362,7 @@ def test_messages_of_processes_before_an_error_are_returned(broker: Broker, clie
         consumer.stop()
 
 
-def test_a_consumer_with_processes_that_nobody_has_any_more_ends_them(broker: Broker, client: SimpleClient) -> None:
+def test_a_consumer_that_is_dropped_ends_its_processes(broker: Broker, client: SimpleClient) -> None:
     consumer = MultiProcessConsumer(client, None, "events", partitions=[0], num_procs=1, auto_commit=False)
     (process,), collected = consumer.processes, weakref.ref(consumer)
     del consumer
