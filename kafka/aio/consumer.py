@@ -62,8 +62,6 @@ _MOST_RECORDS: Final = 500
 # For how long an iteration over records that are there may keep the event loop from its other tasks, in seconds.
 _SLICE: Final = 0.001
 _clock: Final = monotonic
-# How long a start() that fails may take to leave the group, in seconds.
-_GIVE_UP: Final = 0.3
 # From when on the event loop may have been blocked, in seconds, and how many passes a heartbeat that is due takes.
 _BLOCKED: Final = 0.1
 _PASSES_TO_SEND: Final = 4
@@ -272,12 +270,13 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         attending.cancel()
         await asyncio.wait({attending}, timeout=max(0.0, half - core.loop.time()))
 
-    async def _give_up(self) -> None:
+    async def _give_up(self, seconds: float) -> None:
         """Leave the group, which start() may have joined: its members would wait for the end of the session."""
         core, subscription = self._begun, self._subscription
         if core is None or core.group is None:
             return
-        deadline = core.deadline(_GIVE_UP)
+        deadline = core.deadline(seconds)
+        core.group.membership.coordinator.leaving_patience = seconds  # no caller waits for this
         listener, subscription.listener = subscription.listener, None  # the next start() has it again
         try:
             await self._end_attending(core, deadline)

@@ -46,6 +46,8 @@ log = logging.getLogger(__name__)
 
 #: How long `stop()` may take unless the caller says otherwise, in seconds.
 STOP_TIMEOUT: Final = 10.0
+# How long a start() that is cancelled or fails waits until it is undone, in seconds.
+_MOMENT: Final = 0.3
 # How long after its time a stop() is ended that user code holds up, in seconds.
 _GRACE: Final = 0.5
 
@@ -81,6 +83,8 @@ class Lifecycle:
         self._application: AsyncioDriver | ThreadedAsyncioDriver
         self._ended: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._abandoning: asyncio.Task[None] | None = None
+        self._stops = 0
         self._freed = False
         self._environment: Environment | None = None
         self._environment_is_ours = False
@@ -109,8 +113,8 @@ class Lifecycle:
         """Bring the client to where it can be used."""
         raise NotImplementedError
 
-    async def _give_up(self) -> None:
-        """Undo at the cluster what a `_begin` that fails has done there, in a moment."""
+    async def _give_up(self, seconds: float) -> None:
+        """Undo at the cluster what a `_begin` that fails has done there, within a time."""
 
     async def _finish(self, deadline: float) -> None:
         """Do what takes time at the end, by the deadline as the loop counts."""
@@ -120,11 +124,14 @@ class Lifecycle:
 
     # Starting…
 
-    async def start(self) -> None:
+    async def start(self) -> None:  # noqa: C901 - one after the other
         """Connect to the cluster; the client belongs to the running event loop from now on.
 
-        When it raises, or is cancelled, everything is freed, and it may be called again.
+        When it raises, or is cancelled, everything is freed, and it may be called again. A consumer leaves its group
+        before; a task continues with that, for `STOP_TIMEOUT` at most, where the coordinator does not answer at once.
         """
+        if self._abandoning is not None:
+            await self._wait_for_abandoned_start()
         if self._phase is not Phase.NEW:
             self._refuse_start()
         aio = asyncio.get_running_loop()
@@ -145,9 +152,11 @@ class Lifecycle:
             if self._phase is Phase.STARTING:
                 try:
                     if isinstance(error, (Exception, asyncio.CancelledError)):  # else nothing can be awaited any more
-                        await self._give_up()
+                        self._abandon(STOP_TIMEOUT)
+                        await self._abandoned(_MOMENT)
+                    else:
+                        self._free()
                 finally:
-                    self._free()
                     if self._phase is Phase.STARTING:  # else it was stopped meanwhile
                         self._phase = Phase.NEW
                 raise
@@ -156,6 +165,34 @@ class Lifecycle:
         if self._phase is not Phase.STARTING:
             raise self._stopped_error(f"{self!r} was stopped while it was starting")
         self._phase = Phase.STARTED
+
+    def _abandon(self, seconds: float) -> None:
+        """End a start that does not succeed, in a task: the members of a group would wait for the end of a session."""
+
+        async def abandon() -> None:
+            try:
+                await self._give_up(seconds)
+            except Exception:
+                log.exception("%r could not undo its start", self)
+            finally:
+                self._free()
+
+        assert self._aio is not None
+        self._abandoning = self._aio.create_task(abandon(), name=f"undo the start of {self!r}")
+
+    async def _wait_for_abandoned_start(self) -> None:
+        stops = self._stops
+        await self._abandoned()
+        if self._stops != stops:
+            raise self._stopped_error(f"{self!r} was stopped while it was starting")
+
+    async def _abandoned(self, timeout: float | None = None) -> None:
+        """Wait until an earlier start is undone, `timeout` seconds at most."""
+        task = self._abandoning
+        if task is not None and task.get_loop() is asyncio.get_running_loop():
+            await asyncio.wait({task}, timeout=timeout)
+        if task is not None and (task.done() or task.get_loop().is_closed()):
+            self._abandoning = None
 
     def _refuse_start(self) -> NoReturn:
         if self._phase in {Phase.STOPPING, Phase.STOPPED}:
@@ -218,7 +255,10 @@ class Lifecycle:
 
         Closing continues when the caller is cancelled; a second call waits for its end.
         """
+        seconds = STOP_TIMEOUT if timeout is None else max(0.0, timeout)
+        self._stops += 1
         if self._phase in {Phase.NEW, Phase.STOPPED}:
+            await self._abandoned(seconds)
             return
         aio = self._aio
         assert aio is not None
@@ -229,15 +269,12 @@ class Lifecycle:
         self._check_own_loop()
         if self._phase is Phase.STARTING:  # the wait of start() ends with an error
             self._phase = Phase.STOPPED
-            try:
-                await self._give_up()
-            finally:
-                self._free()
+            self._abandon(seconds)
+            await self._abandoned(seconds)
             return
         if self._phase is Phase.STARTED:
             self._phase = Phase.STOPPING
             self._ended = aio.create_future()
-            seconds = STOP_TIMEOUT if timeout is None else max(0.0, timeout)
             self._closing = aio.create_task(self._close(seconds), name=f"stop {self!r}")
         if self._ended is None or self._closing is None or asyncio.current_task() is self._closing:
             return  # a listener that is called at the end calls stop(): it must not wait for itself

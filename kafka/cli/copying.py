@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from kafka.cli.delivery import Delivery, Record
 from kafka.cli.files import standard_output, whole_file
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Progress, complain, counted
-from kafka.cli.produce import record_of
+from kafka.cli.produce import NO_TOPIC, record_of
 from kafka.cli.ranges import PLACES, parse_partitions
 from kafka.cli.record_input import pieces_of
 from kafka.cli.source import Source, bounds, partitions_of
@@ -223,7 +224,10 @@ def _to_read(path: str) -> Iterator[Any]:
         import gzip
 
         with gzip.open(path, "rb") as compressed:
-            yield compressed
+            try:
+                yield compressed
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise CommandError(f"{path} is damaged, or not compressed by gzip: {error}") from None
     else:
         with open(path, "rb") as file:
             yield file
@@ -243,8 +247,10 @@ def _to_read(path: str) -> Iterator[Any]:
 def _load(arguments: Namespace, connection: Connection) -> int:
     with _to_read(arguments.file) as file:
         delivery = Delivery(arguments, connection.producer())
-        code = delivery.run(lambda: _send_lines(arguments, file, delivery))
-    print(f"{counted(delivery.delivered, 'record')} loaded")
+        try:
+            code = delivery.run(lambda: _send_lines(arguments, file, delivery))
+        finally:
+            print(f"{counted(delivery.delivered, 'record')} loaded")
     if code:
         complain(arguments, f"{counted(delivery.failures, 'record')} failed")
     return code
@@ -256,14 +262,14 @@ def _send_lines(arguments: Namespace, file: BinaryIO, delivery: Delivery) -> Non
         for piece in pieces:
             line += 1
             try:
-                topic, record = record_of(piece, partitions=not arguments.repartition)
+                own, record = record_of(piece, partitions=not arguments.repartition)
+                topic = arguments.topic or own
+                if topic is None:
+                    raise ValueError(NO_TOPIC)
             except (ValueError, TypeError) as error:
                 delivery.fail(line, error)
-                continue
-            chosen = arguments.topic or topic
-            if chosen is None:
-                raise CommandError(f"line {line} has no topic: name one")
-            delivery.send(chosen, record, line)
+            else:
+                delivery.send(topic, record, line)
 
 
 VERBS: Final = [_copy, _dump, _load]

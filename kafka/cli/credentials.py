@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafka.cli.arguments import CommandError, UsageError, expand, principal, reason
+from kafka.cli.arguments import CommandError, UsageError, expand, principal
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Noun, Verb, arg
 from kafka.cli.output import Column, agreed, emit, report, report_failed
@@ -106,12 +106,19 @@ def _alter_users(
     changes: Sequence[UserScramCredentialDeletion | UserScramCredentialUpsertion],
     done: str,
 ) -> int:
+    failed: dict[str, object] = {}
+    changed: list[str] = []
     for change in changes:  # brokers refuse two changes of a user in one request
-        outcomes = connection.admin().alter_user_scram_credentials([change], raise_errors=False)
-        for outcome in outcomes.values():
-            if outcome is not None and outcome.error is not None:
-                raise CommandError(reason(outcome.error))
-    return report(arguments, {arguments.user: None}, done)
+        name = change.mechanism.name.replace("_", "-")
+        (outcome,) = connection.admin().alter_user_scram_credentials([change], raise_errors=False).values()
+        if outcome is not None and outcome.error is not None:
+            failed[f"{arguments.user} {name}"] = outcome.error
+        else:
+            changed.append(name)
+    if not failed:
+        return report(arguments, {arguments.user: None}, done)
+    report(arguments, {f"{arguments.user} {name}": None for name in changed}, done)
+    return report_failed(arguments, failed)
 
 
 # Tokens…

@@ -13,7 +13,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,6 +151,9 @@ def whole_file(path: str | Path, *, replace: bool = True) -> Iterator[Output]:
             yield Output(file, str(path))
             os.fsync(file.fileno())
         partial.replace(target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink()
+        if isinstance(error, OSError) and error.filename == str(partial):
+            error.filename = str(path)  # the name that the user knows
         raise

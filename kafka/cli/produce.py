@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kafka.cli.arguments import UsageError, count, from_json, pair
 from kafka.cli.connection import Connection
@@ -21,6 +21,9 @@ from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafka.schema_registry import SchemaSerializer
+
+
+NO_TOPIC: Final = "the record has no topic, and the command line names none"
 
 
 class _Lines:
@@ -304,7 +307,7 @@ def _send_one(arguments: Namespace, lines: _Lines, delivery: Delivery, piece: by
             own, record = record_of(piece, lines, topic, partitions=not arguments.repartition)
             topic = topic or own
             if topic is None:
-                raise ValueError("the record has no topic, and the command line names none")
+                raise ValueError(NO_TOPIC)
         else:
             record = lines.record(piece)
     except (ValueError, TypeError, SchemaMismatchError) as error:

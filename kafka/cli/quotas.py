@@ -66,7 +66,9 @@ def _change_quotas(arguments: Namespace, connection: Connection, *, unset: bool)
         name, equals, _ = word.partition("=")
         try:
             changes[name] = float(setting_pairs([word], "a quota")[name]) if equals else None
-        except ValueError:
+            if value := changes[name]:
+                round(value)  # an OverflowError for inf, a ValueError for nan
+        except (ValueError, OverflowError):
             raise UsageError(f"{word!r}: the value of a quota must be a number, or a size such as 5MB") from None
     if not unset and None in changes.values():
         raise UsageError("write quotas as NAME=NUMBER")

@@ -34,7 +34,7 @@ def _run(arguments: Namespace, connection: Connection) -> int:
 
 
 def _look(admin: KafkaAdminClient) -> dict[str, Any]:
-    """Return what is shown: the cluster, its topics with the sums of their offsets, and the lag of groups."""
+    """Return what is shown: the cluster, its topics, the edges of their partitions, and the lag of groups."""
     cluster = admin.describe_cluster()
     topics = [topic for topic in admin.describe_topics() if topic.ok and not topic.is_internal]
     found = edges_of(admin, topics)
@@ -45,20 +45,22 @@ def _look(admin: KafkaAdminClient) -> dict[str, Any]:
         if one.error is not None and not isinstance(one.error, LeaderNotAvailableError)
     ]
     rows, unknown = lag_rows(admin, None)
-    ends = {tp: one.end for tp, one in found.items() if one.end is not None}
-    return {"cluster": cluster, "topics": topics, "ends": ends, "rows": rows, "trouble": [*trouble, *unknown]}
+    known = {tp: (one.start, one.end) for tp, one in found.items() if one.start is not None and one.end is not None}
+    return {"cluster": cluster, "topics": topics, "edges": known, "rows": rows, "trouble": [*trouble, *unknown]}
 
 
 def lines(found: dict[str, Any], rates: Rates) -> list[str]:
     """Return the lines of the view."""
-    cluster, topics, ends = found["cluster"], found["topics"], found["ends"]
+    cluster, topics = found["cluster"], found["topics"]
     written: dict[str, list[tuple[object, int]]] = {}
-    for tp, end in ends.items():
+    sizes: dict[str, int] = {}
+    for tp, (start, end) in found["edges"].items():
         written.setdefault(tp.topic, []).append((tp, end))
+        sizes[tp.topic] = sizes.get(tp.topic, 0) + max(0, end - start)
     every = [one for topic in topics for one in topic.partitions]
     behind = sum(len(one.isr_nodes) < len(one.replica_nodes) for one in every)
     headless = sum(one.leader_id < 0 for one in every)
-    busy = [(name, sum(end for _, end in some), rates.sum(some)) for name, some in written.items()]
+    busy = [(name, sizes[name], rates.sum(some)) for name, some in written.items()]
     busy.sort(key=lambda one: (-(one[2] or 0), -one[1]))
     found_rates = [rate for *_, rate in busy if rate is not None]
     total = sum(found_rates) if found_rates else None

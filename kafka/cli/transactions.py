@@ -11,6 +11,7 @@ from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import find_partitions, partitions
 from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_brokers, row_of
+from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafka.admin import HangingTransaction
@@ -53,8 +54,6 @@ def _list(arguments: Namespace, connection: Connection) -> int:
     lists=True,
 )
 def _describe(arguments: Namespace, connection: Connection) -> int:
-    from kafka.errors import KafkaError
-
     found: dict[str, Any] = dict(connection.admin().describe_transactions(arguments.ids, raise_errors=False))
     rows: list[dict[str, object]] = []
     for name, one in found.items():
@@ -150,9 +149,15 @@ def _abort(arguments: Namespace, connection: Connection) -> int:
         raise CommandError("no transaction hangs there; transactions fence ID ends one that its coordinator knows")
     if not agreed(connection, f"Abort {counted(len(found), 'transaction')}?", _hanging_rows(found), _HANGING_COLUMNS):
         return 0
+    outcomes: list[tuple[str, KafkaError | None, str]] = []
     for one in found:
-        admin.abort_transaction(one.as_abort())
-    return 0
+        tp, failed = one.topic_partition, None
+        try:
+            admin.abort_transaction(one.as_abort())
+        except KafkaError as error:  # the others are aborted all the same
+            failed = error
+        outcomes.append((f"{tp.topic}-{tp.partition}, producer {one.producer_id}", failed, "aborted"))
+    return report(arguments, outcomes)
 
 
 @Verb(
@@ -162,8 +167,6 @@ def _abort(arguments: Namespace, connection: Connection) -> int:
     asks=True,
 )
 def _fence(arguments: Namespace, connection: Connection) -> int:
-    from kafka.errors import KafkaError
-
     admin = connection.admin()
     question = f"Fence the producers of {counted(len(arguments.ids), 'transactional id')}?"
     if not agreed(connection, question):

@@ -373,7 +373,10 @@ class Reset:
             return name
         prefix, _, duration = value.partition(":")
         if prefix.lower() == "by_duration":
-            duration_ms(duration)
+            try:
+                duration_ms(duration)
+            except OverflowError:  # of more digits than a float has room for
+                raise ValueError(value) from None
             return f"by_duration:{duration}"
         raise ValueError(value)
 

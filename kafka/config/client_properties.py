@@ -47,7 +47,9 @@ def _unescaped(text: str) -> str:
     def replaced(found: re.Match[str]) -> str:
         return chr(int(found[1], 16)) if found[1] else _ESCAPES.get(found[2], found[2])
 
-    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.?))", replaced, text, flags=re.DOTALL)
+    plain = re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.?))", replaced, text, flags=re.DOTALL)
+    # Java writes a character beyond 16 bits as two.
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def parse_conf(text: str) -> dict[str, str]:

@@ -78,7 +78,8 @@ class FetchCollector:
 
     def enter(self, state: AssignedPartition) -> None:
         """Put a partition with data back into the queue, unless it is there."""
-        if not state.in_rotation and state.cursor.has_data:
+        cursor = state.cursor
+        if not state.in_rotation and (cursor.current is not None or cursor.fetched or cursor.given_back):
             state.in_rotation = True
             self._queue.append(state)
 
@@ -208,7 +209,9 @@ class FetchCollector:
             self.given_back.add(state.topic_partition)
             _take_given_back(cursor, rows, limit)
             return room
-        while len(rows) < limit and room > 0 and (current := self._next(state, cursor)) is not None:
+        while len(rows) < limit and room > 0 and (cursor.current is not None or cursor.fetched):
+            current = cursor.current or self._next(state, cursor)
+            assert current is not None
             reader = current.reader
             assert reader is not None
             decoded = reader.decoded
@@ -247,7 +250,7 @@ class FetchCollector:
         self._fetcher.drained(current)  # first: until the next line it is counted as held
         cursor.current = None
         if self._fetcher.starved:
-            self._fetcher.kick()
+            self._fetcher.look_again()
 
     # Errors…
 

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka._core.client import FETCH
-from kafka._runtime.tasks import checkpoint
 from kafka.consumer.fetch_response import FetchTarget
 from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Outgoing, Wanted
 from kafka.errors import (
@@ -31,14 +30,13 @@ from kafka.errors import (
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Generator, Iterable
     from uuid import UUID
 
     from kafka._core.client import Client
     from kafka._runtime.tasks import Task
     from kafka.config import Config
-    from kafka.consumer.fetch_response import FetchTarget
-    from kafka.consumer.fetch_session import Wanted
+    from kafka.consumer.partition_state import AssignedPartition
     from kafka.net.connection import Connection
     from kafka.protocol.fetch import FetchRequest, FetchResponse
     from kafka.protocol.offset import OffsetForLeaderEpochResponse
@@ -107,16 +105,18 @@ class InFlight:
 
 
 class FetchConnection:
-    """The fetches of one connection."""
+    """The fetches of one connection.
+
+    Its partitions stay with it from one response to the next, until records or an error of them come, or the fetcher
+    takes them back: so a request costs what has changed, as in its session.
+    """
 
     def __init__(
         self,
         client: Client,
         node_id: int,
         settings: FetchSettings,
-        take: Callable[
-            [FetchConnection, Mapping[TopicPartition, FetchTarget], FetchResponse, int], Coroutine[Any, Any, bool]
-        ],
+        take: Callable[[FetchConnection, FetchResponse, int], Generator[None, None, bool]],
         done: Callable[[FetchConnection, FetchResponse | None, bool], None],
         failed: Callable[[FetchConnection, KafkaError], None],
         doubted: Callable[[FetchTarget, EpochCheck], None],
@@ -124,6 +124,9 @@ class FetchConnection:
         *,
         main: bool,
     ) -> None:
+        """Each response is given to `take`, which yields where the loop has waited long enough for it, and says whether
+        data came. Then, as the next request may be sent, `done` is called; or `failed`, with an error.
+        """
         from kafka.protocol.fetch import FetchRequest
 
         self.node_id = node_id
@@ -137,9 +140,20 @@ class FetchConnection:
         self.enough = False
         """Whether the last response leaves nothing to ask for until the application polls."""
         self.session = FetchSession(enabled=main and settings.sessions)
+        self.main = main
+        self.idle = True
+        """Whether no request is under way."""
+        self.targets: dict[TopicPartition, FetchTarget] = {}
+        """The partitions of the request that is under way, or of the next one."""
+        self.answered: list[FetchTarget] = []
+        """The targets of which a response has brought records or an error."""
+        self.is_outdated = False
+        """Whether all are to be released as the request is answered: something has changed since it was sent."""
+        self.slice_ends = 0.0
+        """Until when a response may hold the loop."""
         self._client = client
         self._settings = settings
-        self.main = main
+        self._timeout = client.settings.request_timeout + settings.max_wait_ms / 1000
         self._use = FETCH if main else SIDE
         self._take = take
         self._done = done
@@ -147,16 +161,20 @@ class FetchConnection:
         self._log_checked = doubted
         self._in_flight = in_flight
         self._reserved = 0
+        self._released: list[AssignedPartition] = []
         self._turns: list[TopicPartition] = []  # the one asked for longest ago is the first; for old brokers
-        self._wanted: Mapping[TopicPartition, Wanted] | None = None
-        self.idle = True
-        """Whether no request is under way."""
-        self._targets: dict[TopicPartition, FetchTarget] = {}
+        self._wanted: dict[TopicPartition, Wanted] = {}
+        self._without_id: set[TopicPartition] = set()
+        self._touched: set[TopicPartition] = set()  # since the last request
         self._max_bytes = 0
-        self._slice_ends = 0.0
+        self._version = 0
         self._request_type = FetchRequest
         self._request_types: dict[tuple[int, bool], type[FetchRequest]] = {}
-        self._task: Task[object] | None = None
+        self._link: Connection | None = None
+        self._linked_in: object = None  # the topology with the broker's address
+        self._task: Task[object] | None = None  # connects, and checks logs
+        self._taking: Generator[None, None, bool] | None = None
+        self._stopped = False
 
     def connect(self) -> None:
         """Begin to connect, while the positions are looked up."""
@@ -166,110 +184,151 @@ class FetchConnection:
             if not link.backing_off():
                 link.open()
 
-    def ask(
-        self, wanted: Mapping[TopicPartition, Wanted], targets: dict[TopicPartition, FetchTarget], max_bytes: int
-    ) -> None:
-        """Send a request for these partitions; `failed` is called with an error.
+    # Its partitions…
 
-        A response is given to `take`, which returns whether data came. Then, as the next request may be sent, `done` is
-        called.
-        """
-        self.idle = False
-        self._wanted, self._targets, self._max_bytes = wanted, targets, max_bytes
-        self._reserved = min(max_bytes, len(wanted) * self._settings.max_partition_bytes)
+    def add(self, target: FetchTarget, wanted: Wanted) -> None:
+        """Ask for a partition from the next request on."""
+        partition = target.state.topic_partition
+        self.targets[partition], self._wanted[partition] = target, wanted
+        self._touched.add(partition)
+        if wanted.topic_id is NO_TOPIC_ID:
+            self._without_id.add(partition)
+        target.cursor.connection = self
+
+    def release(self, targets: Iterable[FetchTarget]) -> None:
+        """Ask for these no more."""
+        for target in targets:
+            state, cursor = target.state, target.cursor
+            partition = state.topic_partition
+            if self.targets.get(partition) is target:
+                del self.targets[partition], self._wanted[partition]
+                self._touched.add(partition)
+                self._without_id.discard(partition)
+            if cursor.connection is self:
+                cursor.connection = None
+            self._released.append(state)
+
+    def take_released(self) -> list[AssignedPartition]:
+        """Return, once, the partitions that it asks for no more: the fetcher looks at them again."""
+        released, self._released = self._released, []
+        return released
+
+    def take_back(self) -> None:
+        """Release all of them, while no request is under way."""
+        self.release(tuple(self.targets.values()))
+        self._released, self.is_outdated = [], False
+
+    # A request…
+
+    def ask(self, max_bytes: int) -> None:
+        """Send a request."""
+        self.idle = self.is_outdated = False
+        self._max_bytes = max_bytes
+        self._reserved = min(max_bytes, len(self.targets) * self._settings.max_partition_bytes)
         self._in_flight.size += self._reserved
         self._in_flight.brokers += self.main
-        for entry in targets.values():
-            entry.cursor.connection = self
-        if self._task is None:
-            self._task = self._client.loop.spawn_logged(self._fetch_repeatedly(), f"fetch from broker {self.node_id}")
-
-    async def _fetch_repeatedly(self) -> None:
-        """Fetch until `done` or `failed` returns without another call of `ask`.
-
-        The next request leaves in the pass that the response came in: in a separate task it would leave in the next
-        one, for which another thread is woken where poll() returns with the records.
-        """
+        client = self._client
         try:
-            while (wanted := self._wanted) is not None:
-                came = False
-                try:
-                    try:
-                        response, version = await self._exchange(wanted, self._max_bytes)
-                        if response is None:
-                            self.failures = 0
-                        else:
-                            if response.error_code:
-                                self.session.refused(response.error_code)
-                            else:
-                                self.failures = 0
-                                self.session.answered(response.session_id)
-                            self._slice_ends = self._client.loop.time() + _SLICE
-                            came = await self._take(self, self._targets, response, version)
-                    finally:
-                        self._release()
-                except KafkaError as error:
-                    self.session.failed()
-                    self._failed(self, error)
-                except Exception as error:
-                    # A consumer must not stop in silence because of a bug: log it, and try again.
-                    log.exception("Fetching from broker %s failed; this is a bug, please report it", self.node_id)
-                    self.session.failed()
-                    self._failed(self, UnknownError(f"fetching failed: {error!r}"))
-                else:
-                    self._done(self, response, came)
-        finally:
-            self._task = None
-            self._release()
+            link, topology = self._link, client.cluster.topology
+            if link is None or not link.ready or self._linked_in is not topology:
+                link = self._link = client.link(self.node_id, self._use)
+                self._linked_in = topology
+            if link.ready and link.versions is not None:
+                version = link.versions.version_for(self._request_type)
+                if version >= _LAST_EPOCH_SINCE:
+                    self._send(link, self._wanted, version)
+                    return
+            self._task = client.loop.spawn_logged(self._prepare(link), f"fetch from broker {self.node_id}")
+        except Exception as error:
+            self._fail(error)
 
-    def _release(self) -> None:
-        """Record that no request is under way."""
-        asked, self._targets = self._targets, {}
-        if self._wanted is not None:
-            self._wanted, self.idle = None, True
-            self._in_flight.size -= self._reserved
-            self._in_flight.brokers -= self.main
-        for entry in asked.values():
-            if entry.cursor.connection is self:
-                entry.cursor.connection = None
+    async def _prepare(self, link: Connection) -> None:
+        """Connect, and check the logs at old brokers, before a request."""
+        client, timeout = self._client, self._timeout
+        try:
+            if not link.ready:
+                await client.open(link, client.loop.time() + timeout)
+            assert link.versions is not None
+            version = link.versions.version_for(self._request_type)
+            wanted: Mapping[TopicPartition, Wanted] = self._wanted
+            if version < _SESSIONS_SINCE:
+                self.session.enabled = False
+            if version < _LAST_EPOCH_SINCE:
+                wanted = await self._checked(link, wanted, timeout)
+            if wanted:
+                self._send(link, wanted, version)
+            else:
+                self._release()
+                self._done(self, None, False)
+        except Exception as error:
+            self._fail(error)
 
-    async def pause(self) -> None:
-        """Let the loop do everything else that is ready, once a response has taken a slice of time."""
-        if self._client.loop.time() >= self._slice_ends:
-            await checkpoint()
-            self._slice_ends = self._client.loop.time() + _SLICE
-
-    async def _exchange(
-        self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int
-    ) -> tuple[FetchResponse | None, int]:
-        """Return the response and its version; None for the response if no partition was left to ask for."""
-        client, settings, kind = self._client, self._settings, self._request_type
-        timeout = client.settings.request_timeout + settings.max_wait_ms / 1000
-        deadline = client.loop.time() + timeout
-        link = client.link(self.node_id, self._use)
-        if not link.ready:
-            await client.open(link, deadline)
-        assert link.versions is not None
-        version = best = link.versions.version_for(kind)
-        if version < _SESSIONS_SINCE:
-            self.session.enabled = False
-        if version >= TOPIC_IDS_SINCE and any(entry.topic_id is NO_TOPIC_ID for entry in wanted.values()):
+    def _send(self, link: Connection, wanted: Mapping[TopicPartition, Wanted], version: int) -> None:
+        best, max_wait_ms = version, self._settings.max_wait_ms if self.main else 0
+        if version >= TOPIC_IDS_SINCE and self._without_id:
             version = TOPIC_IDS_SINCE - 1
         if version < TOPIC_IDS_SINCE:
             wanted = {partition: entry._replace(topic_id=NO_TOPIC_ID) for partition, entry in wanted.items()}
-        if version < _LAST_EPOCH_SINCE:
-            wanted = await self._checked(link, wanted, timeout)
-            if not wanted:
-                return None, version
-        max_wait_ms = settings.max_wait_ms if self.main else 0
         if version < _MAX_BYTES_SINCE:
             number = len(wanted)
-            wanted = self._limited(wanted, max_bytes)
+            wanted = self._limited(wanted, self._max_bytes)
             max_wait_ms = -(-max_wait_ms * len(wanted) // number)  # all have had their turn when max_wait_ms are over
-        outgoing = self.session.next(wanted)
-        self.asked_at = client.loop.time()
-        request = self._request(outgoing, max_bytes, max_wait_ms, version, best=version == best)
-        return await link.submit(request, timeout), version
+        outgoing = self.session.next(wanted, self._touched)
+        self._touched.clear()
+        self._version, self.asked_at = version, self._client.loop.time()
+        request = self._request(outgoing, self._max_bytes, max_wait_ms, version, best=version == best)
+        link.submit(request, self._timeout).add_both(self._arrived)
+
+    def _arrived(self, outcome: FetchResponse | BaseException) -> None:
+        """Take the response or the error. The next request leaves in the pass that the response came in."""
+        if self._stopped:
+            return
+        if isinstance(outcome, BaseException):
+            self._fail(outcome)
+            return
+        if outcome.error_code:
+            self.session.refused(outcome.error_code)
+        else:
+            self.failures = 0
+            self.session.answered(outcome.session_id)
+        self._taking = self._take(self, outcome, self._version)
+        self._go_on(outcome)
+
+    def _go_on(self, response: FetchResponse) -> None:
+        """Take the response for a slice of time, and then let the loop do everything else that is ready."""
+        if self._stopped or self._taking is None:
+            return
+        self.slice_ends = self._client.loop.time() + _SLICE
+        try:
+            next(self._taking)
+        except StopIteration as end:
+            self._release()
+            self._done(self, response, end.value)
+        except Exception as error:
+            self._fail(error)
+        else:
+            self._client.loop.call_soon(self._go_on, response)
+
+    def _fail(self, error: BaseException) -> None:
+        if not isinstance(error, KafkaError):
+            # A consumer must not stop in silence because of a bug: log it, and try again.
+            log.error("Fetching from broker %s failed; this is a bug, please report it", self.node_id, exc_info=error)
+            error = UnknownError(f"fetching failed: {error!r}")
+        self.session.failed()
+        self.is_outdated = True
+        self._release()
+        self._failed(self, error)
+
+    def _release(self) -> None:
+        """Record that no request is under way."""
+        # The side connection is for what the main one cannot ask for now.
+        everything = self.is_outdated or not self.main
+        self.release(tuple(self.targets.values()) if everything else self.answered)
+        self.answered, self._taking = [], None
+        if not self.idle:
+            self.idle = True
+            self._in_flight.size -= self._reserved
+            self._in_flight.brokers -= self.main
 
     def _limited(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> Mapping[TopicPartition, Wanted]:
         """Return as many partitions as `max_bytes` has room for, first the ones asked for longest ago.
@@ -282,10 +341,7 @@ class FetchConnection:
         turns = [partition for partition in self._turns if partition in wanted]
         turns += [partition for partition in wanted if partition not in known]
         self._turns = turns[most:] + turns[:most]
-        for partition in turns[most:]:
-            cursor = self._targets.pop(partition).cursor
-            if cursor.connection is self:
-                cursor.connection = None
+        self.release([self.targets[partition] for partition in turns[most:]])
         self._in_flight.size -= self._reserved
         self._reserved = len(turns[:most]) * limit
         self._in_flight.size += self._reserved
@@ -295,16 +351,18 @@ class FetchConnection:
         self, link: Connection, wanted: Mapping[TopicPartition, Wanted], timeout: float
     ) -> Mapping[TopicPartition, Wanted]:
         """Return the partitions whose leader has the log that was read."""
-        unchecked_partitions = unchecked(wanted, self._targets)
+        unchecked_partitions = unchecked(wanted, self.targets)
         if not unchecked_partitions:
             return wanted
+        asked = {partition: self.targets[partition] for partition in unchecked_partitions}
         checks = await check_new_leader(link, unchecked_partitions, timeout)
         for partition, entry in unchecked_partitions.items():
             if partition not in checks:
-                self._targets[partition].cursor.checked_epoch = entry.leader_epoch
+                asked[partition].cursor.checked_epoch = entry.leader_epoch
         for partition, check in checks.items():
-            self._log_checked(self._targets[partition], check)
-        return {partition: entry for partition, entry in wanted.items() if partition not in checks}
+            self._log_checked(asked[partition], check)
+        self.release([asked[partition] for partition in checks])
+        return self._wanted
 
     def _request(
         self, outgoing: Outgoing, max_bytes: int, max_wait_ms: int, version: int, *, best: bool
@@ -319,8 +377,12 @@ class FetchConnection:
         partition_type, topic_type, forgotten_type = names.FetchPartition, names.FetchTopic, names.ForgottenTopic
         has_epochs, has_ids = version >= _LAST_EPOCH_SINCE, version >= TOPIC_IDS_SINCE
         topics: dict[tuple[str, UUID], list[FetchRequest.FetchPartition]] = {}
+        of: tuple[str | None, UUID | None] = None, None
         for partition, entry in outgoing.wanted.items():
-            topics.setdefault((partition.topic, entry.topic_id), []).append(
+            if of[1] is not entry.topic_id or of[0] != partition.topic:  # a UUID's hash is a call
+                of = partition.topic, entry.topic_id
+                partitions = topics.setdefault(of, [])
+            partitions.append(
                 partition_type(
                     partition=partition.partition,
                     current_leader_epoch=entry.leader_epoch,
@@ -354,6 +416,8 @@ class FetchConnection:
 
     def stop(self) -> None:
         """Send no more requests; the response under way is dropped."""
+        self._stopped = self.is_outdated = True
+        self._release()
         if self._task is not None:
             self._task.cancel()
 

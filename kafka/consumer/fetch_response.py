@@ -6,7 +6,7 @@ memory; keys and values are cut from the copy later.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from enum import Enum, auto
 from functools import cache, partial
@@ -159,16 +159,12 @@ _LARGE: Final = 4 << 20
 _CHECKED_AT_ONCE: Final = 1 << 20
 
 
-async def open_reply(
-    target: FetchTarget,
-    data: FetchResponse.PartitionData,
-    settings: ReaderSettings,
-    version: int,
-    pause: Callable[[], Awaitable[object]],
-) -> CompletedFetch | None:
+def open_reply(
+    target: FetchTarget, data: FetchResponse.PartitionData, settings: ReaderSettings, version: int
+) -> Generator[None, None, CompletedFetch | None]:
     """Open the records of a partition, None if there are none, and advance the cursor's fetch offset.
 
-    `pause()` is awaited after each piece of the checks.
+    It yields after each piece of the checks.
     """
     records = data.records
     if not records:
@@ -199,7 +195,7 @@ async def open_reply(
     try:
         checked = reader.verify(_CHECKED_AT_ONCE)
         while not checked.at_end:
-            await pause()
+            yield
             checked = reader.verify(_CHECKED_AT_ONCE, checked)
     except CorruptRecordError:
         # The ends of its batches are unknown; the reader returns the intact records, and then raises.

@@ -61,8 +61,13 @@ class FetchSession:
         self._known: dict[TopicPartition, Wanted] = {}
         self._by_id = False
 
-    def next(self, wanted: Mapping[TopicPartition, Wanted]) -> Outgoing:
-        """Return the next request's part, for all partitions that are wanted: all with topic ids, or all without."""
+    def next(
+        self, wanted: Mapping[TopicPartition, Wanted], touched: Iterable[TopicPartition] | None = None
+    ) -> Outgoing:
+        """Return the next request's part, for all partitions that are wanted: all with topic ids, or all without.
+
+        `touched` has each partition that may differ from the last request, or is gone since; None if that is not known.
+        """
         if not self.enabled:
             return Outgoing(0, _SESSIONLESS, wanted, ())
         by_id = bool(wanted) and next(iter(wanted.values())).topic_id is not NO_TOPIC_ID
@@ -70,23 +75,23 @@ class FetchSession:
             # A session goes by names or by ids, not by both (KIP-516).
             self._by_id = by_id
             self.failed()
+        known = self._known
         if self.epoch == 0:
             self._known = dict(wanted)
             return Outgoing(self.id, 0, wanted, ())
-        # Of many partitions few have changed; the entries of the others are the same objects.
-        known = self._known
-        changed = {
-            partition: entry
-            for partition, entry in wanted.items()
-            if (before := known.get(partition)) is not entry and before != entry
-        }
-        # A topic that was created again under the same name has another id: the old one is forgotten.
-        forgotten = [
-            (partition, entry.topic_id)
-            for partition, entry in known.items()
-            if (now := wanted.get(partition)) is not entry and (now is None or now.topic_id != entry.topic_id)
-        ]
-        self._known = dict(wanted)
+        changed: dict[TopicPartition, Wanted] = {}
+        forgotten: list[tuple[TopicPartition, UUID]] = []
+        for partition in {**known, **wanted} if touched is None else touched:
+            before, entry = known.get(partition), wanted.get(partition)
+            if entry == before:
+                continue
+            if entry is None:
+                forgotten.append((partition, known.pop(partition).topic_id))
+                continue
+            if before is not None and entry.topic_id is not before.topic_id and entry.topic_id != before.topic_id:
+                # A topic that was created again under the same name has another id: the old one is forgotten.
+                forgotten.append((partition, before.topic_id))
+            changed[partition] = known[partition] = entry
         return Outgoing(self.id, self.epoch, changed, forgotten)
 
     def answered(self, session_id: int) -> None:

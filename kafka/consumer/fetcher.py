@@ -1,8 +1,13 @@
 """Fetches ahead: decides which partitions to ask which broker for, and puts the responses into the buffers.
 
-Runs on the client's loop; only `kick`, `freed`, `drained` and reading `arrivals` and `errors` belong to the
-application's thread. It acts only for a cause: a response, records that were taken, a change of the assignment or of
-metadata, the end of a pause after an error.
+Runs on the client's loop; only `kick`, `look_again`, `freed`, `drained` and reading `arrivals` and `errors` belong to
+the application's thread. It acts only for a cause: a response, records that were taken, a change of the assignment or
+of metadata, the end of a pause after an error.
+
+A request costs what has changed. An assigned partition is in one of three places: with a connection that asks for it,
+among the candidates of its broker, which are looked at before the next request, or in neither while it cannot be
+fetched; what ends that looks at it again: `_again` for one partition (its buffer has room, the pause after an error is
+over, a response brought something), `kick` for all (the application or the metadata changed something).
 
 A consumer whose application does not poll costs nothing: no request follows a response that brought nothing, or when
 as many records have come as one poll returns, until the application polls again or waits.
@@ -16,7 +21,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka._text import printable
@@ -53,6 +58,8 @@ _SESSION_CLOSE_TIMEOUT: Final = 1.0  # seconds
 # Problems of a partition that new metadata solves.
 _UNKNOWN: Final = "the cluster does not know it"
 _NO_LEADER: Final = "its leader is not known"
+_NONE: Final[Mapping[TopicPartition, AssignedPartition]] = {}
+_new = tuple.__new__
 
 
 class Fetcher:
@@ -94,7 +101,10 @@ class Fetcher:
         self._replica_time = client.config.seconds("metadata_max_age_ms")
         self._connections: dict[int, tuple[FetchConnection, FetchConnection]] = {}
         self._in_flight = InFlight()
-        self._by_node: dict[int, list[AssignedPartition]] = {}
+        self._by_node: dict[int, dict[TopicPartition, AssignedPartition]] = {}
+        self._candidates: dict[int, dict[TopicPartition, AssignedPartition]] = {}
+        self._reopened: deque[AssignedPartition] = deque()  # from any thread
+        self._everything = False
         self._grouped: Mapping[TopicPartition, AssignedPartition] | None = None
         self._metadata_key: object = None
         self._lost = 0
@@ -109,7 +119,12 @@ class Fetcher:
     # On the application's thread…
 
     def kick(self) -> None:
-        """Look for partitions to fetch, in the next pass. Safe from every thread."""
+        """Look at all partitions, in the next pass: something has changed. Safe from every thread."""
+        self._everything = True  # first: a turn looks at it after it has lowered `_due`
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Look whether a request can be sent, in the next pass. Safe from every thread."""
         if not self._due:
             self._due = True
             try:
@@ -121,13 +136,20 @@ class Fetcher:
     def resume(self) -> None:
         """Ask again, as the application polls."""
         self.resting = False
-        self.kick()
+        self.look_again()
 
     def freed(self, state: AssignedPartition) -> None:
         """Record that a partition's buffer has room again."""
-        if state.full or self.starved:
+        if state.full:
             state.full = False
-            self.kick()
+            self._again(state)
+        elif self.starved:
+            self.look_again()
+
+    def _again(self, state: AssignedPartition) -> None:
+        """Look at one partition again, in the next pass. Safe from every thread."""
+        self._reopened.append(state)
+        self.look_again()
 
     def take_error(self) -> KafkaError | None:
         """Return an error for the application to raise, once."""
@@ -147,6 +169,7 @@ class Fetcher:
     # On the loop: which partitions belong to which broker…
 
     def _metadata_changed(self, _cluster: object) -> None:
+        self.errors.pop(-1, None)  # a refusal by the bootstrap servers
         self._grouped = None
         self.kick()
 
@@ -157,14 +180,35 @@ class Fetcher:
         self._short = False
         subscription = self._subscription
         partitions = subscription.partitions
-        if partitions is not self._grouped:
-            self._want_topics()
-            self._group(partitions)
-        elif subscription.metadata_key != self._metadata_key:
-            self._want_topics()  # new topics are assigned once their metadata is known
-        self._positions.look()
+        if self._everything or partitions is not self._grouped:
+            self._everything = False
+            if partitions is not self._grouped:
+                self._want_topics()
+                self._group(partitions)
+            elif subscription.metadata_key != self._metadata_key:
+                self._want_topics()  # new topics are assigned once their metadata is known
+            self._look_at_all()
+            self._positions.look()
+        while self._reopened:
+            self._reopen((self._reopened.popleft(),))
         for node_id in self._by_node:
             self._pump(node_id)
+
+    def _look_at_all(self) -> None:
+        """Make candidates of all partitions; of a request under way when it is answered."""
+        self._candidates = {node_id: dict(states) for node_id, states in self._by_node.items()}
+        for pair in self._connections.values():
+            for connection in pair:
+                connection.is_outdated = True
+                if connection.idle:
+                    connection.take_back()
+
+    def _reopen(self, states: Iterable[AssignedPartition]) -> None:
+        """Make candidates of partitions, unless they were taken away or have another broker now."""
+        for state in states:
+            partition, node_id = state.topic_partition, state.node_id
+            if self._by_node.get(node_id, _NONE).get(partition) is state:
+                self._candidates[node_id][partition] = state
 
     def _want_topics(self) -> None:
         subscription, cluster = self._subscription, self._cluster
@@ -203,7 +247,8 @@ class Fetcher:
                     node_id = state.replica
                 else:
                     state.replica = None
-            self._by_node.setdefault(node_id, []).append(state)
+            state.node_id = node_id
+            self._by_node.setdefault(node_id, {})[partition] = state
         self._grouped = partitions
         for node_id in self._connections.keys() - self._by_node.keys() - self._cluster.topology.brokers.keys():
             for connection in self._connections.pop(node_id):  # the broker has left the cluster
@@ -219,7 +264,7 @@ class Fetcher:
 
     # On the loop: choosing partitions…
 
-    def _pump(self, node_id: int) -> None:  # noqa: C901 - hot
+    def _pump(self, node_id: int) -> None:  # noqa: C901, PLR0912 - hot
         """Fetch from a broker, if one of its connections is free and the application wants records."""
         now = self._loop.time()
         connections = self._connections.get(node_id)
@@ -237,18 +282,43 @@ class Fetcher:
                 return
         # From here on cursors are held: the application's thread may replace a partition's cursor at any time, and
         # facts about the old one do not hold for the new one.
-        places = [
-            FetchTarget(state, cursor)
-            for state in self._by_node.get(node_id, ())
-            if self._fetchable(state, cursor := state.cursor, now)
-            and (connection.main or self._has_backlog(state, cursor))
-        ]
-        if not places:
+        found: list[FetchTarget] = []
+        candidates: dict[TopicPartition, AssignedPartition] = {}
+        limit, read_committed = self._settings.max_partition_bytes, self._reading.read_committed
+        for partition, state in self._candidates[node_id].items():
+            cursor = state.cursor
+            # Each of these ends with `kick` or `_again`.
+            if (
+                cursor.position is None
+                or state.paused
+                or state.leaving
+                or cursor.connection is not None
+                or cursor.blocked
+                or state.retry_at > now
+            ):
+                continue
+            if cursor.received - cursor.taken >= limit:
+                # Set the flag first and look again: `freed` is called after the taking.
+                state.full = True
+                if cursor.received - cursor.taken >= limit:
+                    continue
+                state.full = False
+            candidates[partition] = state
+            if connection is side:  # only for what has records to fetch, by the last high watermark
+                end = state.stable_offset if read_committed else state.high_watermark
+                if cursor.side_empty or (end is not None and cursor.fetch_offset >= end):
+                    continue
+            found.append(FetchTarget(state, cursor))
+        self._candidates[node_id] = candidates
+        if not found and not connection.targets:
             return
         room = self._room()
-        if self.awaited and room <= self._settings.max_partition_bytes:
-            places = [place for place in places if self._is_awaited(place.state)]
-        if room <= 0 or not places:
+        if self.awaited and room <= limit:
+            found = [target for target in found if self._is_awaited(target.state)]
+            others = [target for target in connection.targets.values() if not self._is_awaited(target.state)]
+            connection.release(others)
+            self._reopen(connection.take_released())
+        if room <= 0 or not (found or connection.targets):
             return
         # The bytes that the requests in flight leave are divided among the brokers without one: a broker that has no
         # new records holds its request for fetch_max_wait_ms, and the others are asked meanwhile.
@@ -258,75 +328,45 @@ class Fetcher:
             return
         idle = len(self._by_node) - self._in_flight.brokers + (not connection.main)
         room = max(1, room // max(1, idle))
-        wanted, asked = {}, {}
-        for place in places:
-            if (entry := self._wanted(place)) is not None:
-                partition = place.state.topic_partition
-                wanted[partition], asked[partition] = entry, place
-        if not wanted:
+        for target in found:
+            if (wanted := self._wanted(target)) is not None:
+                del candidates[target.state.topic_partition]
+                connection.add(target, wanted)
+        if not connection.targets:
             return
         connection.asked_in = self._by_node
         if connection.polls != self.polls:
             connection.polls, self._ahead = self.polls, 0
-        connection.ask(wanted, asked, min(self._settings.max_bytes, room))
+        connection.ask(min(self._settings.max_bytes, room))
 
     def _new_connections(self, node_id: int) -> tuple[FetchConnection, FetchConnection]:
         calls = self._partitions_answered, self._answered, self._connection_failed, self._log_checked
         parts = self._client, node_id, self._settings, *calls, self._in_flight
         return FetchConnection(*parts, main=True), FetchConnection(*parts, main=False)
 
-    def _fetchable(self, state: AssignedPartition, cursor: Cursor, now: float) -> bool:
-        if cursor.position is None or state.paused or state.leaving or cursor.connection is not None or cursor.blocked:
-            return False
-        if state.retry_at > now:
-            return False
-        limit = self._settings.max_partition_bytes
-        if cursor.received - cursor.taken >= limit:
-            # Set the flag first and look again: `freed` is called after the taking.
-            state.full = True
-            if cursor.waiting >= limit:
-                return False
-            state.full = False
-        return True
-
-    def _has_backlog(self, state: AssignedPartition, cursor: Cursor) -> bool:
-        """Whether the partition has records to fetch by the last high watermark, for the side connection."""
-        if cursor.side_empty:
-            return False
-        end = state.stable_offset if self._reading.read_committed else state.high_watermark
-        return end is None or cursor.fetch_offset < end
-
-    def _wanted(self, place: FetchTarget) -> Wanted | None:
+    def _wanted(self, target: FetchTarget) -> Wanted | None:
         """Return the partition's part of a request; None if its position belongs to a deleted topic."""
-        state, cursor, topology = place.state, place.cursor, self._cluster.topology
-        partition = state.topic_partition
-        last = state.wanted
-        # Of many partitions few have changed since the last request; for the others this takes a quarter of the time.
-        if (
-            last is not None
-            and state.wanted_in is topology
-            and last.offset == place.offset
-            and last.last_epoch == cursor.fetch_epoch
-            and (last.topic_id is cursor.topic_id or last.topic_id is NO_TOPIC_ID)
-        ):
-            return last
-        topic_id, known = topology.topic_ids.get(partition.topic), topology.partition(*partition)
-        if topic_id is not None and topic_id != cursor.topic_id:
+        state, cursor, topology = target.state, target.cursor, self._cluster.topology
+        topic, number = state.topic_partition
+        topic_id, known = topology.topic_ids.get(topic), topology.partition(topic, number)
+        if topic_id is not None and topic_id is not cursor.topic_id and topic_id != cursor.topic_id:
             if cursor.topic_id is not None:
-                state.wanted = state.answered = None
-                self._deliver(place, CompletedFetch(None, 0, topic_recreated(place), damaged=True))
+                state.answered = None
+                self._deliver(target, CompletedFetch(None, 0, topic_recreated(target), damaged=True))
                 self._on_data()
                 return None
             cursor.topic_id = topic_id
-        state.wanted_in = topology
-        state.wanted = last = Wanted(
-            place.offset,
-            -1 if known is None else known.leader_epoch,
-            cursor.fetch_epoch,
-            self._settings.max_partition_bytes,
-            topic_id or NO_TOPIC_ID,
+        wanted: Wanted = _new(
+            Wanted,
+            (
+                target.offset,
+                -1 if known is None else known.leader_epoch,
+                cursor.fetch_epoch,
+                self._settings.max_partition_bytes,
+                topic_id or NO_TOPIC_ID,
+            ),
         )
-        return last
+        return wanted
 
     def _room(self) -> int:
         """Return how many bytes may be fetched; at 0 `starved` is set, and `freed` looks again."""
@@ -351,8 +391,9 @@ class Fetcher:
         """Send the next request, and let the application look if data came."""
         if self._closed:
             return
+        self._reopen(connection.take_released())
         if response is None:  # no partition was left to ask for
-            self.kick()
+            self.look_again()
             return
         if response.error_code:
             # Mostly the broker has dropped the session.
@@ -363,63 +404,77 @@ class Fetcher:
                 self._report(connection, error)
         else:
             self.errors.pop(connection.node_id, None)
-        connection.enough = not response.error_code and (not came or self._ahead >= self._settings.poll_records)
+        connection.enough = (
+            not response.error_code
+            and not connection.is_outdated  # else it may have brought nothing because the positions were moved
+            and (not came or self._ahead >= self._settings.poll_records)
+        )
         if (
-            self._short
-            or self._grouped is not self._subscription.partitions
+            self._grouped is not self._subscription.partitions
             or connection.asked_in is not self._by_node  # partitions may have moved to other brokers
         ):
             self.kick()
-        else:
+        elif self._short:
+            self.look_again()
+        elif not self._due:
             self._pump(connection.node_id)
         if came:
             self._on_data()
 
-    async def _partitions_answered(  # noqa: C901, PLR0912 - hot
-        self,
-        connection: FetchConnection,
-        targets: Mapping[TopicPartition, FetchTarget],
-        response: FetchResponse,
-        version: int,
-    ) -> bool:
-        """Take the parts of partitions whose positions were not moved; return whether the application must look."""
-        came, topology = False, self._cluster.topology
-        if self._closed:
-            return False
+    def _partitions_answered(  # noqa: C901, PLR0912 - hot
+        self, connection: FetchConnection, response: FetchResponse, version: int
+    ) -> Generator[None, None, bool]:
+        """Take the parts of partitions whose positions were not moved; return whether the application must look.
+
+        It yields where the loop has waited long enough.
+        """
+        came, topology, targets, answered = False, self._cluster.topology, connection.targets, connection.answered
+        time, is_main = self._loop.time, connection.main
         if self.metrics is not None:
-            self.metrics.answered(self._loop.time() - connection.asked_at, response.throttle_time_ms)
-        if not connection.main:
-            for target in targets.values():  # also if the response leaves it out
-                target.cursor.side_empty = True  # until data comes
+            self.metrics.answered(time() - connection.asked_at, response.throttle_time_ms)
+        if not is_main:
+            for asked in targets.values():  # also if the response leaves it out
+                asked.cursor.side_empty = True  # until data comes
         for topic in response.responses:
             name = topic.topic if version < TOPIC_IDS_SINCE else topology.names_by_id.get(topic.topic_id)
+            if not name:
+                continue
+            topic_id = topology.topic_ids.get(name)
             for data in topic.partitions:
-                entry = targets.get(TopicPartition(name, data.partition_index)) if name else None
-                if entry is None or entry.stale:
+                now = time()
+                if now >= connection.slice_ends:
+                    yield
+                target = targets.get(_new(TopicPartition, (name, data.partition_index)))
+                if target is None:
                     continue
-                topic_id = topology.topic_ids.get(entry.state.topic_partition.topic)
-                if topic_id is not None and entry.cursor.topic_id not in {None, topic_id}:
+                state, cursor = target.state, target.cursor
+                if state.cursor is not cursor or cursor.fetch_offset != target.offset:
+                    connection.is_outdated = True  # the position was moved, or another response was faster
+                    continue
+                if topic_id is not None and cursor.topic_id is not topic_id and cursor.topic_id not in {None, topic_id}:
                     continue  # fetched by name, and created again meanwhile: it may be of either topic
-                if connection.main:
-                    entry.cursor.side_empty = False
+                if is_main:
+                    cursor.side_empty = False
                 if data.error_code:
-                    came = self._partition_failed(entry, data, response) or came
+                    answered.append(target)
+                    came = self._partition_failed(target, data, response) or came
                 elif not data.records and data.diverging_epoch.end_offset >= 0:  # then it reads nothing
-                    error = truncated(entry, data.diverging_epoch)
-                    came = self._deliver(entry, CompletedFetch(None, 0, error, damaged=True))
+                    answered.append(target)
+                    error = truncated(target, data.diverging_epoch)
+                    came = self._deliver(target, CompletedFetch(None, 0, error, damaged=True))
                 else:
-                    state = entry.state
                     state.failures, state.problem = 0, None
-                    state.high_watermark, state.fetched_at = data.high_watermark, self._loop.time()
+                    state.high_watermark, state.fetched_at = data.high_watermark, now
                     if data.last_stable_offset >= 0:
                         state.stable_offset = data.last_stable_offset
                     if data.preferred_read_replica >= 0 and data.preferred_read_replica != state.replica:
                         state.replica, self._grouped = data.preferred_read_replica, None
-                        state.replica_until = self._loop.time() + self._replica_time
-                    fetched = await open_reply(entry, data, self._reading, version, connection.pause)
-                    if fetched is not None:
-                        came = self._deliver(entry, fetched)
-                await connection.pause()
+                        state.replica_until = now + self._replica_time
+                    if data.records:
+                        fetched = yield from open_reply(target, data, self._reading, version)
+                        if fetched is not None:
+                            answered.append(target)
+                            came = self._deliver(target, fetched)
         return came
 
     def _deliver(self, target: FetchTarget, fetched: CompletedFetch) -> bool:
@@ -489,13 +544,14 @@ class Fetcher:
         state.problem = str(error)
         delay = self._backoff.delay(state.failures)
         state.retry_at = self._loop.time() + delay
-        self._loop.call_later(delay, self.kick)
+        self._loop.call_later(delay, self._again, state)
         log.debug("Fetching %s-%s: %s", *state.topic_partition, error)
 
     def _connection_failed(self, connection: FetchConnection, error: KafkaError) -> None:
         if self._closed:
             return
-        for state in self._by_node.get(connection.node_id, ()):
+        self._reopen(connection.take_released())
+        for state in self._by_node.get(connection.node_id, _NONE).values():
             state.problem = str(error)
         if isinstance(error, InvalidMetadataError) or error.invalid_metadata:
             self._cluster.request_update()
@@ -511,7 +567,7 @@ class Fetcher:
         connection.failures += 1
         delay = self._backoff.delay(connection.failures)
         connection.retry_at = self._loop.time() + delay
-        self._loop.call_later(delay, self.kick)
+        self._loop.call_later(delay, self.look_again)
 
     # On the application's thread: room for what a call waits for…
 

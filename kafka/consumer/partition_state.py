@@ -21,7 +21,6 @@ from kafka.config import duration_ms
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.consumer.fetch_session import Wanted
     from kafka.errors import KafkaError
     from kafka.interceptors import Interceptors
     from kafka.record.batch_reader import RecordReader
@@ -129,7 +128,7 @@ class Cursor:
         self.given_back_end = (-1, -1)
         """The position after these, and its epoch."""
         self.connection: object = None
-        """The connection with a request for it under way. Written by the loop."""
+        """The connection that asks for it. Written by the loop."""
         self.side_empty = False
         """Whether the side connection found no data: it waits for the main connection."""
         self.blocked = False
@@ -217,6 +216,7 @@ class AssignedPartition:
         "high_watermark",
         "in_rotation",
         "leaving",
+        "node_id",
         "paused",
         "problem",
         "replica",
@@ -224,8 +224,6 @@ class AssignedPartition:
         "retry_at",
         "stable_offset",
         "topic_partition",
-        "wanted",
-        "wanted_in",
     )
 
     def __init__(self, topic_partition: TopicPartition) -> None:
@@ -241,6 +239,8 @@ class AssignedPartition:
         """The last offset that the group has stored, or refused for good. Written by the loop."""
         self.fetched_at: float | None = None
         """When the last fetch response of its leader arrived, in the loop's time."""
+        self.node_id = -1
+        """The broker that it is read from; -1 while that is not known. Written by the loop."""
         self.replica: int | None = None
         """The follower to read from, which the leader has named (KIP-392)."""
         self.replica_until = 0.0
@@ -254,10 +254,6 @@ class AssignedPartition:
         """Why nothing is fetched now, for the log and `health()`."""
         self.in_rotation = False
         """Whether the collector has it in its queue."""
-        self.wanted: Wanted | None = None
-        """Its part of the last request, kept while it is unchanged. Written by the loop."""
-        self.wanted_in: object = None
-        """The topology that `wanted` was made with."""
 
     @property
     def unstored(self) -> int | None:

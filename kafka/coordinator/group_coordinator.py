@@ -65,6 +65,8 @@ class GroupCoordinator:
         """The reason why the client is not a member, in words; None for a member."""
         self.request_timeout = config.seconds("request_timeout_ms")
         self.retry_backoff = config.seconds("retry_backoff_ms")
+        self.leaving_patience = _LEAVING_PATIENCE
+        """How long `leave` looks for the coordinator where it has a deadline, in seconds."""
         # The options of the coordinator, which may be made by hand with others than its client.
         self._backoff = Backoff(self.retry_backoff, config.seconds("retry_backoff_max_ms"), self.loop.rng)
 
@@ -146,7 +148,7 @@ class GroupCoordinator:
         coordinator, and once where there is no answer or the connection ends later, perhaps over another request: the
         group would wait for the session's end.
         """
-        patience = _LEAVING_PATIENCE if deadline is not None else self.request_timeout
+        patience = self.leaving_patience if deadline is not None else self.request_timeout
         failures, last = 0, self.loop.time() + patience
         while True:
             now = self.loop.time()

@@ -1,15 +1,26 @@
-"""Turning the tracer of all clients on and off, and the block in which an application processes records."""
+"""Turning the tracer and the metrics of all clients on and off, and the block in which records are processed.
+
+These are the metrics of `kafka.metrics.catalog`, under the names of OpenTelemetry's Java agent. The reader's thread
+reads them, of the clients that are open at that moment, without asking a broker.
+"""
 
 from __future__ import annotations
 
+import math
 import threading
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from opentelemetry.metrics import CallbackOptions, Observation
+
 from kafka import _hooks
-from kafka.otel.gauges import observe
+from kafka.metrics.catalog import CATALOG, CLIENT_LABEL, MetricDescription
+from kafka.metrics.prometheus import samples
 from kafka.otel.tracer import KafkaTracer, Telemetry, process_block
 
 if TYPE_CHECKING:
+    from opentelemetry.metrics import Meter
+
     from kafka.otel.tracer import ProcessBlock
 
 _lock = threading.Lock()
@@ -28,7 +39,7 @@ def instrument(tracer_provider: Any = None, meter_provider: Any = None) -> None:
         if _current() is None:
             made = Telemetry(tracer_provider, meter_provider)
             _hooks.tracer = KafkaTracer(made)
-            observe(made.meter, lambda: made.enabled)
+            _observe(made.meter, lambda: made.enabled)
 
 
 def uninstrument() -> None:
@@ -77,3 +88,30 @@ class Instrumentor:
     def uninstrument(self, **_options: Any) -> None:
         """Call `uninstrument`."""
         uninstrument()
+
+
+# Metrics
+
+# They are of a scrape by Prometheus.
+_LEFT_OUT = frozenset({"kafka_client_series_dropped"})
+
+
+def _observe(meter: Meter, is_enabled: Callable[[], bool]) -> None:
+    """Make the instruments; they have no values while `is_enabled` returns false."""
+    for metric in CATALOG.values():
+        if metric.name in _LEFT_OUT:
+            continue
+        make = meter.create_observable_counter if metric.kind == "counter" else meter.create_observable_gauge
+        make(metric.otel_name, [_reader(metric, is_enabled)], metric.unit or "1", metric.text)
+
+
+def _reader(metric: MetricDescription, is_enabled: Callable[[], bool]) -> Callable[[CallbackOptions], Any]:
+    names = [name.replace("_", "-") for name in (CLIENT_LABEL, *metric.labels)]  # as the Java agent writes them
+
+    def read(_options: CallbackOptions) -> Iterator[Observation]:
+        if is_enabled():
+            for labels, value in samples(only=metric.name).get(metric.name, ()):
+                if math.isfinite(value):
+                    yield Observation(value, dict(zip(names, labels, strict=True)))
+
+    return read

@@ -412,7 +412,7 @@ class RecordReader:
         """Move to the next batch that has records to deliver and return its header; None at the end."""
         # Small batches feel what is done for each: locals, not the properties of the header.
         found = self._header
-        while found is None:
+        while found is None and not self._at_end:
             header = read_header(self._buffer, self._position)
             if header is None:
                 self._at_end = True

@@ -75,7 +75,7 @@ class ShareConsumerCore:
         self.callback: Callback | None = None
         self.held = HeldRecords()
         self.is_explicit = config["share_acknowledgement_mode"] == "explicit"
-        self.member = ShareGroupMember(client, config, self._assignment_changed)
+        self.member = ShareGroupMember(client, config, lambda: self.fetcher.look())  # noqa: PLW0108 - it is made below
         key = bind_deserializer(config["key_deserializer"], "key_deserializer")
         value = bind_deserializer(config["value_deserializer"], "value_deserializer")
         self._deserializers = [key, value]
@@ -121,9 +121,6 @@ class ShareConsumerCore:
     def _assigned(self) -> dict[tuple[str, ...], float]:
         counts = Counter(partition.topic for partition in tuple(self.fetcher.assigned))
         return {(topic,): count for topic, count in counts.items()}
-
-    def _assignment_changed(self) -> None:
-        self.fetcher.look()
 
     async def start(self) -> None:
         """Find the cluster, for bootstrap_timeout_ms at most."""
@@ -422,16 +419,8 @@ class ShareConsumerCore:
             return await self._commit(deadline)
 
     async def _commit(self, deadline: float) -> dict[TopicPartition, KafkaError | None]:
-        self.check_not_in_callback()
-        if not self.is_explicit:
-            self.held.accept_open()
-        ready = self.held.take()
+        ready = self._take_all(deadline)
         found: dict[TopicPartition, KafkaError | None] = {}
-        if not ready:
-            return found
-        self._sent_at = self.loop.time()
-        for entry in ready:
-            entry.deadline = deadline
         begin: Callable[[], object] | None = partial(self.fetcher.send, ready)
         for entry in ready:
             await self.application.wait(entry.done, deadline, begin)
@@ -449,16 +438,20 @@ class ShareConsumerCore:
 
     def commit_async(self) -> None:
         """Send the acknowledgements; the callback gets the outcome."""
+        ready = self._take_all(self.deadline(self.config.seconds("default_api_timeout_ms")))
+        if ready:
+            self.loop.call_soon(self.fetcher.send, ready)
+
+    def _take_all(self, deadline: float) -> list[Acknowledgements]:
+        """Return the acknowledgements of a commit, which may be sent again until a deadline."""
         self.check_not_in_callback()
         if not self.is_explicit:
             self.held.accept_open()
         ready = self.held.take()
-        deadline = self.deadline(self.config.seconds("default_api_timeout_ms"))
         for entry in ready:
             entry.deadline = deadline
-        if ready:
-            self._sent_at = self.loop.time()
-            self.loop.call_soon(self.fetcher.send, ready)
+        self._sent_at = self.loop.time()
+        return ready
 
     async def tell(self) -> None:
         """Call the callback with what has become of acknowledgements."""

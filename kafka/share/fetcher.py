@@ -40,8 +40,7 @@ from kafka.future import Future
 from kafka.protocol.share import ShareFetchRequest, ShareFetchResponse
 from kafka.share.acknowledgements import Acknowledgements
 from kafka.share.acquired_records import AcquiredRange, AcquiredRecords
-from kafka.share.requests import ShareRequests
-from kafka.share.session import ShareSession
+from kafka.share.session import ShareRequests, ShareSession
 from kafka.structs import BrokerMetadata, TopicPartition
 
 if TYPE_CHECKING:

@@ -954,6 +954,37 @@ def test_a_start_that_does_not_succeed_leaves_the_group(run_once, broker, protoc
     assert not internal, "only the error of the listener is logged with a traceback"
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("then", ["nothing", "stop", "start"])
+def test_a_start_that_is_cancelled_while_the_coordinator_moves_leaves_the_group(run_once, broker, protocol, then):
+    fill(broker, 3)
+    leave = "ConsumerGroupHeartbeat" if protocol == "consumer" else "LeaveGroup"
+    joins = "ConsumerGroupHeartbeat" if protocol == "consumer" else "SyncGroup"
+
+    async def main():
+        session = {} if protocol == "consumer" else {"session_timeout_ms": 60_000}
+        reader = consumer(broker, "t", group_id="g", **session, **PROTOCOLS[protocol])
+        broker.delay(joins, 0.2, times=1)
+        starting = asyncio.ensure_future(reader.start())
+        await until(lambda: count(broker, joins))
+        broker.fail(leave, "NOT_COORDINATOR", times=6)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        if then == "stop":
+            await reader.stop()
+            assert not broker.group_members("g")
+        elif then == "start":
+            await reader.start()
+            assert len(broker.group_members("g")) == 1
+            await reader.stop()
+        else:
+            await until(lambda: not broker.group_members("g"))
+            await until(lambda: len(asyncio.all_tasks()) == 1)
+
+    run_once(main())
+
+
 # Memory (A11)
 
 

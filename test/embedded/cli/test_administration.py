@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,11 +59,21 @@ def test_an_acl_that_came_after_the_question_stays(shell: Shell, broker: Broker)
     assert shell("purekafka acls list --principal zoe -f '{resource_name}'").lines == ["later"]
 
 
-def test_passwords_come_from_standard_input_and_show_nowhere(shell: Shell, tmp_path: Path) -> None:
+def test_passwords_come_from_standard_input_and_show_nowhere(shell: Shell, broker: Broker, tmp_path: Path) -> None:
     outcome = shell("purekafka users set-password ada", stdin=b"hush\n")
     assert (outcome.code, outcome.out, outcome.err) == (0, "ada: password set\n", "")
     rows = shell("purekafka users list -f json").json
     assert [(row["user"], row["mechanism"]) for row in rows] == [("ada", "SCRAM-SHA-256"), ("ada", "SCRAM-SHA-512")]
+    asked = iter([0, 93])
+
+    def refuse_second(exchange: Any) -> Any:
+        exchange.reply.results[0].error_code = next(asked)  # UNACCEPTABLE_CREDENTIAL
+        return exchange.reply
+
+    with broker.intercept("AlterUserScramCredentials", refuse_second):
+        refused = shell("purekafka users set-password ada", stdin=b"hush\n")
+    assert (refused.code, refused.out) == (1, "ada SCRAM-SHA-256: password set\n")
+    assert refused.err.startswith("purekafka users set-password: ada SCRAM-SHA-512: ")
     refused = shell("purekafka users set-password ada --password hush")
     assert (refused.code, "hush" in refused.err) == (2, False)
     (tmp_path / "secret").write_text("psst\n")
@@ -135,7 +146,8 @@ def test_quotas_are_set_and_unset(shell: Shell) -> None:
     }
     assert shell("purekafka quotas unset producer_byte_rate --user ada --client app").code == 0
     assert len(shell("purekafka quotas list -f json").json) == 1
-    assert shell("purekafka quotas set producer_byte_rate=much --user ada").code == 2
+    for word in ("much", "nan", "inf"):
+        assert shell(f"purekafka quotas set producer_byte_rate={word} --user ada").code == 2
     assert shell("purekafka quotas set producer_byte_rate=1").code == 2
     refused = shell("purekafka quotas set produce_rate=1 --user ada")
     assert (refused.code, "the names of quotas are producer_byte_rate" in refused.err) == (1, True)
@@ -242,6 +254,41 @@ def test_a_topic_is_dumped_and_loaded_again(shell: Shell, broker: Broker, tmp_pa
     outcome = shell(f"purekafka topics load {file} orders")
     assert (outcome.code, outcome.out) == (1, "1 record loaded\n")
     assert "line 2: " in outcome.err
+
+
+def test_a_damaged_file_is_named_and_its_first_records_are_counted(
+    shell: Shell, broker: Broker, tmp_path: Path
+) -> None:
+    whole = gzip.compress(b"".join(b'{"value": "%d"}\n' % number for number in range(20_000)))
+    file = tmp_path / "records.jsonl.gz"
+    for damaged in (whole[:-2000], whole[:-2000] + b"\xff" * 2000, b"plain"):
+        file.write_bytes(damaged)
+        before = len(broker.records("orders"))
+        outcome = shell(f"purekafka topics load {file} orders")
+        assert outcome.code == 1
+        assert f"purekafka topics load: {file} is damaged, or not compressed by gzip: " in outcome.err.splitlines()[-1]
+        loaded = len(broker.records("orders")) - before
+        assert outcome.out == f"{loaded:,} records loaded\n"
+        assert (loaded > 0) == (damaged != b"plain")
+
+
+def test_a_line_without_a_topic_is_named_and_the_others_are_loaded(
+    shell: Shell, broker: Broker, tmp_path: Path
+) -> None:
+    file = tmp_path / "records.jsonl"
+    file.write_text('{"value": "a", "topic": "orders"}\n{"value": "b"}\n{"value": "c", "topic": "orders"}\n')
+    outcome = shell(f"purekafka topics load {file}")
+    assert (outcome.code, outcome.out) == (1, "2 records loaded\n")
+    assert "line 2: the record has no topic" in outcome.err
+    assert [record.value for record in broker.records("orders")] == [b"a", b"c"]
+
+
+def test_a_directory_that_is_missing_is_named_as_the_user_gave_it(shell: Shell) -> None:
+    outcome = shell("purekafka topics dump events /no/such/events.jsonl")
+    assert (outcome.code, outcome.err.splitlines()[-1]) == (
+        1,
+        "purekafka topics dump: /no/such/events.jsonl: No such file or directory",
+    )
 
 
 def test_a_topic_is_copied(shell: Shell, broker: Broker) -> None:

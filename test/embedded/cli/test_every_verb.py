@@ -21,6 +21,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.broker import Broker
 from kafka.cli.grammar import COMMANDS, Noun, Verb, load
+from kafka.errors import UnknownError
 
 from .shell import call, run
 from .test_dry_runs import CHECKED, LINES, READS
@@ -380,7 +381,8 @@ def test_a_hanging_transaction_is_found_and_aborted(cluster: Broker, monkeypatch
     with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="orders-1") as producer:
         producer.init_transactions()
         producer.begin_transaction()
-        producer.send("orders", b"open", partition=0).get(30)
+        for topic in ("events", "orders"):
+            producer.send(topic, b"open", partition=0).get(30)
 
         def without_topics(exchange: Any) -> Any:
             """The reply of a coordinator that has lost what the transaction wrote to."""
@@ -390,11 +392,26 @@ def test_a_hanging_transaction_is_found_and_aborted(cluster: Broker, monkeypatch
 
         assert run("purekafka transactions hanging --longer-than 0 -f json").json == []
         with cluster.intercept("DescribeTransactions", without_topics):
-            (found,) = run("purekafka transactions hanging --longer-than 0 -f json").json
-            assert (found["topic"], found["partition"]) == ("orders", 0)
+            found = run("purekafka transactions hanging --longer-than 0 -f json").json
+            assert sorted((one["topic"], one["partition"]) for one in found) == [("events", 0), ("orders", 0)]
             assert run("purekafka transactions abort orders --longer-than 0 --dry-run").code == 0
             assert cluster.records("orders", committed=True) == []
-            done = run("purekafka transactions abort orders --longer-than 0 --yes")
+            abort = KafkaAdminClient.abort_transaction
+
+            def refused(self: KafkaAdminClient, which: Any, **limits: Any) -> None:
+                if which.topic_partition.topic == "events":
+                    raise UnknownError("the broker is ill")
+                abort(self, which, **limits)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(KafkaAdminClient, "abort_transaction", refused)
+                done = run("purekafka transactions abort events orders --longer-than 0 --yes")
+            assert done.code == 1
+            number = found[0]["producer_id"]
+            assert done.lines[-1] == f"orders-0, producer {number}: aborted"
+            assert f"events-0, producer {number}: the broker is ill" in done.err
+            done = run("purekafka transactions abort events orders --longer-than 0 --yes -f json")
+        assert done.json == [{"name": f"events-0, producer {number}", "done": "aborted", "error": None}]
         assert done.code == 0, done.err
         assert run("purekafka consume orders -X isolation.level=read_committed").out == ""
 

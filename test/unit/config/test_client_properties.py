@@ -49,6 +49,10 @@ def test_a_file_is_read_as_java_util_properties_does(text: str) -> None:
     assert parse_properties(text) == PROPERTIES[text]
 
 
+def test_a_character_that_java_writes_as_two_is_one() -> None:
+    assert parse_properties("sasl.password=\\ud83d\\ude00") == {"sasl.password": "\U0001f600"}
+
+
 def test_a_file_of_librdkafka_has_no_escapes() -> None:
     assert parse_conf("# a\nssl.ca.location = C:\\certs\nsasl.password=a=b#c\n\n") == {
         "ssl.ca.location": "C:\\certs",

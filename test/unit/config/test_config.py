@@ -484,7 +484,7 @@ def test_auto_offset_reset(given, expected):
 
 
 def test_auto_offset_reset_that_makes_no_sense():
-    for value in ("newest", "by_duration:1h", "by_duration:", None):
+    for value in ("newest", "by_duration:1h", "by_duration:", f"by_duration:P{'9' * 400}D", None):
         refused("consumer", "auto_offset_reset", auto_offset_reset=value)
 
 

@@ -83,6 +83,8 @@ class Cluster:
         """The partitions of "t" that a member gets; None for all."""
         self.stable_offset = -1  # as a broker without transactions has it
         self.leaves_out: set[TopicPartition] = set()
+        self.errors: dict[TopicPartition, int] = {}
+        """The error codes of partitions in responses to fetches."""
         self._session: dict[TopicPartition, int] = {}
         for name, answer in (
             ("Metadata", self._metadata),
@@ -214,15 +216,16 @@ class Cluster:
                 continue
             log = self.logs.get(TopicPartition(name, number), [])
             new = log[offset:]
-            any_data = any_data or bool(new)
-            if not new and request.session_epoch > 0:
+            code = self.errors.get(TopicPartition(name, number), 0)
+            any_data = any_data or bool(new or code)
+            if not new and not code and request.session_epoch > 0:
                 continue
             data = reply.PartitionData(
                 partition_index=number,
-                error_code=0,
+                error_code=code,
                 high_watermark=len(log),
                 last_stable_offset=self.stable_offset,
-                records=_batch(offset, new) if new else b"",
+                records=_batch(offset, new) if new and not code else b"",
             )
             topics.append(reply.FetchableTopicResponse(topic=name, partitions=[data]))
         return {"responses": topics, "session_id": 7 if in_session else 0}, any_data

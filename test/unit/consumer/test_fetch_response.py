@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka._runtime.tasks import checkpoint
 from kafka.consumer.fetch_response import Action, FetchTarget, ReaderSettings, classify, open_reply
 from kafka.consumer.partition_state import AssignedPartition, CompletedFetch, Cursor
 from kafka.errors import RecordTooLargeError, kafka_errors
@@ -44,15 +43,11 @@ def asked(offset: int) -> FetchTarget:
 
 
 def opened(target: FetchTarget, data: Any, settings: ReaderSettings, version: int) -> CompletedFetch | None:
-    """Open a reply; it pauses after each MiB."""
-
-    async def pause() -> None:
-        await checkpoint()
-
-    opening = open_reply(target, data, settings, version, pause)
-    with pytest.raises(StopIteration) as stop:  # noqa: PT012 - the end of a coroutine
+    """Open a reply; it yields after each MiB."""
+    opening = open_reply(target, data, settings, version)
+    with pytest.raises(StopIteration) as stop:  # noqa: PT012 - the end of a generator
         while True:
-            opening.send(None)
+            next(opening)
     return cast("CompletedFetch | None", stop.value.value)
 
 

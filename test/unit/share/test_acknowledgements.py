@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.share.acknowledgements import GAP, AcknowledgedRange, Acknowledgements, AcknowledgeType, acknowledged_ranges
-from kafka.share.requests import merged
+from kafka.share.session import merged
 from kafka.structs import TopicPartition
 
 TYPES = st.sampled_from([GAP, *AcknowledgeType])

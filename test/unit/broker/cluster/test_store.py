@@ -181,3 +181,40 @@ def test_the_name_of_a_new_and_of_a_rewritten_file_is_on_the_disk(
     done.clear()
     Store(tmp_path / "without").close()
     assert done == ["file", "rename"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of a process")
+def test_a_change_that_finds_no_room_has_not_happened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither in the table, nor in the file once there is room again, nor after a restart."""
+    import resource
+
+    store = Store(tmp_path / "tables")
+    table = store.table("t")
+    table["kept"] = table["gone"] = 1
+    _, most = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, ((tmp_path / "tables").stat().st_size + 20, most)
+    )  # a part of a line fits
+    try:
+        with pytest.raises(OSError, match=r"tables|File too large"):
+            table["kept"] = "x" * 100
+        with pytest.raises(OSError, match=r"tables|File too large"):
+            del table["gone"]
+        with pytest.raises(KeyError):
+            del table["never"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    wanted = {"kept": 1, "gone": 1}
+    assert dict(table) == after_a_crash(tmp_path) == wanted
+    table["more"] = 2
+    assert dict(table) == after_a_crash(tmp_path) == wanted | {"more": 2}
+    assert caplog.text.count("a line that a crash interrupted") == 1
+    store.close()
+
+
+def after_a_crash(directory: Path) -> dict[str, object]:
+    """Return what the file has, which stays as it is."""
+    (directory / "copy").write_bytes((directory / "tables").read_bytes())
+    store = Store(directory / "copy")
+    store.close()
+    return dict(store.table("t"))
