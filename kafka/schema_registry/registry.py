@@ -88,8 +88,12 @@ class SchemaRegistry:
         given = [part.strip() for part in (url.split(",") if isinstance(url, str) else url)]
         self._urls: list[str] = []
         for one in filter(None, given):
-            parts = urlsplit(one)
-            if parts.scheme not in {"http", "https"} or not parts.hostname:
+            try:
+                parts = urlsplit(one)
+                is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+            except ValueError:  # brackets that nothing closes, a port of letters
+                is_valid = False
+            if not is_valid:
                 shown = without_passwords(one)
                 raise KafkaConfigurationError(f"the URL of a schema registry must be http(s), not {shown!r}")
             if parts.username is not None and user_info is None:
