@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
-from kafka._text import without_passwords
+from kafka._text import is_http, without_passwords
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaError
 
 if TYPE_CHECKING:
@@ -88,14 +88,10 @@ class SchemaRegistry:
         given = [part.strip() for part in (url.split(",") if isinstance(url, str) else url)]
         self._urls: list[str] = []
         for one in filter(None, given):
-            try:
-                parts = urlsplit(one)
-                is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-            except ValueError:  # brackets that nothing closes, a port of letters
-                is_valid = False
-            if not is_valid:
+            if not is_http(one):
                 shown = without_passwords(one)
                 raise KafkaConfigurationError(f"the URL of a schema registry must be http(s), not {shown!r}")
+            parts = urlsplit(one)
             if parts.username is not None and user_info is None:
                 user_info = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             host = parts.netloc.rpartition("@")[2]
