@@ -8,7 +8,7 @@ demands it (KIP-1102).
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafka._core.connections import SLOW_TO_CONNECT, Connections, NodeId
 from kafka._runtime.tasks import Event, Task, deferred, wait_any
@@ -20,6 +20,7 @@ from kafka.errors import (
     KafkaTimeoutError,
     MetadataEmptyBrokerList,
     MismatchedEndpointTypeError,
+    SaslAuthenticationFailedError,
     UnsupportedVersionError,
     for_code,
 )
@@ -27,7 +28,7 @@ from kafka.net.resolver import NoListenerError
 from kafka.net.states import ConnectionStates
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from kafka.config import Config
     from kafka.net.connection import Connection
@@ -81,6 +82,8 @@ class MetadataUpdater:
         self._hopeless: dict[NodeId, BaseException] = {}  # bootstrap servers that are no brokers, and why
         self._logged_cluster = False
         self._metadata.on_request = self._requested
+        self.on_refusal: Callable[[KafkaError], object] = lambda _error: None
+        """Called with the error when no broker is known and each bootstrap server refuses this client."""
 
     @property
     def refreshing(self) -> bool:
@@ -281,9 +284,18 @@ class MetadataUpdater:
                 )
             except KafkaError as error:
                 log.debug("Metadata could not be refreshed from broker %s: %s", node_id, error)
+                self._look_for_refusal()
                 return
             else:
                 return
+
+    def _look_for_refusal(self) -> None:
+        """Call `on_refusal` if it is so: calls that need a broker would wait for one without a word."""
+        if self._metadata.topology.brokers:
+            return
+        errors = [self._connections.link(broker.nodeId).fatal for broker in self._connections.candidates()]
+        if errors and None not in errors:
+            self.on_refusal(cast("KafkaError", errors[0]))
 
     async def _update_from(self, node_id: NodeId, deadline: float, patience: float | None = None) -> None:
         """Ask one broker and update the metadata; an error is raised and remembered.
@@ -344,7 +356,9 @@ class MetadataUpdater:
         return response, whole, due is not None and not whole
 
     def _note_failure(self, node_id: NodeId, error: KafkaError) -> None:
-        self._failed.add(node_id)
+        # A broker that refuses the credentials can be reached: calls raise why, and its address is not looked up again.
+        if not isinstance(error, SaslAuthenticationFailedError):
+            self._failed.add(node_id)
         if self._failing_since is None:
             self._failing_since = self._loop.time()
         self._metadata.error = error

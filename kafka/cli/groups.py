@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka._text import printable
 from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
@@ -113,7 +114,8 @@ def _print_groups(arguments: Namespace, items: list[dict[str, Any]]) -> None:
             print()
         assignor = f", {item['assignor']}" if item["assignor"] else ""
         members = item["members"]
-        print(f"Group {item['group_id']}: {item['state']}, {item['type']}{assignor}, {counted(len(members), 'member')}")
+        what = f"{item['state']}, {item['type']}{assignor}, {counted(len(members), 'member')}"
+        print(f"Group {printable(item['group_id'])}: {what}")
         if item.get("subtopologies"):
             print_table(arguments, item["subtopologies"], _SUBTOPOLOGY_COLUMNS)
         if members:

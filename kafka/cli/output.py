@@ -316,7 +316,7 @@ def unescape(text: str) -> str:
 def complain(arguments: Namespace, text: object) -> None:
     """Print an error on standard error in one line, after the command's name."""
     arguments.complained = True
-    print(f"{arguments.prog}: {reason(text)}", file=sys.stderr)
+    print(f"{arguments.prog}: {printable(reason(text))}", file=sys.stderr)
 
 
 def report(
@@ -336,7 +336,7 @@ def report(
         if _collects(arguments):
             arguments.outcomes.append({"name": name, "done": text or "done" if why is None else None, "error": why})
         elif why is None and text:
-            print(f"{name}: {text}")
+            print(f"{printable(name)}: {text}")
         if why is not None:
             complain(arguments, why if name in why else f"{name}: {why}")
             code = 1

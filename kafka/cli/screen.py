@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from kafka._text import printable
 from kafka.cli.arguments import CommandError, reason
 from kafka.errors import RetriableError
 
@@ -122,7 +123,8 @@ def view(headings: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence
     from kafka.cli.output import table_lines, terminal_width
 
     right = [heading not in texts for heading in headings]
-    return table_lines([headings, *rows], right, terminal_width(sys.stdout), least=8)
+    shown = [[printable(cell) for cell in row] for row in rows]  # any client may give a group any name
+    return table_lines([headings, *shown], right, terminal_width(sys.stdout), least=8)
 
 
 def lag_lines(

@@ -112,6 +112,7 @@ class ConsumerCore:
         self.subscription.on_change = self.fetcher.kick
         self.subscription.topic_ids = lambda: client.cluster.topology.topic_ids
         self.subscription.on_ready = self.fetcher.arrivals.append
+        client.metadata.on_refusal = self._refused
         self.metrics: Metrics | None = None
         if config["metrics_enabled"]:
             from kafka._core.metrics import make_metrics
@@ -201,9 +202,12 @@ class ConsumerCore:
                 await client.refresh(self.deadline(client.settings.request_timeout))
             except KafkaError as error:  # noqa: PERF203 - one try for each round trip
                 if not error.retriable and not client.closed:
-                    self.fetcher.errors[-1] = error
-                    self.waiting.notify()
+                    self._refused(error)
         self.fetcher.errors.pop(-1, None)
+
+    def _refused(self, error: KafkaError) -> None:
+        self.fetcher.errors[-1] = error
+        self.waiting.notify()
 
     # Waiting…
 

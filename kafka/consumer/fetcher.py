@@ -169,6 +169,7 @@ class Fetcher:
     # On the loop: which partitions belong to which broker…
 
     def _metadata_changed(self, _cluster: object) -> None:
+        self.errors.pop(-1, None)  # a refusal by the bootstrap servers
         self._grouped = None
         self.kick()
 

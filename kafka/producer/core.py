@@ -94,6 +94,7 @@ class ProducerCore:
             self.client, sender.max_in_flight, sender.linger, self.transaction_problem, self.producer.problem
         )
         self.cluster.add_listener(self._metadata_changed)
+        self.client.metadata.on_refusal = self._refused
         self.loop.on_fork(self.accumulator.forked)
 
     def measure(self, metrics: ProducerMetrics) -> None:
@@ -254,6 +255,10 @@ class ProducerCore:
             self.check_features()
             self._features_known = True
         return topic
+
+    def _refused(self, error: KafkaError) -> None:
+        for partition in {batch.partition for batch in self.accumulator.unsettled()}:
+            partition.give_up_unsent(error)
 
     def _metadata_changed(self, cluster: ClusterMetadata) -> None:
         topics = cluster.topology.topics

@@ -129,13 +129,7 @@ class Diagnostics:
         link = self._client.known_link(leader, PRODUCE)
         if link is None:
             return ""
-        throttled = link.throttled()
-        if throttled:
-            return (
-                f"{link} throttles this client for another {throttled:.1f} seconds: see its quotas for user and "
-                "client id"
-            )
-        return "" if link.ready else _unreached(link)
+        return _throttles(link) or ("" if link.ready else _unreached(link))
 
     def _queued(self, partition: Partition, batch: ProducerBatch) -> str:
         """Return what it waits for where nothing is wrong: other batches, or a point in time."""
@@ -197,7 +191,17 @@ def _no_answer(link: Connection, now: float) -> str:
     since = link.pipeline.oldest_sent_at()
     if since is None:
         return ""
-    return f"{link} has not answered for {max(0.0, now - since):.1f} seconds: see whether it hangs or is overloaded"
+    # It reads what was sent before the client knew only when the time is up.
+    return _throttles(link) or (
+        f"{link} has not answered for {max(0.0, now - since):.1f} seconds: see whether it hangs or is overloaded"
+    )
+
+
+def _throttles(link: Connection) -> str:
+    throttled = link.throttled()
+    if not throttled:
+        return ""
+    return f"{link} throttles this client for another {throttled:.1f} seconds: see its quotas for user and client id"
 
 
 def _unreached(link: Connection) -> str:

@@ -339,7 +339,7 @@ class KafkaProducer(ImmediateCalls):
         self.close()
 
     def __del__(self) -> None:
-        if self._is_made:
+        if self._is_made and not self._calls.closed:  # at the interpreter's end close() may have lost what it calls
             self.close(timeout=0)
 
 

@@ -307,6 +307,9 @@ class _Task:
             )
         if marker is not None and marker.next_batch == identity.batch + 1:
             return self._skip(marker, batches)
+        # A topic that brokers create at its first use is created now: a task without rows would not use it, and its
+        # marker stands beside an offset of the topic.
+        producer.partitions_for(self._topic)
         is_certain = marker is not None and marker.run is not None and marker.run == identity.run
         if not is_certain and self._options.verify_replays and self._is_replay():
             producer.begin_transaction()

@@ -103,7 +103,7 @@ RULES: Final = {
         ),
     ),
     "KafkaRecordsLost": (
-        "increase(kafka_consumergroup_lost_records[10m]) > 0",
+        "delta(kafka_consumergroup_lost_records[10m]) > 0",  # a gauge: it falls when the group commits behind them
         "0m",
         "critical",
         "Records of {{ $labels.topic }} were deleted before group {{ $labels.consumergroup }} read them.",

@@ -208,6 +208,17 @@ def test_the_marks_of_sparks_queries_are_not_lag(shell: Shell, broker: Broker) -
     assert [name in seen for name in (*marks, *readers)] == [False, False, False, True, True]
 
 
+def test_the_name_of_a_group_does_not_command_the_terminal(shell: Shell, broker: Broker) -> None:
+    name = "a\x1b[2J\nb"
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.alter_group_offsets(name, {("events", 0): 0})
+    for words in (("groups list",), ("groups describe", name), ("groups lag",), ("top --count 1",),
+                  ("groups describe", "no" + name), ("groups delete", name, "--yes")):  # fmt: skip
+        outcome = shell("purekafka", *words[0].split(), *words[1:])
+        assert "\x1b" not in outcome.out + outcome.err, words
+        assert "a\\x1b[2J\\nb" in outcome.out + outcome.err, words
+
+
 def test_top_counts_the_records_that_are_there(shell: Shell, broker: Broker) -> None:
     broker.append_many("orders", [b"x"] * 5)
     assert shell("purekafka records delete-before orders --place 3 --yes").code == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import traceback
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaClient, KafkaConsumer, KafkaProducer, KafkaShareConsumer
 from kafka.aio import AIOKafkaProducer
 from kafka.broker import Broker
-from kafka.errors import KafkaError, SaslAuthenticationFailedError
+from kafka.errors import KafkaError, OutcomeUnknownError, SaslAuthenticationFailedError
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
@@ -30,6 +32,7 @@ def test_the_error_of_a_wrong_password_names_the_user_and_not_the_password(mecha
         assert "wrOng" not in str(failed.value)
 
 
+WAIT = 30
 CLIENTS = [KafkaProducer, KafkaConsumer, KafkaAdminClient, KafkaShareConsumer, KafkaClient, AIOKafkaProducer]
 PASSWORD = [f"hunter{2}"]  # not a variable of the test, and not in the lines of its source
 
@@ -56,3 +59,43 @@ def test_a_report_with_the_variables_of_all_frames_has_no_password(client: Any, 
     report = "".join(traceback.TracebackException.from_exception(failed.value, capture_locals=True).format())
     assert "sasl_mechanism" in report
     assert PASSWORD[0] not in report
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_each_call_names_a_password_that_changed_under_running_clients(protocol: str) -> None:
+    """The clients took the brokers for unreachable, forgot them, and were silent from then on."""
+    user = ("SCRAM-SHA-256", "ann", "right")
+    with Broker(sasl=[user], topics={"t": 1}) as broker:
+        options: dict[str, Any] = {
+            "bootstrap_servers": broker.bootstrap_servers,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "SCRAM-SHA-256",
+            "sasl_plain_username": "ann",
+            "sasl_plain_password": "right",
+        }
+        reading = {**options, "group_id": "g", "auto_offset_reset": "earliest", "group_protocol": protocol}
+        with KafkaProducer(**options, linger_ms=0) as producer, KafkaConsumer("t", **reading) as consumer:
+            producer.send("t", b"1").get(WAIT)
+            while not consumer.poll(WAIT * 1000):
+                pass
+            broker.add_user("ann", "other", "SCRAM-SHA-256")
+            broker.drop_connections()
+            for _ in range(3):
+                with pytest.raises((SaslAuthenticationFailedError, OutcomeUnknownError), match="Authentication failed"):
+                    producer.send("t", b"2").get(WAIT)
+                with pytest.raises(SaslAuthenticationFailedError):
+                    consumer.poll(WAIT * 1000)
+            broker.add_user("ann", "right", "SCRAM-SHA-256")
+            deadline = time.monotonic() + WAIT
+            while True:
+                try:
+                    producer.send("t", b"3").get(WAIT)
+                    break
+                except (SaslAuthenticationFailedError, OutcomeUnknownError):
+                    assert time.monotonic() < deadline
+            values: list[bytes] = []
+            while b"3" not in values:
+                assert time.monotonic() < deadline
+                with suppress(SaslAuthenticationFailedError):
+                    values += [record.value for records in consumer.poll(100).values() for record in records]
+            assert values == [b"3"]

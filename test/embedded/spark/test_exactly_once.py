@@ -20,6 +20,7 @@ from kafka.errors import (
     CoordinatorLoadInProgressError,
     IllegalStateError,
     KafkaError,
+    KafkaTimeoutError,
     NotCoordinatorError,
 )
 from kafka.producer import KafkaProducer
@@ -117,6 +118,21 @@ def test_a_task_that_is_run_again_after_its_commit_writes_nothing_and_takes_its_
     assert outcome.counts == {}
     assert next(again, None) is None
     assert seen(broker) == [b"a", b"b"]
+
+
+def test_a_topic_that_brokers_create_is_created_by_a_task_without_rows(broker: Broker, options: SinkOptions) -> None:
+    """The first batch of a query that starts at the latest offsets has none."""
+    impatient = replace(options, topic="made-by-use", client={**options.client, "max_block_ms": 20_000})
+    assert write(impatient, 0, 0, []).counts == {}
+    write(impatient, 1, 0, [b"a"])
+    assert [record.value for record in broker.records("made-by-use", committed=True)] == [b"a"]
+
+
+@pytest.mark.kafka_broker(topics={"out": 2}, configs={"auto.create.topics.enable": "false"})
+def test_a_topic_that_does_not_exist_is_named(options: SinkOptions) -> None:
+    impatient = replace(options, topic="missing", client={**options.client, "max_block_ms": 500})
+    with pytest.raises(KafkaTimeoutError, match="Topic 'missing' was not found"):
+        write(impatient, 0, 0, [])
 
 
 def test_tasks_and_queries_have_separate_marks(broker: Broker, options: SinkOptions) -> None:

@@ -205,6 +205,7 @@ def test_o14_each_metric_in_dashboards_and_rules_exists_with_its_labels(tmp_path
         assert chosen <= labels, query
     assert len(used) > 15
     for name, (query, _, _, text) in RULES.items():
+        assert not re.search(r"\b(increase|i?rate|resets)\(", query), "these take a gauge that falls for a counter"
         labels = {label for metric in re.findall(r"\bkafka_\w+", query) for label in METRICS[metric].labels}
         assert set(re.findall(r"\$labels\.(\w+)", text)) <= labels | {"cluster"}, name
     assert len(json.loads(rules())["groups"][0]["rules"]) == len(RULES)
