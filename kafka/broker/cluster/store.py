@@ -166,7 +166,7 @@ class Store:
         self._sync_name()
 
     def _rewrite(self) -> None:
-        """Write the file anew; where there is no room for that, the one that there is has everything."""
+        """Write the file again, shorter; where there is no room for that, the one that there is has everything."""
         assert self._path is not None
         assert self._file is not None
         fresh = self._path.with_suffix(".new")
