@@ -762,7 +762,7 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.parametrize("url", ["ftp://h", "h:8080", "http://", "http://u:pass@[", "https://u:pass@h:99999"])
-def test_a_token_endpoint_that_is_no_url_is_a_configuration_error(url):
+def test_a_token_endpoint_that_is_not_a_url_is_a_configuration_error(url):
     with pytest.raises(KafkaConfigurationError, match="must be an http") as refused:
         OidcTokenProvider(url, "ada", "secret")
     assert "pass@" not in str(refused.value)
