@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 #: For how long a program may leave failures alone before the log has them, in seconds.
 PATIENCE: Final = 60.0
 
-#: How many failed batches are kept for that; what is older counts as not looked at.
+#: How many failed batches are kept for that; older ones count as not looked at.
 MOST: Final = 10_000
 
 # One template for all, by which handlers group what is logged.
