@@ -220,10 +220,10 @@ def test_a_program_that_never_looks_keeps_a_bounded_number_of_failed_batches(mak
     cluster = Cluster({"events": 1})
     producer = make_producer(cluster, linger_ms=50, retries=0)
     batches = []
-    for _ in range(5):
+    for _ in range(20):
         batches.append(weakref.ref(fail(producer, cluster)[0]._batch))
         producer.flush()
     gc.collect()
-    assert sum(batch() is not None for batch in batches) <= 3  # one more may be in a variable of the last flush()
+    assert sum(batch() is not None for batch in batches) <= 10  # not 20; some may be in variables of a thread
     producer.close()
-    assert [line.partition(" failed")[0] for line in lines()] == ["15 records to topic 'events'"]
+    assert [line.partition(" failed")[0] for line in lines()] == ["60 records to topic 'events'"]
