@@ -21,6 +21,8 @@ from kafka.cluster import ClusterMetadata
 from kafka.config import Config, defaults, given_options, resolve
 from kafka.conn import can_send_more, connection_delay_ms, send_if_connected
 from kafka.errors import (
+    Cancelled,
+    ClientClosedError,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
@@ -412,25 +414,31 @@ class KafkaClient:
     def schedule(self, task: Callable[[], T], at: float) -> Future[T]:
         """Call `task()` in the first poll after `at` (seconds since the epoch); the future is of its result.
 
-        A task that is scheduled already gets the new time.
+        A task that is scheduled already gets the new time, and keeps its future.
         """
         check_callable("task", task)
         check_time("at", at, unit="seconds since the epoch", least=float("-inf"))
         self._loop.check_usable()
-        self.unschedule(task)
-        future: Future[T] = Future()
+        found = self._remove(task)
+        future: Future[T] = Future() if found is None else found
         delay = max(0.0, at - self.core.environment.clock.time())
         self._scheduled[task] = (self._loop.call_later(delay, self._due, task), future)
         return future
 
     def unschedule(self, task: Callable[[], object]) -> None:
-        """Remove a task; nothing happens if it is not scheduled."""
+        """Remove a task, whose future fails with `Cancelled`; nothing happens if it is not scheduled."""
         check_callable("task", task)
-        found = self._scheduled.pop(task, None)
-        if found is not None:
-            found[0].cancel()
+        future = self._remove(task)
+        if future is not None:
+            future.try_failure(Cancelled(f"{task!r} was taken back by unschedule()"))
+
+    def _remove(self, task: Callable[[], object]) -> Future[Any] | None:
+        timer, future = self._scheduled.pop(task, (None, None))
+        if timer is not None:
+            timer.cancel()
         if task in self._overdue:
             self._overdue.remove(task)
+        return future
 
     def _due(self, task: Callable[[], object]) -> None:
         self._overdue.append(task)
@@ -459,6 +467,9 @@ class KafkaClient:
             self.core.close_links_to(node_id)
             return
         self.core.shut_down()
+        for task in tuple(self._scheduled):
+            if (future := self._remove(task)) is not None:
+                future.try_failure(ClientClosedError(f"The client was closed before {task!r} was due."))
         if not self._loop.in_pass:
             self._loop.close(0.0)
 

@@ -312,7 +312,9 @@ class FetchConnection:
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, KafkaError):
             # A consumer must not stop in silence because of a bug: log it, and try again.
-            log.error("Fetching from broker %s failed; this is a bug, please report it", self.node_id, exc_info=error)
+            log.exception(
+                "Fetching from broker %s failed; this is a bug, please report it", self.node_id, exc_info=error
+            )
             error = UnknownError(f"fetching failed: {error!r}")
         self.session.failed()
         self.is_outdated = True

@@ -17,7 +17,7 @@ import time
 from collections import deque, namedtuple
 from collections.abc import Iterable, Iterator
 from queue import Empty, Full, Queue
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kafka.errors import KafkaError
@@ -71,7 +71,7 @@ class MultiProcessConsumer(Consumer):
         self.queue: Queue[tuple[int, OffsetAndMessage | KafkaError]] = Queue(_QUEUE_SIZE)
         self._kept: deque[tuple[int, OffsetAndMessage]] = deque()
         self.processes: list[subprocess.Popen[bytes]] = []
-        self._stopping = False
+        self._ended = Event()
         own = sorted(self.offsets)
         if partitions_per_proc:
             num_procs = -(-len(own) // partitions_per_proc)
@@ -88,24 +88,9 @@ class MultiProcessConsumer(Consumer):
         process.stdin.write(pickle.dumps(sys.path) + pickle.dumps(settings))
         process.stdin.flush()
         self.processes.append(process)
-        Thread(target=self._read, args=(process.stdout,), name="kafka-multiprocess", daemon=True).start()
-
-    def _read(self, pipe: BinaryIO) -> None:
-        """Put the messages of one process into the queue until it ends."""
-        with pipe:
-            while not self._stopping:
-                try:
-                    found = pickle.load(pipe)  # noqa: S301 - from our own process
-                except (EOFError, OSError, pickle.UnpicklingError):
-                    found = (-1, KafkaError("a process of the MultiProcessConsumer has ended; its output says why"))
-                while not self._stopping:
-                    try:
-                        self.queue.put(found, timeout=_CHECK_INTERVAL)
-                        break
-                    except Full:
-                        continue
-                if found[0] == -1:
-                    return
+        # The thread has the queue and not the consumer, which can thus be collected.
+        reading = (process.stdout, self.queue, self._ended)
+        Thread(target=_read, args=reading, name="kafka-multiprocess", daemon=True).start()
 
     def _next(self, block: bool, timeout: float | None) -> tuple[int, OffsetAndMessage] | None:
         if self._kept:
@@ -132,7 +117,7 @@ class MultiProcessConsumer(Consumer):
 
     def stop(self) -> None:
         """End the processes, and commit a last time if positions are committed automatically."""
-        self._stopping = True
+        self._ended.set()
         for process in self.processes:
             assert process.stdin is not None
             process.stdin.close()
@@ -147,13 +132,34 @@ class MultiProcessConsumer(Consumer):
         super().stop()
 
     def __del__(self) -> None:
+        if hasattr(self, "_ended"):
+            self._ended.set()
         for process in getattr(self, "processes", ()):
             process.kill()
             process.wait()
+            process.stdin.close()
         super().__del__()
 
     def __repr__(self) -> str:
         return f"<MultiProcessConsumer group={self.group}, topic={self.topic}, consumers={len(self.processes)}>"
+
+
+def _read(pipe: BinaryIO, queue: Queue[tuple[int, OffsetAndMessage | KafkaError]], ended: Event) -> None:
+    """Put the messages of one process into the queue until it ends, or the consumer does."""
+    with pipe:
+        while not ended.is_set():
+            try:
+                found = pickle.load(pipe)  # noqa: S301 - from our own process
+            except (EOFError, OSError, pickle.UnpicklingError):
+                found = (-1, KafkaError("a process of the MultiProcessConsumer has ended; its output says why"))
+            while not ended.is_set():
+                try:
+                    queue.put(found, timeout=_CHECK_INTERVAL)
+                    break
+                except Full:
+                    continue
+            if found[0] == -1:
+                return
 
 
 # In the process that reads

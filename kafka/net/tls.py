@@ -328,14 +328,21 @@ class TlsStream:
 # Errors…
 
 
+# By the code of OpenSSL: not valid yet, expired, revoked.
+_HINTS: Final = {
+    9: "Is the clock of this machine right?",
+    10: "The broker needs a new certificate, if the clock of this machine is right.",
+    23: "The broker needs another certificate: ssl_crlfile has this one.",
+}
+
+
 def tls_error(error: ssl.SSLError, host: str) -> KafkaError:
     """Return what an error of TLS means for a person."""
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in _NAME_MISMATCHES:
             return HostnameMismatchError(f"The broker's certificate is not for {host!r}: {error.verify_message}")
-        return SslAuthenticationError(
-            f"The certificate of {host} is not trusted: {error.verify_message}. Is its authority in ssl_cafile?"
-        )
+        hint = _HINTS.get(error.verify_code, "Is its authority in ssl_cafile?")
+        return SslAuthenticationError(f"The certificate of {host} is not trusted: {error.verify_message}. {hint}")
     reason = error.reason or str(error)
     if reason in {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}:
         return SslAuthenticationError(

@@ -113,9 +113,14 @@ class AsyncRecordFuture(RecordFuture):
         self._outcome()
         return self._error()
 
+    # asyncio's gather() uses these two: without them it never ends when it, or one of these futures, is cancelled.
+
+    @property
+    def _cancel_message(self) -> object:
+        return self._state.cancel_message
+
     def _make_cancelled_error(self) -> CancelledError:
-        # asyncio's gather() calls it: without it a cancelled gather() of these futures never ends.
-        message = self._following.cancel_message
+        message = self._cancel_message
         return CancelledError() if message is None else CancelledError(message)
 
     def _outcome(self) -> tuple[ProducerBatch, int, Delivered | BaseException]:

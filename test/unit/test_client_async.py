@@ -19,6 +19,7 @@ from kafka.cluster import ClusterMetadata
 from kafka.config import resolve
 from kafka.conn import BrokerConnection
 from kafka.errors import (
+    Cancelled,
     ClientClosedError,
     GroupAuthorizationFailedError,
     IllegalArgumentError,
@@ -627,6 +628,24 @@ def test_a_task_is_scheduled_once_and_can_be_taken_back(make, cluster):
     client.unschedule(task)
     client.poll(timeout_ms=5000)
     assert ran == [1]
+
+
+def test_the_future_of_a_task_is_done_whatever_becomes_of_the_task(make, cluster):
+    client, now = make(), cluster.network.clock.time()
+
+    def task():
+        return "result"
+
+    first = client.schedule(task, now + 1)
+    assert client.schedule(task, now + 2) is first
+    client.poll(timeout_ms=3000)
+    assert first.value == "result"
+    taken_back = client.schedule(task, now + 9)
+    client.unschedule(task)
+    assert isinstance(taken_back.exception, Cancelled)
+    left = client.schedule(task, now + 99)
+    client.close()
+    assert isinstance(left.exception, ClientClosedError)
 
 
 def test_a_task_waits_for_a_poll_that_wants_tasks(make, cluster):

@@ -8,6 +8,7 @@ import pickle
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -359,6 +360,19 @@ def test_messages_of_processes_before_an_error_are_returned(broker: Broker, clie
             consumer.get_messages(2, timeout=60)
     finally:
         consumer.stop()
+
+
+def test_a_consumer_that_is_dropped_ends_its_processes(broker: Broker, client: SimpleClient) -> None:
+    consumer = MultiProcessConsumer(client, None, "events", partitions=[0], num_procs=1, auto_commit=False)
+    (process,), collected = consumer.processes, weakref.ref(consumer)
+    del consumer
+    gc.collect()
+    assert collected() is None
+    assert process.returncode is not None
+    deadline = time.monotonic() + 60
+    while any(thread.name == "kafka-multiprocess" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline, "the thread that reads from the process has not ended"
+        time.sleep(0.01)
 
 
 def test_auto_offset_reset_none_raises_the_error(client: SimpleClient) -> None:

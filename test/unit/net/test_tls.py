@@ -206,6 +206,21 @@ def test_a_revoked_certificate_is_refused():
     assert "revoked" in str(fails(connect(config=crl, certificate="revoked")[0]))
 
 
+@pytest.mark.parametrize(
+    ("code", "message", "advice"),
+    [
+        (9, "certificate is not yet valid", "Is the clock of this machine right?"),
+        (10, "certificate has expired", "The broker needs a new certificate"),
+        (23, "certificate revoked", "ssl_crlfile has this one"),
+        (20, "unable to get local issuer certificate", "Is its authority in ssl_cafile?"),
+    ],
+)
+def test_the_advice_is_for_what_is_wrong_with_a_certificate(code, message, advice):
+    error = ssl.SSLCertVerificationError(1, message)
+    error.verify_code, error.verify_message = code, message
+    assert advice in str(tls_error(error, "broker"))
+
+
 def test_a_plaintext_server_is_recognised():
     network = MemoryNetwork()
     listener = network.listen("broker", 9092)

@@ -65,6 +65,21 @@ def test_the_future_of_a_record_is_one_of_asyncio() -> None:
     asyncio.run(main())
 
 
+def test_a_gather_with_a_future_that_was_cancelled_ends() -> None:
+    async def main() -> None:
+        async with asyncio_calls(Cluster({"events": 1}), linger_ms=50) as calls:
+            await calls.partitions_for("events")
+            futures: list[Any] = [send(calls, b"x") for _ in range(3)]
+            futures[1].cancel()
+            gathered = asyncio.gather(*futures, return_exceptions=True)
+            done, _ = await asyncio.wait({gathered}, timeout=10)  # asyncio.wait_for() would wait for ever
+            assert done
+            first, cancelled, last = gathered.result()
+            assert (first.offset, type(cancelled), last.offset) == (0, asyncio.CancelledError, 2)
+
+    asyncio.run(main())
+
+
 def test_a_gather_of_futures_that_is_cancelled_ends() -> None:
     cluster = Cluster({"events": 1})
 
