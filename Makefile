@@ -73,7 +73,7 @@ PYTHONS ?= py310,py311,py312,py313,py314
 test-pythons: $(INSTALLED)  ## unit tests, examples and embedded tests on each supported Python that is on the path
 	$(BIN)/tox run -e $(PYTHONS)
 
-test-spark-versions: $(INSTALLED)  ## Spark 4.0 to 4.2 and Spark Connect in environments of their own, against the newest Apache Kafka
+test-spark-versions: $(INSTALLED)  ## Spark 4.0 to 4.2, Spark Connect, and what the pages install, in environments of their own
 	$(BIN)/pytest -m soak -rP test/real/spark/test_versions.py test/real/docs/test_blocks.py
 
 test-registry: $(INSTALLED)  ## a real schema registry in two releases, Apache Kafka, confluent-kafka's serializers, Confluent's of Java

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["Secret", "SecretBytes", "counted", "host_port", "printable", "without_passwords"]
+__all__ = ["Secret", "SecretBytes", "counted", "host_port", "is_http", "printable", "without_passwords"]
 
 # More than this is not a message for people.
 _LONGEST: Final = 10_000
@@ -63,6 +63,21 @@ class SecretBytes(bytes):
 
     def __repr__(self) -> str:
         return "b'***'"
+
+
+def is_http(url: str) -> bool:
+    """Whether a text is a URL that can be asked by HTTP.
+
+    >>> is_http("https://[::1]:8081/a"), is_http("http://["), is_http("http://h:99999"), is_http("h:8081")
+    (True, False, False, False)
+    """
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a bracket that nothing closes, a port of letters
+        return False
 
 
 def counted(records: int) -> str:

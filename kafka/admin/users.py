@@ -84,8 +84,8 @@ class UserScramCredentialUpsertion(UserScramCredentialDeletion):
             raise IllegalArgumentError(f"the password of user {user!r} must not be empty")
         if iterations is None:
             iterations = self.DEFAULT_ITERATIONS
-        if iterations < 1:
-            raise IllegalArgumentError(f"iterations must be at least 1, not {iterations}")
+        if not 1 <= iterations < 2**31:
+            raise IllegalArgumentError(f"iterations must be at least 1 and below 2**31, not {iterations}")
         self.iterations = iterations
         self.salt = os.urandom(_SALT_BYTES) if salt is None else bytes(salt)
         secret = password.encode() if isinstance(password, str) else bytes(password)

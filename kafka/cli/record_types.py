@@ -247,7 +247,7 @@ def _number_encoder(name: str) -> Callable[[bytes], bytes]:
     def number(text: bytes) -> bytes:
         try:
             return struct.pack(NUMBERS[name], float(text) if name in {"float", "double"} else int(text))
-        except struct.error as error:
+        except (struct.error, OverflowError) as error:
             raise ValueError(f"{text.decode(errors='replace')!r} is not a {name}: {error}") from None
 
     return number

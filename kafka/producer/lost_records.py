@@ -28,6 +28,9 @@ log = logging.getLogger(__name__)
 #: For how long a program may leave failures alone before the log has them, in seconds.
 PATIENCE: Final = 60.0
 
+#: How many failed batches are kept for that; older ones count as not looked at.
+MOST: Final = 10_000
+
 # One template for all, by which handlers group what is logged.
 _LOST: Final = "%s to topic %r failed, and the program has not looked at the error: %s"
 
@@ -38,6 +41,8 @@ class LostRecords:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._failed: deque[ProducerBatch] = deque()
+        self._counts: dict[tuple[str, type], int] = {}
+        self._errors: dict[tuple[str, type], object] = {}
         self._is_due = False
         """There will be a report."""
 
@@ -47,22 +52,26 @@ class LostRecords:
         if isinstance(error, Cancelled) or isinstance(getattr(error, "__cause__", None), Cancelled):
             return
         self._failed.append(batch)
+        if len(self._failed) > MOST:
+            self._count(self._failed.popleft())
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._loop.call_later, PATIENCE, self.report)
 
+    def _count(self, batch: ProducerBatch) -> None:
+        kind = batch.partition.tp.topic, type(batch.outcome)
+        unseen = max(1, batch.count) - len(batch.looked_at)
+        if unseen > 0:
+            self._counts[kind] = self._counts.get(kind, 0) + unseen
+            self._errors.setdefault(kind, batch.outcome)
+
     def report(self) -> list[str]:
         """Log the failures that the program has not looked at, and forget all; return the lines."""
         self._is_due = False
-        counts: dict[tuple[str, type], int] = {}
-        errors: dict[tuple[str, type], object] = {}
         while self._failed:
-            batch = self._failed.popleft()
-            kind = batch.partition.tp.topic, type(batch.outcome)
-            unseen = max(1, batch.count) - len(batch.looked_at)
-            if unseen > 0:
-                counts[kind] = counts.get(kind, 0) + unseen
-                errors.setdefault(kind, batch.outcome)
+            self._count(self._failed.popleft())
+        counts, errors = self._counts, self._errors
+        self._counts, self._errors = {}, {}
         lines = []
         for (topic, error), count in counts.items():
             values = counted(count), topic, errors[topic, error]

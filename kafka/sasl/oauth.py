@@ -23,7 +23,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._runtime.workers import SharedCall
-from kafka._text import without_passwords
+from kafka._text import is_http, without_passwords
 from kafka.errors import (
     AuthenticationError,
     KafkaConfigurationError,
@@ -200,11 +200,11 @@ class OidcTokenProvider:
         clock: Clock = SYSTEM_CLOCK,
         fetch: Fetch = http_request,
     ) -> None:
-        parts = urlsplit(token_endpoint_url)
         self._url = token_endpoint_url
         self._shown = without_passwords(token_endpoint_url)
-        if parts.scheme not in {"http", "https"}:
+        if not is_http(token_endpoint_url):
             raise KafkaConfigurationError(f"The token endpoint must be an http(s) URL, not {self._shown!r}")
+        parts = urlsplit(token_endpoint_url)
         if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
             log.warning(
                 "The client secret for OAuth goes to %s in clear text: use an https URL for the token endpoint",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
-from kafka._text import without_passwords
+from kafka._text import is_http, without_passwords
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaError
 
 if TYPE_CHECKING:
@@ -88,10 +88,10 @@ class SchemaRegistry:
         given = [part.strip() for part in (url.split(",") if isinstance(url, str) else url)]
         self._urls: list[str] = []
         for one in filter(None, given):
-            parts = urlsplit(one)
-            if parts.scheme not in {"http", "https"} or not parts.hostname:
+            if not is_http(one):
                 shown = without_passwords(one)
                 raise KafkaConfigurationError(f"the URL of a schema registry must be http(s), not {shown!r}")
+            parts = urlsplit(one)
             if parts.username is not None and user_info is None:
                 user_info = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             host = parts.netloc.rpartition("@")[2]

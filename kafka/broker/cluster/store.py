@@ -3,11 +3,12 @@ directory, in one append-only file.
 
 ``store.table("topics")`` behaves as a dict with ``str`` keys whose values are JSON data; assigning is what makes a
 change durable, so a value is replaced, never changed in place. Each part that keeps state takes
-a table, and no other part reads it.
+a table, and no other part reads it. What cannot be written raises OSError and is not in the table either.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -46,12 +47,14 @@ class Table(MutableMapping[str, Any]):
         return self._data[key]
 
     def __setitem__(self, key: str, value: object) -> None:
-        self._data[key] = value
         self._store.write(self._name, key, value)
+        self._data[key] = value
 
     def __delitem__(self, key: str) -> None:
-        del self._data[key]
+        if key not in self._data:
+            raise KeyError(key)
         self._store.write(self._name, key, None)
+        del self._data[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._data)
@@ -75,7 +78,8 @@ class Store:
         self._path = path
         self._fsync = fsync
         self._file: IO[bytes] | None = None
-        self._lines = 0
+        self._size = self._lines = 0
+        self._is_torn = False
         #: Counts the changes since the start.
         self.changes = 0
         if path is not None:
@@ -94,28 +98,32 @@ class Store:
 
     def write(self, name: str, key: str, value: object) -> None:
         """Append a change; None deletes."""
+        if self._file is not None:
+            if self._lines > _REWRITE_FROM and self._lines > _REWRITE_FACTOR * sum(map(len, self._tables.values())):
+                self._rewrite()
+            self._append(_line(name, key, value))
+            self._lines += 1
         self.changes += 1
-        if self._file is None:
-            return
-        self._file.write(_line(name, key, value))
-        self._flush()
-        self._lines += 1
-        if self._lines > _REWRITE_FROM and self._lines > _REWRITE_FACTOR * sum(map(len, self._tables.values())):
-            self._rewrite()
 
     def close(self) -> None:
         """Close the file, in its shortest form."""
         if self._file is not None:
             self._rewrite()
-            assert self._file is not None
             self._file.close()
             self._file = None
 
-    def _flush(self) -> None:
+    def _append(self, line: bytes) -> None:
+        """Append to the file, whose end is cut off first if the last line was not written whole: the disk was full."""
         assert self._file is not None
-        self._file.flush()
+        if self._is_torn:
+            self._file.truncate(self._size)
+        self._is_torn = True
+        if self._file.write(line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
         if self._fsync:
             os.fsync(self._file.fileno())
+        self._is_torn = False
+        self._size += len(line)
 
     def _sync_name(self) -> None:
         """Have the file's name on the disk: after a loss of power a file without one is gone, with all its changes."""
@@ -140,31 +148,41 @@ class Store:
             name, key, value = entry
             self.table(name).load(key, value)
         self._lines = len(entries)
-        self._file = open_private(path, "ab")
-        self._sync_name()
+        self._open()
         if len(entries) > len(lines):
-            self._file.write(b"\n")
-            self._flush()
+            self._append(b"\n")
         elif rest:
-            good = len(data) - len(rest)
+            self._size -= len(rest)
             log.warning(
-                "%s: cut off at byte %d: the last %d bytes are a line that a crash interrupted", path, good, len(rest)
-            )
-            self._file.truncate(good)
+                "%s: cut off at byte %d: the last %d bytes are a line that a crash interrupted",
+                path, self._size, len(rest),
+            )  # fmt: skip
+            self._is_torn = True
+
+    def _open(self) -> None:
+        assert self._path is not None
+        self._file = open_private(self._path, "ab", buffering=0)
+        self._size = self._file.tell()
+        self._sync_name()
 
     def _rewrite(self) -> None:
+        """Write the file again, shorter; where there is no room for that, the one that there is has everything."""
         assert self._path is not None
         assert self._file is not None
         fresh = self._path.with_suffix(".new")
-        with open_private(fresh, "wb") as out:
-            for name, table in self._tables.items():
-                out.writelines(_line(name, key, value) for key, value in table.items())
-            out.flush()
-            os.fsync(out.fileno())
+        try:
+            with open_private(fresh, "wb") as out:
+                for name, table in self._tables.items():
+                    out.writelines(_line(name, key, value) for key, value in table.items())
+                out.flush()
+                os.fsync(out.fileno())
+        except OSError as error:
+            log.warning("%s stays longer than it need be: %s cannot be written: %s", self._path, fresh, error)
+            return
         self._file.close()
         fresh.replace(self._path)
-        self._sync_name()
-        self._file = open_private(self._path, "ab")
+        self._open()
+        self._is_torn = False
         self._lines = sum(map(len, self._tables.values()))
 
 
@@ -179,9 +197,9 @@ def sync_directory(path: Path) -> None:
         os.close(fd)
 
 
-def open_private(path: Path, mode: Literal["ab", "ab+", "wb"]) -> IO[bytes]:
+def open_private(path: Path, mode: Literal["ab", "ab+", "wb"], buffering: int = -1) -> IO[bytes]:
     """Open a file in binary mode; if that creates it, for its owner only: tables hold credentials, segments records."""
-    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+    return open(path, mode, buffering, opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def _damage(path: Path, lines: list[bytes], entries: list[tuple[str, str, Any] | None]) -> str:

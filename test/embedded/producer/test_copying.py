@@ -11,7 +11,7 @@ from test.copying import PARTITIONS, check_copy, copy_with_kills, copy_with_two,
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("kind", ["v2", "classic"])
 @pytest.mark.parametrize(
-    ("records", "kills", "after"), [(9_000, 2, (1, 2)), pytest.param(100_000, 12, (2, 8), marks=pytest.mark.soak)]
+    ("records", "kills", "after"), [(6_000, 2, (1, 2)), pytest.param(100_000, 12, (2, 8), marks=pytest.mark.soak)]
 )
 def test_a_copy_has_each_record_once_and_in_order(kind, records, kills, after):
     with Broker(nodes=3) as broker:
@@ -28,7 +28,7 @@ def test_a_copy_has_each_record_once_and_in_order(kind, records, kills, after):
 
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize(
-    ("records", "kills", "after"), [(9_000, 1, (1, 2)), pytest.param(100_000, 8, (2, 6), marks=pytest.mark.soak)]
+    ("records", "kills", "after"), [(6_000, 1, (1, 2)), pytest.param(100_000, 8, (2, 6), marks=pytest.mark.soak)]
 )
 def test_two_programs_of_one_group_copy_each_record_once_and_in_order(records, kills, after):
     with Broker(nodes=3) as broker:

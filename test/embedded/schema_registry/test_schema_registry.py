@@ -120,7 +120,9 @@ def test_the_next_address_is_asked_when_one_does_not_answer(server: RegistryServ
         SchemaRegistry("http://127.0.0.1:1").latest("s")
 
 
-@pytest.mark.parametrize("url", ["", "localhost:8081", "ftp://u:pass@h", "http://"])
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8081", "ftp://u:pass@h", "http://", "http://u:pass@[", "http://u:pass@h:99999"]
+)
 def test_a_wrong_url_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(KafkaConfigurationError, match="URL") as failed:
         SchemaRegistry(url)

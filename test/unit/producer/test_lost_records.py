@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -210,3 +212,18 @@ def test_in_asyncio_a_wait_that_was_cancelled_has_seen_nothing(lines):
     asyncio.run(main())
     (line,) = lines()
     assert line.startswith("2 records to topic 'events' failed")
+
+
+def test_a_program_that_never_looks_keeps_a_bounded_number_of_failed_batches(make_producer, lines, monkeypatch):
+    """A million records a minute may fail at once, as without a permission."""
+    monkeypatch.setattr("kafka.producer.lost_records.MOST", 2)
+    cluster = Cluster({"events": 1})
+    producer = make_producer(cluster, linger_ms=50, retries=0)
+    batches = []
+    for _ in range(20):
+        batches.append(weakref.ref(fail(producer, cluster)[0]._batch))
+        producer.flush()
+    gc.collect()
+    assert sum(batch() is not None for batch in batches) <= 10  # not 20; some may be in variables of a thread
+    producer.close()
+    assert [line.partition(" failed")[0] for line in lines()] == ["60 records to topic 'events'"]

@@ -759,3 +759,10 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gssapi", None)
     with pytest.raises(KafkaConfigurationError, match="pip install"):
         sasl_mechanism("GSSAPI", host="b1")
+
+
+@pytest.mark.parametrize("url", ["ftp://h", "h:8080", "http://", "http://u:pass@[", "https://u:pass@h:99999"])
+def test_a_token_endpoint_that_is_not_a_url_is_a_configuration_error(url):
+    with pytest.raises(KafkaConfigurationError, match="must be an http") as refused:
+        OidcTokenProvider(url, "ada", "secret")
+    assert "pass@" not in str(refused.value)
