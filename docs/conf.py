@@ -58,7 +58,7 @@ nitpick_ignore_regex = [
     ("py:(class|func|data)", r"(.*\.)?(SealedBatch|Deserialize|record_size|FULL)"),
     ("py:class", r"CollectorRegistry|Labels|Metric|ProcessBlock"),
     ("py:class", r"kafka\.protocol\.admin\.DescribeLogDirsResponse|kafka\.config\.resolve\.Config"),
-    ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Progress|Window)"),
+    ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Merged|Order|Progress|Window)"),
     ("py:.*", r"(.*\.)?(record_size|FULL|SealedBatch|Deserialize)"),
     (
         "py:class",

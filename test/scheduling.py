@@ -18,6 +18,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 #: How a file says that it uses a cluster which several share: fixtures of ``test/real/conftest.py``.
 CLUSTERS = ("kafka_cluster", "secured: KafkaCluster")
+#: How it says that it uses the process of Spark's programs, which has a Java machine of its own.
+PROGRAMS = "one_process: Programs"
 
 
 def import_in_another_order(config: pytest.Config) -> None:
@@ -41,7 +43,10 @@ def import_in_another_order(config: pytest.Config) -> None:
 def scope_of_file(file: str) -> str:
     """Return what stays in one process with a file."""
     directory = file.rpartition("/")[0]
-    if directory.endswith("/spark") or directory == "test/real/share":
+    if directory.endswith("/spark"):
+        has_programs = PROGRAMS in (ROOT / file).read_text(encoding="utf-8")
+        return f"{directory} with {PROGRAMS}" if has_programs else directory
+    if directory == "test/real/share":
         return directory
     if file.startswith("test/real/"):
         text = (ROOT / file).read_text(encoding="utf-8")
