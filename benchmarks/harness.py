@@ -28,13 +28,16 @@ SUB_TARGETS = (
     *("protocol", "records", "produce", "consume", "groups", "share"),
     *("latency", "idle", "aio", "scale", "spark"),
 )
-# What `--main` measures: the rows that say how services live, in a quarter of an hour.
+# What `--main` measures: the rows that say how services live, with those that README.rst and docs/benchmarks.rst show.
 MAIN = {
-    "latency": ("lone-*",),
+    "latency": ("send-get-mix", "send-poll-mix", "lone-*"),
     "idle": ("*",),
-    "produce": ("send-mix-p1", "send-json-p6", "flush20-mix-p1"),
-    "consume": ("poll-json-p6", "poll-json-p6-*", "iterate-json-p6"),
-    "aio": ("wait100-mix",),
+    "produce": (
+        *("send-mix-p1", "send-mix-p6", "send-mix-p6-lz4", "send-json-p6"),
+        *("callback-mix-p6", "flush20-mix-p1", "paced-mix-p1"),
+    ),
+    "consume": ("poll-mix-p6", "poll-json-p6", "poll-json-p6-*", "iterate-mix-p6", "iterate-json-p6"),
+    "aio": ("send-mix", "wait100-mix", "iterate-mix", "getmany-mix"),
     "scale": ("send-*-p1", "send-*-p1000", "poll-p1", "poll-p?000", "first-*-p1", "first-*-p1000", "*-5MB"),
 }
 LEAST_ROUNDS = 5  # fewer say too little about the spread to be kept

@@ -35,14 +35,13 @@ class Row(NamedTuple):
 
 CLIENTS = ("purekafka", "kafka-python", "aiokafka", "confluent-kafka")
 CLIENT_ROWS = (
-    Row("produce", "send-mix-p6", "send(), values of 20 to 300 B"),
-    Row("produce", "send-json-p6", "send(), JSON of 80 to 2,000 B"),
-    Row("produce", "send-100-p6", "send(), values of 100 B"),
-    Row("consume", "poll-mix-p6", "poll(), values of 20 to 300 B"),
-    Row("consume", "poll-json-p6", "poll(), JSON of 80 to 2,000 B"),
-    Row("consume", "iterate-mix-p6", "for record in consumer"),
-    Row("latency", "send-get-mix", "send().get(), p50", "p50 ms"),
-    Row("latency", "send-poll-mix", "send() to poll(), p50", "p50 ms"),
+    Row("main-produce", "send-mix-p6", "send(), values of 20 to 300 B"),
+    Row("main-produce", "send-json-p6", "send(), JSON of 80 to 2,000 B"),
+    Row("main-consume", "poll-mix-p6", "poll(), values of 20 to 300 B"),
+    Row("main-consume", "poll-json-p6", "poll(), JSON of 80 to 2,000 B"),
+    Row("main-consume", "iterate-mix-p6", "for record in consumer"),
+    Row("main-latency", "send-get-mix", "send().get(), p50", "p50 ms"),
+    Row("main-latency", "send-poll-mix", "send() to poll(), p50", "p50 ms"),
 )
 SPARK = ("purekafka", "spark-sql-kafka")
 SPARK_ROWS = (
@@ -59,7 +58,7 @@ def tables(sections: Mapping[str, Published]) -> str:
     """The block between the markers."""
     clients = _table("CPU per record; records per second", CLIENTS, CLIENT_ROWS, sections)
     spark = _table("The same on Spark", SPARK, SPARK_ROWS, sections)
-    used = [sections[name] for name in ("produce", "consume", "latency", "spark") if name in sections]
+    used = [sections[name] for name in ("main-produce", "main-consume", "main-latency", "spark") if name in sections]
     holds = sum(len(section.holds) for section in sections.values())
     missed = sum(len(section.missed) for section in sections.values())
     dates = sorted({section.date for section in used})

@@ -73,7 +73,7 @@ def named_cases() -> dict[str, set[str]]:
 
 
 def declared(section: str) -> set[str]:
-    command = [sys.executable, str(ROOT / "benchmarks" / f"{section}.py"), "--list"]
+    command = [sys.executable, str(ROOT / "benchmarks" / f"{section.removeprefix('main-')}.py"), "--list"]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return {line.split()[0] for line in listed.splitlines() if line.strip()}
 

@@ -21,7 +21,7 @@ def test_the_readme_is_in_step_with_the_results(capsys):
 
 @pytest.mark.parametrize("section", sorted({row.section for row in (*CLIENT_ROWS, *SPARK_ROWS)}))
 def test_every_row_is_a_case_of_the_benchmarks(section):
-    command = [sys.executable, str(ROOT / "benchmarks" / f"{section}.py"), "--list"]
+    command = [sys.executable, str(ROOT / "benchmarks" / f"{section.removeprefix('main-')}.py"), "--list"]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     cases = {line.split()[0] for line in listed.splitlines() if line.strip()}
     assert {row.case for row in (*CLIENT_ROWS, *SPARK_ROWS) if row.section == section} <= cases
@@ -55,7 +55,9 @@ def test_a_new_run_makes_new_tables():
 
 def test_a_case_or_library_that_was_not_measured_is_left_out():
     sections = {
-        "produce": Published("produce", "t", "2026-12-01", "m", {}, {"send-mix-p6": results(CLIENTS[:2], 1)}, ["x"], [])
+        "main-produce": Published(
+            "main-produce", "t", "2026-12-01", "m", {}, {"send-mix-p6": results(CLIENTS[:2], 1)}, ["x"], []
+        )
     }
     block = tables(sections)
     assert block.count("send(), values") == 1
@@ -65,8 +67,8 @@ def test_a_case_or_library_that_was_not_measured_is_left_out():
 
 def test_a_section_whose_cases_were_renamed_shows_its_first_case_with_every_library():
     cases = {"alone": results(CLIENTS[:1], 1), "all": results(CLIENTS, 2)}
-    block = tables({"produce": Published("produce", "t", "2026-12-01", "m", {}, cases, ["x"], [])})
-    line = next(line for line in block.split("\n") if line.startswith("produce: all"))
+    block = tables({"main-produce": Published("main-produce", "t", "2026-12-01", "m", {}, cases, ["x"], [])})
+    line = next(line for line in block.split("\n") if line.startswith("main-produce: all"))
     assert "2.1 µs; 2,100" in line
     assert "alone" not in block
 
