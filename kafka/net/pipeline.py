@@ -31,6 +31,7 @@ from kafka.future import Future
 from kafka.protocol.api import decoder_of, has_wrong_id, slices_of
 from kafka.protocol.fields import Buffer
 from kafka.protocol.negotiation import ApiVersions
+from kafka.protocol.registry import ApiKey
 
 if TYPE_CHECKING:
     from kafka.metrics.sensor import Journal
@@ -39,6 +40,8 @@ __all__ = ["FrameReader", "InFlightRequest", "Pipeline", "SendQueue", "Traffic"]
 
 # From this size on decoding a reply may take more than two milliseconds.
 _LARGE_REPLY: Final = 16 << 10
+# Programs hear of batches and commits in their order: a reply that is read in slices may be overtaken by the next one.
+_IN_ORDER: Final = frozenset({ApiKey.Produce, ApiKey.OffsetCommit, ApiKey.TxnOffsetCommit})
 # From this size on the memory of a frame is mapped: `bytearray(50 << 20)` writes zeros for 20 ms in one pass. Smaller
 # frames, as fetches are by default, use memory again that the C library has kept.
 _MAPPED: Final = 4 << 20
@@ -376,6 +379,7 @@ class Pipeline:
             len(frame) >= _LARGE_REPLY
             and self.decode_later is not None
             and entry.decode is decoder_of(kind := type(entry.request), entry.version)  # type: ignore[arg-type]
+            and kind.API_KEY not in _IN_ORDER
             and (slices := slices_of(kind, entry.version)) is not None  # type: ignore[arg-type]
         ):
             self.decode_later(entry, slices(bytes(frame)))

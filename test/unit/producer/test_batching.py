@@ -6,6 +6,7 @@ import pytest
 
 from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
+from kafka.net.connection import Connection
 from kafka.record.memory_records import MemoryRecords
 from test.unit.producer.memory_cluster import Cluster
 
@@ -87,6 +88,26 @@ def test_without_an_event_loop_a_request_has_all_that_is_due(make_producer):
     producer.rest(0.05)
     assert all(future.succeeded() for future in sent)
     assert [len(request.topic_data[0].partition_data) for request in cluster.asked("Produce")] == [300]
+
+
+def test_what_an_old_broker_says_of_many_batches_is_read_at_once(make_producer, monkeypatch):
+    """Other large replies are read in slices, and one that comes behind such a reply may be done first."""
+    later, decode_later = [], Connection._decode_later
+
+    def noted(link, entry, steps):
+        later.append(type(entry.request)._unbound.__name__)
+        decode_later(link, entry, steps)
+
+    monkeypatch.setattr(Connection, "_decode_later", noted)
+    cluster = Cluster({"events": 1000})
+    cluster.brokers[0].ranges[0] = (3, 8)  # of Kafka 2.3
+    producer = make_producer(cluster, linger_ms=20)
+    producer.partitions_for("events")
+    sent = [producer.send("events", b"x", partition=index) for index in range(1000)]
+    producer.rest(0.05)
+    assert [len(request.topic_data[0].partition_data) for request in cluster.asked("Produce")] == [1000]
+    assert all(future.succeeded() for future in sent)
+    assert "ProduceRequest" not in later
 
 
 # Large batches, which are compressed in another thread
