@@ -135,6 +135,8 @@ def test_the_log_has_one_line_when_brokers_are_away_for_long_and_one_when_they_a
             "subscribe": "a",
             "fetchOffset.numRetries": "1000",
             "fetchOffset.retryIntervalMs": "10",
+            # An attempt whose lookup ends by its time asks for the partitions next, for as long as this.
+            "kafka.default.api.timeout.ms": "1000",
         },
         streaming=True,
     )
