@@ -90,7 +90,7 @@ def test_without_an_event_loop_a_request_has_all_that_is_due(make_producer):
     assert [len(request.topic_data[0].partition_data) for request in cluster.asked("Produce")] == [300]
 
 
-def test_what_an_old_broker_says_of_many_batches_is_read_at_once(make_producer, monkeypatch):
+def test_the_reply_of_an_old_broker_about_many_batches_is_read_at_once(make_producer, monkeypatch):
     """Other large replies are read in slices, and one that comes behind such a reply may be done first."""
     later, decode_later = [], Connection._decode_later
 
