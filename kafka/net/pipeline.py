@@ -40,7 +40,7 @@ __all__ = ["FrameReader", "InFlightRequest", "Pipeline", "SendQueue", "Traffic"]
 
 # From this size on decoding a reply may take more than two milliseconds.
 _LARGE_REPLY: Final = 16 << 10
-# Programs are told of batches and commits in order, and a reply that is read in slices may be overtaken by the next one.
+# Results of batches and commits reach a program in order, and the next reply may overtake one that is read in slices.
 _IN_ORDER: Final = frozenset({ApiKey.Produce, ApiKey.OffsetCommit, ApiKey.TxnOffsetCommit})
 # From this size on the memory of a frame is mapped: `bytearray(50 << 20)` writes zeros for 20 ms in one pass. Smaller
 # frames, as fetches are by default, use memory again that the C library has kept.
