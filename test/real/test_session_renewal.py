@@ -36,6 +36,8 @@ def test_a_session_that_is_renewed_loses_no_connection(kafka_at: StartKafka, cap
             ("asyncio-oauth", work_with_asyncio, OAUTH),
         ):
             admin.create_topics({topic: {"num_partitions": 8, "replication_factor": 1}})
+            while topic not in admin.list_topics():  # the broker learns of it after the controller has answered
+                time.sleep(0.02)
             end = time.monotonic() + 1.5 * _SESSION
             sent, received = run(lambda end=end: time.monotonic() > end, topic, bootstrap_servers=servers, **options)
             assert Counter(received) == Counter(sent)
