@@ -332,31 +332,20 @@ def write_module(module: str, title: str, messages: list[MessageSpec]) -> str:
         "",
     ]
     lines += ["from __future__ import annotations", ""]
-    needs = ["from typing import TYPE_CHECKING", ""]
-    guarded = []
     if "UUID" in body:
-        guarded.append("    from uuid import UUID")
+        lines += ["from uuid import UUID", ""]
     imports = []
     historic = f"kafka.protocol.{module}" in HISTORIC
     if historic:
         imports.append("from kafka.protocol._historic import historic_names")
     if bases:
         imports.append(f"from kafka.protocol.api import {', '.join(bases)}")
-    names = ["Array", "field"] if "Array(" in body else ["field"]
+    names = [name for name, sign in (("Array", "Array("), ("Buffer", "Buffer"), ("field", "")) if sign in body]
     imports.append(f"from kafka.protocol.fields import {', '.join(names)}")
     if structs:
         imports.append("from kafka.protocol.struct import Struct")
     imports.append(wrapped("from kafka.protocol.types import ", types))
-    if "Buffer" in body:
-        guarded += (
-            ["", "    from kafka.protocol.fields import Buffer"]
-            if guarded
-            else ["    from kafka.protocol.fields import Buffer"]
-        )
-    lines += needs if guarded else []
     lines += [*imports, ""]
-    if guarded:
-        lines += ["if TYPE_CHECKING:", *guarded, ""]
     exported = ", ".join(f'"{message.name}"' for message in messages)
     one_line = f"__all__ = [{exported}]"
     if len(one_line) > LINE:

@@ -6,14 +6,11 @@ are served, and whether voters can change; the other features can be raised and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
+from kafka.broker.cluster.store import Store
 from kafka.errors import InvalidUpdateVersionError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kafka.broker.cluster.store import Store
 
 ELIGIBLE_LEADERS: Final = "eligible.leader.replicas.version"
 METADATA: Final = "metadata.version"

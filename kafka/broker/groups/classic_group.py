@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kafka.broker.groups.classic_member import (
     CONSUMER,
@@ -27,6 +26,7 @@ from kafka.broker.groups.classic_member import (
 )
 from kafka.broker.groups.group import Commit, Group
 from kafka.broker.groups.interfaces import Answer, Clock, Timer, Timers
+from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     BrokerResponseError,
     Code,
@@ -37,9 +37,6 @@ from kafka.errors import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-
-if TYPE_CHECKING:
-    from kafka.broker.groups.settings import GroupSettings
 
 
 @dataclass(frozen=True)

@@ -14,18 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from kafka.broker.cluster.clock import BrokerClock, Timer, Timers
+from kafka.broker.cluster.topics import Partition
+from kafka.broker.groups.settings import GroupSettings
 from kafka.broker.groups.share_offsets import UNINITIALIZED, RecordState, ShareOffsets
+from kafka.broker.storage.segment import Segment
 from kafka.broker.storage.times import Reader, first_at_or_after
 from kafka.errors import Code
 from kafka.record.header import Buffer, read_header
-
-if TYPE_CHECKING:
-    from kafka.broker.cluster.clock import BrokerClock, Timer, Timers
-    from kafka.broker.cluster.topics import Partition
-    from kafka.broker.groups.settings import GroupSettings
-    from kafka.broker.storage.segment import Segment
 
 #: The types of acknowledgements; a gap is an offset without a record that a member could see.
 GAP: Final = 0

@@ -8,7 +8,8 @@ bytes are, time and memory are bounded by their number.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator
+from typing import Any
 
 from kafka.protocol import types
 from kafka.protocol.codec.layout import (
@@ -22,13 +23,8 @@ from kafka.protocol.codec.layout import (
     null_marker,
 )
 from kafka.protocol.codec.runtime import SHORT_LIST, Source, short_unpackers, struct_of
-from kafka.protocol.struct import describe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from kafka.protocol.fields import Buffer
-    from kafka.protocol.struct import StructMeta
+from kafka.protocol.fields import Buffer
+from kafka.protocol.struct import StructMeta, describe
 
 
 class DecoderSource(Source):
