@@ -346,11 +346,6 @@ def write_module(module: str, title: str, messages: list[MessageSpec]) -> str:
         imports.append("from kafka.protocol.struct import Struct")
     imports.append(wrapped("from kafka.protocol.types import ", types))
     lines += [*imports, ""]
-    exported = ", ".join(f'"{message.name}"' for message in messages)
-    one_line = f"__all__ = [{exported}]"
-    if len(one_line) > LINE:
-        one_line = "\n".join(["__all__ = [", *(f'    "{message.name}",' for message in messages), "]"])
-    lines += [one_line, ""]
     if historic:
         lines += ["__getattr__ = historic_names(__name__)", ""]
     lines += ["", body]

@@ -13,39 +13,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Bytes, Int8, Int16, Int32, Int64, String, Uuid
 
-__all__ = [
-    "ApiVersionsRequest",
-    "ApiVersionsResponse",
-    "CreateTopicsRequest",
-    "CreateTopicsResponse",
-    "DeleteTopicsRequest",
-    "DeleteTopicsResponse",
-    "CreatePartitionsRequest",
-    "CreatePartitionsResponse",
-    "DeleteRecordsRequest",
-    "DeleteRecordsResponse",
-    "ElectLeadersRequest",
-    "ElectLeadersResponse",
-    "AlterPartitionReassignmentsRequest",
-    "AlterPartitionReassignmentsResponse",
-    "ListPartitionReassignmentsRequest",
-    "ListPartitionReassignmentsResponse",
-    "DescribeLogDirsRequest",
-    "DescribeLogDirsResponse",
-    "AlterReplicaLogDirsRequest",
-    "AlterReplicaLogDirsResponse",
-    "DescribeGroupsRequest",
-    "DescribeGroupsResponse",
-    "ListGroupsRequest",
-    "ListGroupsResponse",
-    "DeleteGroupsRequest",
-    "DeleteGroupsResponse",
-    "UpdateFeaturesRequest",
-    "UpdateFeaturesResponse",
-    "UnregisterBrokerRequest",
-    "UnregisterBrokerResponse",
-]
-
 __getattr__ = historic_names(__name__)
 
 

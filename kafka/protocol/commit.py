@@ -13,17 +13,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Int8, Int16, Int32, Int64, String, Uuid
 
-__all__ = [
-    "OffsetCommitRequest",
-    "OffsetCommitResponse",
-    "OffsetFetchRequest",
-    "OffsetFetchResponse",
-    "OffsetDeleteRequest",
-    "OffsetDeleteResponse",
-    "FindCoordinatorRequest",
-    "FindCoordinatorResponse",
-]
-
 __getattr__ = historic_names(__name__)
 
 

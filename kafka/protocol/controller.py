@@ -12,20 +12,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Bytes, Int16, Int32, Int64, String, UInt16, Uuid
 
-__all__ = [
-    "BrokerRegistrationRequest",
-    "BrokerRegistrationResponse",
-    "BrokerHeartbeatRequest",
-    "BrokerHeartbeatResponse",
-    "ControllerRegistrationRequest",
-    "ControllerRegistrationResponse",
-    "AllocateProducerIdsRequest",
-    "AllocateProducerIdsResponse",
-    "EnvelopeRequest",
-    "EnvelopeResponse",
-    "DefaultPrincipalData",
-]
-
 
 class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"], api_key=62, versions="0-4", flexible="0+"):
     """Registers a broker with the controller."""

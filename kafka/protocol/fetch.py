@@ -13,8 +13,6 @@ from kafka.protocol.fields import Array, Buffer, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Int8, Int16, Int32, Int64, Records, String, Uuid
 
-__all__ = ["FetchRequest", "FetchResponse"]
-
 __getattr__ = historic_names(__name__)
 
 

@@ -13,21 +13,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Bytes, Int8, Int16, Int32, String, Uuid
 
-__all__ = [
-    "JoinGroupRequest",
-    "JoinGroupResponse",
-    "SyncGroupRequest",
-    "SyncGroupResponse",
-    "HeartbeatRequest",
-    "HeartbeatResponse",
-    "LeaveGroupRequest",
-    "LeaveGroupResponse",
-    "ConsumerGroupHeartbeatRequest",
-    "ConsumerGroupHeartbeatResponse",
-    "ConsumerGroupDescribeRequest",
-    "ConsumerGroupDescribeResponse",
-]
-
 __getattr__ = historic_names(__name__)
 
 

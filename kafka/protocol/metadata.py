@@ -13,15 +13,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Int8, Int16, Int32, String, Uuid
 
-__all__ = [
-    "MetadataRequest",
-    "MetadataResponse",
-    "DescribeClusterRequest",
-    "DescribeClusterResponse",
-    "DescribeTopicPartitionsRequest",
-    "DescribeTopicPartitionsResponse",
-]
-
 __getattr__ = historic_names(__name__)
 
 

@@ -13,8 +13,6 @@ from kafka.protocol.fields import Array, Buffer, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Int16, Int32, Int64, Records, String, Uuid
 
-__all__ = ["ProduceRequest", "ProduceResponse"]
-
 __getattr__ = historic_names(__name__)
 
 

@@ -12,30 +12,6 @@ from kafka.protocol.fields import Array, Buffer, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Int16, Int32, Int64, Records, String, UInt16, Uuid
 
-__all__ = [
-    "VoteRequest",
-    "VoteResponse",
-    "BeginQuorumEpochRequest",
-    "BeginQuorumEpochResponse",
-    "EndQuorumEpochRequest",
-    "EndQuorumEpochResponse",
-    "DescribeQuorumRequest",
-    "DescribeQuorumResponse",
-    "FetchSnapshotRequest",
-    "FetchSnapshotResponse",
-    "AddRaftVoterRequest",
-    "AddRaftVoterResponse",
-    "RemoveRaftVoterRequest",
-    "RemoveRaftVoterResponse",
-    "UpdateRaftVoterRequest",
-    "UpdateRaftVoterResponse",
-    "LeaderChangeMessage",
-    "SnapshotHeaderRecord",
-    "SnapshotFooterRecord",
-    "KRaftVersionRecord",
-    "VotersRecord",
-]
-
 
 class VoteRequest(Request["VoteResponse"], api_key=52, versions="0-2", flexible="0+"):
     """Asks for a vote in the controller quorum."""

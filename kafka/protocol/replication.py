@@ -12,21 +12,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Int8, Int16, Int32, Int64, String, Uuid
 
-__all__ = [
-    "LeaderAndIsrRequest",
-    "LeaderAndIsrResponse",
-    "StopReplicaRequest",
-    "StopReplicaResponse",
-    "UpdateMetadataRequest",
-    "UpdateMetadataResponse",
-    "ControlledShutdownRequest",
-    "ControlledShutdownResponse",
-    "AlterPartitionRequest",
-    "AlterPartitionResponse",
-    "AssignReplicasToDirsRequest",
-    "AssignReplicasToDirsResponse",
-]
-
 
 class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions="0-7", flexible="4+"):
     """Tells brokers which partitions they lead and follow."""

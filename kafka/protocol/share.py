@@ -12,23 +12,6 @@ from kafka.protocol.fields import Array, Buffer, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Int8, Int16, Int32, Int64, Records, String, Uuid
 
-__all__ = [
-    "ShareGroupHeartbeatRequest",
-    "ShareGroupHeartbeatResponse",
-    "ShareGroupDescribeRequest",
-    "ShareGroupDescribeResponse",
-    "ShareFetchRequest",
-    "ShareFetchResponse",
-    "ShareAcknowledgeRequest",
-    "ShareAcknowledgeResponse",
-    "DescribeShareGroupOffsetsRequest",
-    "DescribeShareGroupOffsetsResponse",
-    "AlterShareGroupOffsetsRequest",
-    "AlterShareGroupOffsetsResponse",
-    "DeleteShareGroupOffsetsRequest",
-    "DeleteShareGroupOffsetsResponse",
-]
-
 
 class ShareGroupHeartbeatRequest(
     Request["ShareGroupHeartbeatResponse"], api_key=76, versions="0-1", flexible="0+", unstable="0"

@@ -12,19 +12,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Int8, Int16, Int32, Int64, String, Uuid
 
-__all__ = [
-    "InitializeShareGroupStateRequest",
-    "InitializeShareGroupStateResponse",
-    "ReadShareGroupStateRequest",
-    "ReadShareGroupStateResponse",
-    "WriteShareGroupStateRequest",
-    "WriteShareGroupStateResponse",
-    "DeleteShareGroupStateRequest",
-    "DeleteShareGroupStateResponse",
-    "ReadShareGroupStateSummaryRequest",
-    "ReadShareGroupStateSummaryResponse",
-]
-
 
 class InitializeShareGroupStateRequest(
     Request["InitializeShareGroupStateResponse"], api_key=83, versions="0", flexible="0+"

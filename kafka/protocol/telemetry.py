@@ -11,13 +11,6 @@ from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.types import Boolean, Bytes, Int8, Int16, Int32, String, Uuid
 
-__all__ = [
-    "GetTelemetrySubscriptionsRequest",
-    "GetTelemetrySubscriptionsResponse",
-    "PushTelemetryRequest",
-    "PushTelemetryResponse",
-]
-
 
 class GetTelemetrySubscriptionsRequest(
     Request["GetTelemetrySubscriptionsResponse"], api_key=71, versions="0", flexible="0+"

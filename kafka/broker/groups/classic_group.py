@@ -258,7 +258,11 @@ class ClassicGroup(Group):
             self._maybe_complete_join()
             return
         if self.state is State.COMPLETING:
-            self._answer_all_syncs(Code.REBALANCE_IN_PROGRESS)
+            for member in self.roster:
+                member.assignment = b""
+                if member.sync_answer is not None:
+                    member.answer_sync(SyncResult(Code.REBALANCE_IN_PROGRESS))
+                    self._watch(member)
         self._cancel_sync_timer()
         self._is_initial = self.state is State.EMPTY
         self._move(Event.REBALANCE)
@@ -393,13 +397,6 @@ class ClassicGroup(Group):
 
     def _assigned(self, member: Member) -> SyncResult:
         return SyncResult(0, member.assignment, self.protocol_type, self.protocol_name)
-
-    def _answer_all_syncs(self, error_code: int) -> None:
-        for member in self.roster:
-            member.assignment = b""
-            if member.sync_answer is not None:
-                member.answer_sync(SyncResult(error_code))
-                self._watch(member)
 
     def _sync_expired(self, generation: int) -> None:
         """Remove members that have not requested their assignment within the rebalance timeout (KAFKA-13435)."""

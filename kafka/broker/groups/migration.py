@@ -125,11 +125,8 @@ class ClassicFace:
         # What it says it owns counts for the generation that it was at; else it has lost it.
         if subscription.generation_id not in (-1, member.epoch):
             return {}
-        return self._ids(subscription.owned_partitions)
-
-    def _ids(self, named: list[ConsumerProtocolSubscription.TopicPartition]) -> Assignment:
         found: Assignment = {}
-        for topic, partitions in named:
+        for topic, partitions in subscription.owned_partitions:
             topic_id = self._topics.topic_id(topic)
             if topic_id is not None and partitions:
                 found[topic_id] = frozenset(partitions)

@@ -278,7 +278,10 @@ class SharePartition:
         offset = self.next_offset()
         if offset < self.partition.log.start_offset:
             # As in Kafka, the request that finds this out gets nothing.
-            self._follow_log_start()
+            # Leave out what retention or DeleteRecords has removed.
+            log_start = self.partition.log.start_offset
+            self._forget(log_start)
+            self.end = max(self.end, log_start - 1)
             return found
         if offset >= upper:
             return found
@@ -515,12 +518,6 @@ class SharePartition:
         while first <= self.end and ((found := self._deliveries.get(first)) is None or found.state.is_final):
             first += 1
         self._forget(first)
-
-    def _follow_log_start(self) -> None:
-        """Leave out what retention or DeleteRecords has removed."""
-        log_start = self.partition.log.start_offset
-        self._forget(log_start)
-        self.end = max(self.end, log_start - 1)
 
     def _forget(self, first: int) -> None:
         """Forget the deliveries before an offset, at which those in delivery start now."""

@@ -376,9 +376,6 @@ class Log:
             self.segments.pop(0).delete()
         if self.segments and self.segments[0].last_offset < offset and len(self.segments) == 1:
             self.segments.pop().delete()
-        self._trim_epochs()
-
-    def _trim_epochs(self) -> None:
         number = bisect_right(self.epochs, self.start_offset, key=lambda pair: pair[1])
         if number > 1:
             self.epochs = self.epochs[number - 1 :]

@@ -245,7 +245,8 @@ def _decode_elements(source: DecoderSource, wire: WireField, target: str, count:
     # All elements are made by one call into C, which costs a third less than making each in the loop.
     cls = source.constant("C", layout.cls)
     source.line(f"{target} = {items} = [new({cls})] if {count} == 1 else [*map(new, repeat({cls}, {count}))]")
-    fixed = _all_fixed(layout)
+    # Whether a struct is of numbers alone, so that all its elements have the same size.
+    fixed = bool(layout.plain) and all(not w.is_array and w.element in FIXED_FORMATS for w in layout.plain)
     if fixed:
         _decode_fixed_elements(source, layout, items, count)
         if not layout.flexible:
@@ -261,11 +262,6 @@ def _decode_elements(source: DecoderSource, wire: WireField, target: str, count:
     source.dedent()
     if fixed:
         source.dedent()
-
-
-def _all_fixed(layout: Layout) -> bool:
-    """Whether a struct is of numbers alone, so that all its elements have the same size."""
-    return bool(layout.plain) and all(not w.is_array and w.element in FIXED_FORMATS for w in layout.plain)
 
 
 def _decode_fixed_elements(source: DecoderSource, layout: Layout, items: str, count: str) -> None:
