@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from kafka.broker.cluster.clock import BrokerClock, Timer, Timers
 from kafka.broker.groups.classic_member import (
     CONSUMER,
     Event,
@@ -25,7 +26,7 @@ from kafka.broker.groups.classic_member import (
     next_state,
 )
 from kafka.broker.groups.group import Commit, Group
-from kafka.broker.groups.interfaces import Answer, Clock, Timer, Timers
+from kafka.broker.groups.interfaces import Answer
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     BrokerResponseError,
@@ -60,7 +61,7 @@ class ClassicGroup(Group):
         self,
         group_id: str,
         settings: GroupSettings,
-        clock: Clock,
+        clock: BrokerClock,
         timers: Timers,
         new_id: Callable[[], str],
         *,
