@@ -469,26 +469,21 @@ def stable_versions(message: MessageSpec) -> Range:
 
 
 def write_registry(messages: dict[str, MessageSpec]) -> str:
-    """Return the table of all APIs, for negotiation without an import of a message, and the enum of their keys."""
+    """Return the enum of all APIs, for negotiation without an import of a message."""
     module_of = {name: module for module, (_, names) in FAMILIES.items() for name in names}
     requests = sorted((m for m in messages.values() if m.kind == "request"), key=lambda m: m.api_key or 0)
-    rows, keys = [], []
+    rows = []
     for m in requests:
         base = m.name.removesuffix("Request")
         stable = stable_versions(m)
         flexible = m.flexible.low if m.flexible else None
         listeners = " ".join(sorted(m.listeners)) or "none"
-        facts = f'{m.api_key}, "{base}", "{module_of[base]}", {stable.low}, {stable.high}, {flexible}, "{listeners}"'
-        rows.append(f"    Api({facts}),")
-        keys.append(f"    {base} = {m.api_key}\n")
+        facts = f'{m.api_key}, "{module_of[base]}", {stable.low}, {stable.high}, {flexible}, "{listeners}"'
+        rows.append(f"    {base} = {facts}\n")
     head = (PACKAGE / "registry.py").read_text(encoding="utf-8")
-    begin, end = "# begin of the generated table\n", "# end of the generated table\n"
+    begin, end = "    # begin of the generated table\n", "    # end of the generated table\n"
     before, _, rest = head.partition(begin)
-    after = rest.partition(end)[2]
-    table = "_TABLE: Final = (\n" + "\n".join(rows) + "\n)\n"
-    doc = '"""The API keys by the names of their messages: ``ApiKey.Fetch == 1``."""'
-    enum = f"\n\nclass ApiKey(IntEnum):\n    {doc}\n\n{''.join(keys)}\n\n"
-    return before + begin + table + enum + end + after
+    return before + begin + "".join(rows) + end + rest.partition(end)[2]
 
 
 def generate(releases: list[str]) -> dict[Path, str]:
