@@ -51,9 +51,9 @@ def guarded() -> Iterator[Brokers]:
         yield both(stack, with_acls=True)
 
 
-def live_through(request: pytest.FixtureRequest, name: str, seeds: range) -> None:
+def live_through(both_pairs: tuple[Brokers, Brokers], name: str, seeds: range) -> None:
     kind, differing = KINDS[name], []
-    real, ours = request.getfixturevalue("guarded" if name == "rights" else "brokers")
+    real, ours = both_pairs[name == "rights"]
     for seed in seeds:
         outcome = live(kind, kind.steps(random.Random(f"{name}/{seed}"), kind.length), real, ours)
         if outcome.differences:
@@ -68,17 +68,17 @@ def many(name: str) -> range:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_embedded_broker_answers_as_kafka_through_a_random_history(
-    request: pytest.FixtureRequest, name: str
+    brokers: Brokers, guarded: Brokers, name: str
 ) -> None:
-    live_through(request, name, range(FEW[name]))
+    live_through((brokers, guarded), name, range(FEW[name]))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", KINDS)
 def test_the_embedded_broker_answers_as_kafka_through_many_random_histories(
-    request: pytest.FixtureRequest, name: str
+    brokers: Brokers, guarded: Brokers, name: str
 ) -> None:
-    live_through(request, name, many(name))
+    live_through((brokers, guarded), name, many(name))
 
 
 def compacted(servers: str, topic: str, now: int) -> list[tuple[int, bytes | None, bytes | None, int]]:
