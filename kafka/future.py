@@ -63,7 +63,7 @@ class Future(Generic[T]):
     def __init__(self) -> None:
         self._outcome: list[tuple[T | None, BaseException | None, TracebackType | None]] = []
         self._backs: list[tuple[Back | None, Back | None]] = []
-        # Loops ask for it all the time. Who finds an outcome before this says so sets it before a callback runs.
+        # Loops ask for it all the time. A thread that finds an outcome before it is set sets it, then calls back.
         self.is_done = False
         """Whether there is an outcome."""
 

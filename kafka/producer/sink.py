@@ -61,7 +61,7 @@ class Sink:
         """The connection to the broker, as asked for with `_topology`; while it is not ready it is asked for again."""
         self._topology: Topology | None = None
         self._versions: ApiVersions | None = None
-        """Those that `_version` was chosen of."""
+        """The versions that `_version` was chosen of."""
         self._version = 0
 
     def pump_soon(self) -> None:
