@@ -13,7 +13,7 @@ from itertools import repeat
 
 import imports
 from protocol_content import MESSAGES, Message
-from protocol_impls import Codec, codec
+from protocol_impls import codec
 from workload import Case, Job, Target, Unsupported, Workload, main
 
 _IMPORT = "import-clients"
