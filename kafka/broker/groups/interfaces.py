@@ -1,4 +1,4 @@
-"""What the coordinators see of the cluster's topics, and the answer that may come later."""
+"""The topics of the cluster as the coordinators see them, and the answer that may come later."""
 
 from __future__ import annotations
 
