@@ -130,7 +130,7 @@ class ProducerCore:
 
     async def finish(self) -> None:
         """Accept no more records, abort the open transaction, and send the remaining batches: `close` was called."""
-        self.accumulator.pause(_closed(), for_good=True)  # a record that another thread sends now would not be waited for
+        self.accumulator.pause(_closed(), for_good=True)  # nothing would wait for a record of another thread
         if self.transactions is not None:
             await self.transactions.finish()
         await self.sender.flush()
