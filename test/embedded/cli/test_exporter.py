@@ -32,6 +32,7 @@ from kafka.cli.exporter.lag_history import LagHistory
 from kafka.cli.exporter.series import Series, exposition
 from kafka.cli.parser import parse
 from kafka.protocol.share import ShareGroupHeartbeatRequest
+from test import quick_start
 
 from .conftest import Shell
 
@@ -81,7 +82,7 @@ class Running:
 def exporter(broker: Broker, *words: str) -> Iterator[Running]:
     environment = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
     command = [sys.executable, "-m", "kafka", "exporter", "--listen", "127.0.0.1:0", *words]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with quick_start.Program(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         try:
             assert process.stderr is not None
             line = process.stderr.readline()
