@@ -480,7 +480,7 @@ class ConsumerCore:
 
     async def unsubscribe(self) -> None:
         """Leave the group, and read nothing."""
-        if self._unsubscribing:  # in a listener that hears of it
+        if self._unsubscribing:  # by a listener that it has called
             return
         self._unsubscribing = True
         try:

@@ -140,7 +140,7 @@ def test_a_producer_that_never_got_to_its_cluster_is_gone_at_once():
         assert time.monotonic() - began < 0.5 + 2 * SLACK
 
 
-def test_what_was_accepted_is_written_though_another_thread_sends_during_close(broker):
+def test_accepted_records_are_written_though_another_thread_sends_during_close(broker):
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, batch_size=500)
     with held_up(broker, "Produce"):
         sent = [producer.send("events", b"first")]
