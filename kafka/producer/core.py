@@ -116,7 +116,7 @@ class ProducerCore:
         if versions is None:
             return
         newest = versions.ranges.get(ApiKey.Produce, (0, 0))[1]
-        self.accumulator.magic = 2 if newest >= _V2_SINCE else 1 if newest >= _V1_SINCE else 0
+        self.accumulator.use_format(2 if newest >= _V2_SINCE else 1 if newest >= _V1_SINCE else 0)
         if self.config["compression_type"] == "zstd" and newest < _ZSTD_SINCE:
             release = ".".join(map(str, versions.release))
             raise UnsupportedVersionError(f"compression_type='zstd' needs brokers of Kafka 2.1; this one is {release}")

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import islice
 from threading import RLock
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -74,7 +75,6 @@ class RecordAccumulator:
         """By topic, the open batch for records without a key, which the fast path of `send()` reads."""
         self.incomplete: dict[ProducerBatch, None] = {}
         """All batches that are not settled, oldest first."""
-        self.magic = 2
         self.refusal: BaseException | None = None
         """Why no records are accepted now."""
         self.closed = False
@@ -84,12 +84,20 @@ class RecordAccumulator:
         self._batch_size = max(1, min(batch_size, max_request_size - _REQUEST_OVERHEAD, buffer_memory))
         self._codec = codec
         self._level = level
+        self.use_format(2)
         self._new: deque[tuple[ProducerBatch, int]] = deque()
         """Batches on their way into a queue, and their sizes."""
         self._fresh: list[ProducerBatch] = []
         self._left: list[Partition] = []
         self._retired: dict[str, Topic] = {}
         self._choose = choose
+
+    def use_format(self, magic: int) -> None:
+        """Make batches in this format from now on."""
+        self.magic = magic
+        make = BatchBuilder if magic > 1 else partial(LegacyBuilder, magic)
+        self._builder: Callable[[int], BatchBuilder | LegacyBuilder]
+        self._builder = partial(make, codec=self._codec, level=self._level)
 
     def forked(self) -> None:
         """In the child of a fork: each call gets a clear error, also if another thread of the parent had the lock."""
@@ -349,11 +357,6 @@ class RecordAccumulator:
             if size > limit:
                 raise too_large(size, name, limit, topic.name, partition)
         return max(size, self._batch_size)
-
-    def _builder(self, limit: int) -> BatchBuilder | LegacyBuilder:
-        if self.magic > 1:
-            return BatchBuilder(limit, self._codec, self._level)
-        return LegacyBuilder(self.magic, limit, self._codec, self._level)
 
     def _new_batch(
         self,

@@ -224,7 +224,7 @@ def test_a_topic_that_returns_continues_its_sequence_numbers(filled: Filled) -> 
 
 def test_formats_before_kafka_0_11_fill_batches_too() -> None:
     filled = Filled()
-    filled.accumulator.magic = 1
+    filled.accumulator.use_format(1)
     place = filled.add(partition=0)
     assert place is not None
     assert place[0].builder.magic == 1
