@@ -60,7 +60,7 @@ class FetchSensors(SensorGroup):
         self._consumed.add(size, records)
 
     def taken(self, topic: str, records: int, size: int) -> None:
-        """Count what the application takes: records as it takes them, for it may be long at those of a response."""
+        """Count what the application takes: records one call at a time, as a response may last an application long."""
         numbers = self._topics.get(topic)
         if numbers is None:
             numbers = self._topics[topic] = [0, 0]
