@@ -218,7 +218,10 @@ class BrokerConnection:
         return self.connection.flush()
 
     def recv(self) -> list[tuple[Any, Future[Any]]]:
-        """Receive what has arrived, without waiting; return the responses with the futures that they resolved."""
+        """Receive what has arrived, without waiting; return the responses with the futures that they resolved.
+
+        Programs for kafka-python 2 call ``future.success(response)`` for each, which is allowed and does nothing here.
+        """
         self._turn()
         received = list(self._received)
         self._received.clear()

@@ -54,6 +54,7 @@ class Cluster(Calls):
         """Describe the cluster: its id, its controller and its brokers.
 
         A client with ``bootstrap_controllers`` gets the active controller, and all controllers instead of the brokers.
+        Brokers of a cluster without ZooKeeper name any broker as the controller: ``describe_metadata_quorum()`` has it.
 
         >>> from kafka import KafkaAdminClient
         >>> from kafka.broker import Broker
