@@ -60,7 +60,7 @@ async def call_user(
 
     The first cancellation of the caller takes effect when the listener has ended, as with a listener that does not
     suspend: a rebalance must not continue after half a listener. A second one reaches the listener. A listener that
-    raises CancelledError by itself has failed; taken as a cancellation, it would end the task that serves the group.
+    raises CancelledError has failed; taken as a cancellation, it would end the task that serves the group.
     """
     context = contextvars.copy_context() if context is None else context
     name = "a rebalance listener or a callback"
