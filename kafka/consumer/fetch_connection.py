@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka._core.client import FETCH
 from kafka.consumer.fetch_response import FetchTarget
-from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Outgoing, Wanted
+from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Wanted
 from kafka.errors import (
     ClusterAuthorizationFailedError,
     KafkaError,
@@ -54,7 +54,6 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 SIDE: Final = "fetch-side"
-_SLICE: Final = 0.001  # how long a response may hold the loop, in seconds
 _POLL_RECORDS: Final = 500  # where max_poll_records has no limit
 TOPIC_IDS_SINCE: Final = 13
 _MAX_BYTES_SINCE: Final = 3
@@ -121,11 +120,13 @@ class FetchConnection:
         failed: Callable[[FetchConnection, KafkaError], None],
         doubted: Callable[[FetchTarget, EpochCheck], None],
         in_flight: InFlight,
+        released: Callable[[AssignedPartition], object],
         *,
         main: bool,
     ) -> None:
-        """Each response is given to `take`, which yields where the loop has waited long enough for it, and says whether
-        data came. Then, as the next request may be sent, `done` is called; or `failed`, with an error.
+        """Each response is given to `take`, which yields where other work may come first, and says whether data came.
+        Then, as the next request may be sent, `done` is called; or `failed`, with an error. `released` is called with
+        each partition that it asks for no more.
         """
         from kafka.protocol.fetch import FetchRequest
 
@@ -148,9 +149,7 @@ class FetchConnection:
         self.answered: list[FetchTarget] = []
         """The targets of which a response has brought records or an error."""
         self.is_outdated = False
-        """Whether all are to be released as the request is answered: something has changed since it was sent."""
-        self.slice_ends = 0.0
-        """Until when a response may hold the loop."""
+        """Whether the application has changed something since the request was sent."""
         self._client = client
         self._settings = settings
         self._timeout = client.settings.request_timeout + settings.max_wait_ms / 1000
@@ -161,7 +160,8 @@ class FetchConnection:
         self._log_checked = doubted
         self._in_flight = in_flight
         self._reserved = 0
-        self._released: list[AssignedPartition] = []
+        self._released = released
+        self._drops_all = False  # as the request is answered
         self._turns: list[TopicPartition] = []  # the one asked for longest ago is the first; for old brokers
         self._wanted: dict[TopicPartition, Wanted] = {}
         self._without_id: set[TopicPartition] = set()
@@ -169,7 +169,7 @@ class FetchConnection:
         self._max_bytes = 0
         self._version = 0
         self._request_type = FetchRequest
-        self._request_types: dict[tuple[int, bool], type[FetchRequest]] = {}
+        self._request_types: dict[tuple[int, int], type[FetchRequest]] = {}
         self._link: Connection | None = None
         self._linked_in: object = None  # the topology with the broker's address
         self._task: Task[object] | None = None  # connects, and checks logs
@@ -206,23 +206,31 @@ class FetchConnection:
                 self._without_id.discard(partition)
             if cursor.connection is self:
                 cursor.connection = None
-            self._released.append(state)
+            self._released(state)
 
-    def take_released(self) -> list[AssignedPartition]:
-        """Return, once, the partitions that it asks for no more: the fetcher looks at them again."""
-        released, self._released = self._released, []
-        return released
+    def drop(self, partition: TopicPartition) -> None:
+        """Ask for a partition no more, once the request that is under way is answered."""
+        target = self.targets.get(partition)
+        if target is None:
+            return
+        if self.idle:
+            self.release((target,))
+        else:
+            self.is_outdated = True
+            self.answered.append(target)
 
-    def take_back(self) -> None:
-        """Release all of them, while no request is under way."""
-        self.release(tuple(self.targets.values()))
-        self._released, self.is_outdated = [], False
+    def drop_all(self) -> None:
+        """Ask for nothing of this any more, once the request that is under way is answered."""
+        if self.idle:
+            self.release(tuple(self.targets.values()))
+        else:
+            self.is_outdated = self._drops_all = True
 
     # A request…
 
     def ask(self, max_bytes: int) -> None:
         """Send a request."""
-        self.idle = self.is_outdated = False
+        self.idle = self.is_outdated = self._drops_all = False
         self._max_bytes = max_bytes
         self._reserved = min(max_bytes, len(self.targets) * self._settings.max_partition_bytes)
         self._in_flight.size += self._reserved
@@ -276,7 +284,51 @@ class FetchConnection:
         outgoing = self.session.next(wanted, self._touched)
         self._touched.clear()
         self._version, self.asked_at = version, self._client.loop.time()
-        request = self._request(outgoing, self._max_bytes, max_wait_ms, version, best=version == best)
+        # The encoder looks at each struct that is not of its version: with many partitions that is a third of the work.
+        names = self._request_types.get((version, best))
+        if names is None:
+            kind = self._request_type
+            names = kind if version == best and version < TOPIC_IDS_SINCE else kind[version]
+            self._request_types[version, best] = names
+        partition_type, topic_type, forgotten_type = names.FetchPartition, names.FetchTopic, names.ForgottenTopic
+        has_epochs, has_ids = version >= _LAST_EPOCH_SINCE, version >= TOPIC_IDS_SINCE
+        topics: dict[tuple[str, UUID], list[FetchRequest.FetchPartition]] = {}
+        of: tuple[str | None, UUID | None] = None, None
+        for partition, entry in outgoing.wanted.items():
+            if of[1] is not entry.topic_id or of[0] != partition.topic:  # a UUID's hash is a call
+                of = partition.topic, entry.topic_id
+                partitions = topics.setdefault(of, [])
+            partitions.append(
+                partition_type(
+                    partition=partition.partition,
+                    current_leader_epoch=entry.leader_epoch,
+                    fetch_offset=entry.offset,
+                    last_fetched_epoch=entry.last_epoch if has_epochs else -1,
+                    partition_max_bytes=entry.max_bytes,
+                )
+            )
+        forgotten: dict[tuple[str, UUID], list[int]] = {}
+        for partition, topic_id in outgoing.forgotten:
+            forgotten.setdefault((partition.topic, topic_id), []).append(partition.partition)
+        request = names(
+            max_wait_ms=max_wait_ms,
+            min_bytes=self._settings.min_bytes,
+            max_bytes=self._max_bytes,
+            isolation_level=self._settings.isolation_level,
+            session_id=outgoing.session_id,
+            session_epoch=outgoing.epoch,
+            rack_id=self._settings.rack,
+            topics=[
+                topic_type(topic_id=tid, partitions=parts) if has_ids else topic_type(topic=name, partitions=parts)
+                for (name, tid), parts in topics.items()
+            ],
+            forgotten_topics_data=[
+                forgotten_type(topic_id=tid, partitions=parts)
+                if has_ids
+                else forgotten_type(topic=name, partitions=parts)
+                for (name, tid), parts in forgotten.items()
+            ],
+        )
         link.submit(request, self._timeout).add_both(self._arrived)
 
     def _arrived(self, outcome: FetchResponse | BaseException) -> None:
@@ -298,16 +350,19 @@ class FetchConnection:
         """Take the response for a slice of time, and then let the loop do everything else that is ready."""
         if self._stopped or self._taking is None:
             return
-        self.slice_ends = self._client.loop.time() + _SLICE
+        loop = self._client.loop
+        time, ends = loop.time, loop.slice_end()
         try:
             next(self._taking)
+            while time() < ends:
+                next(self._taking)
         except StopIteration as end:
             self._release()
             self._done(self, response, end.value)
         except Exception as error:
             self._fail(error)
         else:
-            self._client.loop.call_soon(self._go_on, response)
+            loop.call_soon(self._go_on, response)
 
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, KafkaError):
@@ -317,14 +372,14 @@ class FetchConnection:
             )
             error = UnknownError(f"fetching failed: {error!r}")
         self.session.failed()
-        self.is_outdated = True
+        self._drops_all = True
         self._release()
         self._failed(self, error)
 
     def _release(self) -> None:
         """Record that no request is under way."""
         # The side connection is for what the main one cannot ask for now.
-        everything = self.is_outdated or not self.main
+        everything = self._drops_all or not self.main
         self.release(tuple(self.targets.values()) if everything else self.answered)
         self.answered, self._taking = [], None
         if not self.idle:
@@ -366,59 +421,9 @@ class FetchConnection:
         self.release([asked[partition] for partition in checks])
         return self._wanted
 
-    def _request(
-        self, outgoing: Outgoing, max_bytes: int, max_wait_ms: int, version: int, *, best: bool
-    ) -> FetchRequest:
-        settings = self._settings
-        # The encoder looks at each struct that is not of its version: with many partitions that is a third of the work.
-        names = self._request_types.get((version, best))
-        if names is None:
-            kind = self._request_type
-            names = kind if best and version < TOPIC_IDS_SINCE else kind[version]
-            self._request_types[version, best] = names
-        partition_type, topic_type, forgotten_type = names.FetchPartition, names.FetchTopic, names.ForgottenTopic
-        has_epochs, has_ids = version >= _LAST_EPOCH_SINCE, version >= TOPIC_IDS_SINCE
-        topics: dict[tuple[str, UUID], list[FetchRequest.FetchPartition]] = {}
-        of: tuple[str | None, UUID | None] = None, None
-        for partition, entry in outgoing.wanted.items():
-            if of[1] is not entry.topic_id or of[0] != partition.topic:  # a UUID's hash is a call
-                of = partition.topic, entry.topic_id
-                partitions = topics.setdefault(of, [])
-            partitions.append(
-                partition_type(
-                    partition=partition.partition,
-                    current_leader_epoch=entry.leader_epoch,
-                    fetch_offset=entry.offset,
-                    last_fetched_epoch=entry.last_epoch if has_epochs else -1,
-                    partition_max_bytes=entry.max_bytes,
-                )
-            )
-        forgotten: dict[tuple[str, UUID], list[int]] = {}
-        for partition, topic_id in outgoing.forgotten:
-            forgotten.setdefault((partition.topic, topic_id), []).append(partition.partition)
-        return names(
-            max_wait_ms=max_wait_ms,
-            min_bytes=settings.min_bytes,
-            max_bytes=max_bytes,
-            isolation_level=settings.isolation_level,
-            session_id=outgoing.session_id,
-            session_epoch=outgoing.epoch,
-            rack_id=settings.rack,
-            topics=[
-                topic_type(topic_id=tid, partitions=parts) if has_ids else topic_type(topic=name, partitions=parts)
-                for (name, tid), parts in topics.items()
-            ],
-            forgotten_topics_data=[
-                forgotten_type(topic_id=tid, partitions=parts)
-                if has_ids
-                else forgotten_type(topic=name, partitions=parts)
-                for (name, tid), parts in forgotten.items()
-            ],
-        )
-
     def stop(self) -> None:
         """Send no more requests; the response under way is dropped."""
-        self._stopped = self.is_outdated = True
+        self._stopped = self._drops_all = True
         self._release()
         if self._task is not None:
             self._task.cancel()

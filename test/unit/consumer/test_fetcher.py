@@ -97,7 +97,7 @@ def test_a_reply_that_is_drained_while_memory_is_counted_frees_its_memory_once(
     reply = cast("CompletedFetch", Reply())
     cursor.current = reply
     fetcher._received += 2 * memory
-    core.collector._drained(cursor, reply)
+    core.fetcher.drained(cursor, reply)
     assert fetcher._room() == memory
 
 
