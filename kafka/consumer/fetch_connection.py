@@ -115,18 +115,20 @@ class FetchConnection:
         client: Client,
         node_id: int,
         settings: FetchSettings,
-        take: Callable[[FetchConnection, FetchResponse, int], Generator[None, None, bool]],
-        done: Callable[[FetchConnection, FetchResponse | None, bool], None],
+        take: Callable[[FetchConnection, FetchResponse, int], Generator[None, None, None]],
+        left_idle: Callable[[], object],
         failed: Callable[[FetchConnection, KafkaError], None],
         doubted: Callable[[FetchTarget, EpochCheck], None],
         in_flight: InFlight,
+        wanted: Callable[[FetchTarget], Wanted | None],
         released: Callable[[AssignedPartition], object],
         *,
         main: bool,
     ) -> None:
-        """Each response is given to `take`, which yields where other work may come first, and says whether data came.
-        Then, as the next request may be sent, `done` is called; or `failed`, with an error. `released` is called with
-        each partition that it asks for no more.
+        """Each response is given to `take`, which yields where other work may come first and calls `end` at its end;
+        each error to `failed`. `left_idle` is called if no partition was left to ask for. `wanted` returns the part of
+        a request for a partition, None if it must not be asked for; `released` is called with each partition that it
+        asks for no more.
         """
         from kafka.protocol.fetch import FetchRequest
 
@@ -155,11 +157,12 @@ class FetchConnection:
         self._timeout = client.settings.request_timeout + settings.max_wait_ms / 1000
         self._use = FETCH if main else SIDE
         self._take = take
-        self._done = done
+        self._left_idle = left_idle
         self._failed = failed
         self._log_checked = doubted
         self._in_flight = in_flight
         self._reserved = 0
+        self._part_of = wanted
         self._released = released
         self._drops_all = False  # as the request is answered
         self._turns: list[TopicPartition] = []  # the one asked for longest ago is the first; for old brokers
@@ -173,7 +176,6 @@ class FetchConnection:
         self._link: Connection | None = None
         self._linked_in: object = None  # the topology with the broker's address
         self._task: Task[object] | None = None  # connects, and checks logs
-        self._taking: Generator[None, None, bool] | None = None
         self._stopped = False
 
     def connect(self) -> None:
@@ -185,15 +187,6 @@ class FetchConnection:
                 link.open()
 
     # Its partitions…
-
-    def add(self, target: FetchTarget, wanted: Wanted) -> None:
-        """Ask for a partition from the next request on."""
-        partition = target.state.topic_partition
-        self.targets[partition], self._wanted[partition] = target, wanted
-        self._touched.add(partition)
-        if wanted.topic_id is NO_TOPIC_ID:
-            self._without_id.add(partition)
-        target.cursor.connection = self
 
     def release(self, targets: Iterable[FetchTarget]) -> None:
         """Ask for these no more."""
@@ -228,27 +221,60 @@ class FetchConnection:
 
     # A request…
 
-    def ask(self, max_bytes: int) -> None:
-        """Send a request."""
+    def ask(self, targets: list[FetchTarget], max_bytes: int) -> None:
+        """Ask for these, and for what it asked for before."""
         self.idle = self.is_outdated = self._drops_all = False
         self._max_bytes = max_bytes
-        self._reserved = min(max_bytes, len(self.targets) * self._settings.max_partition_bytes)
+        self._reserved = min(max_bytes, (len(self.targets) + len(targets)) * self._settings.max_partition_bytes)
         self._in_flight.size += self._reserved
         self._in_flight.brokers += self.main
-        client = self._client
+        for target in targets:
+            target.cursor.connection = self
+        self._run(self._asking(targets))
+
+    def _run(self, steps: Generator[None, None, None]) -> None:
+        """Take steps for a slice of time, and then let the loop do everything else that is ready."""
+        if self._stopped:
+            return
+        loop = self._client.loop
+        time, ends = loop.time, loop.slice_end()
         try:
-            link, topology = self._link, client.cluster.topology
-            if link is None or not link.ready or self._linked_in is not topology:
-                link = self._link = client.link(self.node_id, self._use)
-                self._linked_in = topology
-            if link.ready and link.versions is not None:
-                version = link.versions.version_for(self._request_type)
-                if version >= _LAST_EPOCH_SINCE:
-                    self._send(link, self._wanted, version)
-                    return
-            self._task = client.loop.spawn_logged(self._prepare(link), f"fetch from broker {self.node_id}")
+            for _ in steps:
+                if time() >= ends:
+                    loop.call_soon(self._run, steps)
+                    break
         except Exception as error:
             self._fail(error)
+
+    def _asking(self, targets: list[FetchTarget]) -> Generator[None, None, None]:
+        """Send a request, if a connection is ready; else connect first. It yields where other work may come first."""
+        client = self._client
+        for target in targets:
+            state, cursor = target.state, target.cursor
+            part = None if self._drops_all or state.cursor is not cursor else self._part_of(target)
+            if part is None:
+                self.release((target,))
+                continue
+            partition = state.topic_partition
+            self.targets[partition], self._wanted[partition] = target, part
+            self._touched.add(partition)
+            if part.topic_id is NO_TOPIC_ID:
+                self._without_id.add(partition)
+            yield
+        if self._drops_all or not self.targets:
+            self.end()
+            self._left_idle()
+            return
+        link, topology = self._link, client.cluster.topology
+        if link is None or not link.ready or self._linked_in is not topology:
+            link = self._link = client.link(self.node_id, self._use)
+            self._linked_in = topology
+        if link.ready and link.versions is not None:
+            version = link.versions.version_for(self._request_type)
+            if version >= _LAST_EPOCH_SINCE:
+                yield from self._sending(link, self._wanted, version)
+                return
+        self._task = client.loop.spawn_logged(self._prepare(link), f"fetch from broker {self.node_id}")
 
     async def _prepare(self, link: Connection) -> None:
         """Connect, and check the logs at old brokers, before a request."""
@@ -264,14 +290,16 @@ class FetchConnection:
             if version < _LAST_EPOCH_SINCE:
                 wanted = await self._checked(link, wanted, timeout)
             if wanted:
-                self._send(link, wanted, version)
+                self._run(self._sending(link, wanted, version))
             else:
-                self._release()
-                self._done(self, None, False)
+                self.end()
+                self._left_idle()
         except Exception as error:
             self._fail(error)
 
-    def _send(self, link: Connection, wanted: Mapping[TopicPartition, Wanted], version: int) -> None:
+    def _sending(
+        self, link: Connection, wanted: Mapping[TopicPartition, Wanted], version: int
+    ) -> Generator[None, None, None]:
         best, max_wait_ms = version, self._settings.max_wait_ms if self.main else 0
         if version >= TOPIC_IDS_SINCE and self._without_id:
             version = TOPIC_IDS_SINCE - 1
@@ -307,6 +335,7 @@ class FetchConnection:
                     partition_max_bytes=entry.max_bytes,
                 )
             )
+            yield
         forgotten: dict[tuple[str, UUID], list[int]] = {}
         for partition, topic_id in outgoing.forgotten:
             forgotten.setdefault((partition.topic, topic_id), []).append(partition.partition)
@@ -343,26 +372,7 @@ class FetchConnection:
         else:
             self.failures = 0
             self.session.answered(outcome.session_id)
-        self._taking = self._take(self, outcome, self._version)
-        self._go_on(outcome)
-
-    def _go_on(self, response: FetchResponse) -> None:
-        """Take the response for a slice of time, and then let the loop do everything else that is ready."""
-        if self._stopped or self._taking is None:
-            return
-        loop = self._client.loop
-        time, ends = loop.time, loop.slice_end()
-        try:
-            next(self._taking)
-            while time() < ends:
-                next(self._taking)
-        except StopIteration as end:
-            self._release()
-            self._done(self, response, end.value)
-        except Exception as error:
-            self._fail(error)
-        else:
-            loop.call_soon(self._go_on, response)
+        self._run(self._take(self, outcome, self._version))
 
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, KafkaError):
@@ -373,15 +383,15 @@ class FetchConnection:
             error = UnknownError(f"fetching failed: {error!r}")
         self.session.failed()
         self._drops_all = True
-        self._release()
+        self.end()
         self._failed(self, error)
 
-    def _release(self) -> None:
-        """Record that no request is under way."""
+    def end(self) -> None:
+        """Record that no request is under way: the next one may be sent."""
         # The side connection is for what the main one cannot ask for now.
         everything = self._drops_all or not self.main
         self.release(tuple(self.targets.values()) if everything else self.answered)
-        self.answered, self._taking = [], None
+        self.answered = []
         if not self.idle:
             self.idle = True
             self._in_flight.size -= self._reserved
@@ -424,7 +434,7 @@ class FetchConnection:
     def stop(self) -> None:
         """Send no more requests; the response under way is dropped."""
         self._stopped = self._drops_all = True
-        self._release()
+        self.end()
         if self._task is not None:
             self._task.cancel()
 

@@ -340,19 +340,15 @@ class Fetcher:
         idle = len(self._by_node) - self._in_flight.brokers + (not connection.main)
         room = max(1, room // max(1, idle))
         for target in found:
-            if (wanted := self._wanted(target)) is not None:
-                del candidates[target.state.topic_partition]
-                connection.add(target, wanted)
-        if not connection.targets:
-            return
+            del candidates[target.state.topic_partition]
         connection.asked_in = self._by_node
         if connection.polls != self.polls:
             connection.polls, self._ahead = self.polls, 0
-        connection.ask(min(self._settings.max_bytes, room))
+        connection.ask(found, min(self._settings.max_bytes, room))
 
     def _new_connections(self, node_id: int) -> tuple[FetchConnection, FetchConnection]:
-        calls = self._partitions_answered, self._answered, self._connection_failed, self._log_checked
-        parts = self._client, node_id, self._settings, *calls, self._in_flight, self._reopened.append
+        calls = self._partitions_answered, self.look_again, self._connection_failed, self._log_checked
+        parts = self._client, node_id, self._settings, *calls, self._in_flight, self._wanted, self._reopened.append
         return FetchConnection(*parts, main=True), FetchConnection(*parts, main=False)
 
     def _wanted(self, target: FetchTarget) -> Wanted | None:
@@ -398,12 +394,9 @@ class Fetcher:
 
     # On the loop: responses…
 
-    def _answered(self, connection: FetchConnection, response: FetchResponse | None, came: bool) -> None:
+    def _answered(self, connection: FetchConnection, response: FetchResponse, *, came: bool) -> None:
         """Send the next request, and let the application look if data came."""
         if self._closed:
-            return
-        if response is None:  # no partition was left to ask for
-            self.look_again()
             return
         if response.error_code:
             # Mostly the broker has dropped the session.
@@ -433,8 +426,8 @@ class Fetcher:
 
     def _partitions_answered(  # noqa: C901, PLR0912 - hot
         self, connection: FetchConnection, response: FetchResponse, version: int
-    ) -> Generator[None, None, bool]:
-        """Take the parts of partitions whose positions were not moved; return whether the application must look.
+    ) -> Generator[None, None, None]:
+        """Take the parts of partitions whose positions were not moved, and send the next request.
 
         It yields before each.
         """
@@ -483,7 +476,8 @@ class Fetcher:
                         if fetched is not None:
                             answered.append(target)
                             came = self._deliver(target, fetched)
-        return came
+        connection.end()
+        self._answered(connection, response, came=came)
 
     def _deliver(self, target: FetchTarget, fetched: CompletedFetch) -> bool:
         cursor = target.cursor
