@@ -21,8 +21,8 @@ from test.embedded.aio.conftest import LOOPS, run_on
 measured = pytest.mark.alone
 
 PERIOD = 0.010
-#: Steps of plain Python that take 0.1 ms on a quiet processor of 2026: what limits are measured by. Another one, or this
-#: one beside busy neighbours, takes longer for the steps and for what is tested.
+#: Steps of plain Python that take 0.1 ms on a quiet processor of 2026: what limits are measured by. Another one, or
+#: this one beside busy neighbours, takes longer for the steps and for what is tested.
 STEPS = 2500
 FILLED_WITH = 200_000
 #: How often the timer goes off while it is watched: five of them may be late.
@@ -96,7 +96,8 @@ async def punctual(make_work):
     passes = sorted(passes) or [0.0]
     ms = milliseconds(ticker.steps)
     print(
-        f"steps of 1 ms take {ms * 1e3:.2f} ms; a 10 ms timer, {len(late)} times: p99 {late[len(late) * 99 // 100] * 1e3:.1f} ms, most {late[-1] * 1e3:.1f}; "
+        f"steps of 1 ms take {ms * 1e3:.2f} ms; "
+        f"a 10 ms timer, {len(late)} times: p99 {late[len(late) * 99 // 100] * 1e3:.1f} ms, most {late[-1] * 1e3:.1f}; "
         f"{len(passes)} passes: p99 {passes[len(passes) * 99 // 100] * 1e3:.1f} ms, most {passes[-1] * 1e3:.1f}"
     )
     assert len(late) >= ENOUGH
