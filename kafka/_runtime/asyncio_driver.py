@@ -14,6 +14,7 @@ import contextlib
 import contextvars
 import threading
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from kafka._runtime.loop import Loop
@@ -147,7 +148,7 @@ class AsyncioDriver(_TaskDriver):
         super().__init__(loop)
         self._thread = threading.get_ident()
         self._timer: asyncio.TimerHandle | None = None
-        self._armed_for: float | None = None
+        self._armed_for = inf
         self._fd = loop.fileno()
         self._context.run(self._aio.add_reader, self._fd, self._turn)
         loop.attach(self._notify)
@@ -163,7 +164,7 @@ class AsyncioDriver(_TaskDriver):
     def _call_at(self, when: float, callback: Callable[[], object]) -> Timer:
         """Let the loop call back at a time; the event loop has one timer, for the first of all."""
         timer = self.loop.call_at(when, callback)
-        if (self._armed_for is None or when < self._armed_for) and not self.loop.in_pass:
+        if when < self._armed_for and not self.loop.in_pass:
             self._arm()
         return timer
 
@@ -219,18 +220,18 @@ class AsyncioDriver(_TaskDriver):
             self._arm()
 
     def _arm(self) -> None:
-        deadline = self.loop.next_deadline()
+        deadline = self.loop.timers.earliest
         if deadline == self._armed_for:
             return
         if self._timer is not None:
             self._timer.cancel()
         self._armed_for, self._timer = deadline, None
-        if deadline is not None:
+        if deadline < inf:
             left = max(0.0, deadline - self.loop.time())
             self._timer = self._aio.call_later(left, self._on_timer, context=self._context)
 
     def _on_timer(self) -> None:
-        self._timer = self._armed_for = None
+        self._timer, self._armed_for = None, inf
         self._turn()
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from kafka.admin.calls import Calls, call
 from kafka.admin.resources import operations
 from kafka.admin.results import Result
-from kafka.protocol.metadata import DescribeClusterRequest, MetadataRequest
+from kafka.protocol.metadata import DescribeClusterRequest, DescribeClusterResponse, MetadataRequest, MetadataResponse
 from kafka.protocol.registry import ApiKey
-
-if TYPE_CHECKING:
-    from kafka.protocol.metadata import DescribeClusterResponse, MetadataResponse
 
 _FENCED_SINCE: Final = 2
 _BROKERS: Final = 1

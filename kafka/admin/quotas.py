@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka.admin.calls import Calls, call
 from kafka.admin.results import ItemResult, Result, Results, raise_failed
-from kafka.protocol.users import AlterClientQuotasRequest, DescribeClientQuotasRequest
-
-if TYPE_CHECKING:
-    from kafka.protocol.users import AlterClientQuotasResponse, DescribeClientQuotasResponse
+from kafka.protocol.users import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
 
 _EXACT: Final = 0
 _DEFAULT: Final = 1

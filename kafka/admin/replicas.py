@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from kafka.admin.calls import Calls, call
 from kafka.admin.partitions import as_partition, as_partitions, by_topic
@@ -13,12 +13,10 @@ from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     ElectionType,
     ElectLeadersRequest,
+    ElectLeadersResponse,
     ListPartitionReassignmentsRequest,
 )
 from kafka.structs import TopicPartition
-
-if TYPE_CHECKING:
-    from kafka.protocol.admin import ElectLeadersResponse
 
 _UNCLEAN_SINCE: Final = 1
 

@@ -242,7 +242,10 @@ class Traffic:
 
 
 class InFlightRequest(Future[Any]):
-    """A request that was submitted, as the future of its response; its version is `newest` at most."""
+    """A request that was submitted, as the future of its response.
+
+    Its version is `newest` at most, and just that if the caller brings what decodes the reply.
+    """
 
     __slots__ = (
         "correlation_id",
@@ -336,13 +339,15 @@ class Pipeline:
                 continue
             request = entry.request
             try:
-                newest = entry.newest
-                version = versions.version_for(request) if newest is None else versions.highest(request, newest)
-                expect = request.expect_response()
+                newest, expect = entry.newest, True
+                if newest is None:
+                    version = versions.version_for(request)
+                else:
+                    version = newest if entry.decode is not None else versions.highest(request, newest)
+                if entry.decode is None and (expect := request.expect_response()):
+                    entry.decode = decoder_of(type(request), version)  # type: ignore[arg-type]  # a class has a hash
                 self._correlation_id = correlation_id = (self._correlation_id + 1) & _MAX_CORRELATION_ID
                 pieces = request.frame_parts(correlation_id, self._client_id, version)
-                if expect and entry.decode is None:
-                    entry.decode = decoder_of(type(request), version)  # type: ignore[arg-type]  # a class has a hash
             except (KafkaError, TypeError, ValueError, OverflowError, AttributeError, struct.error) as error:
                 entry.try_failure(_not_encodable(entry, error))
                 continue

@@ -39,6 +39,7 @@ from kafka.record.batch_builder import BatchBuilder, SealedBatch
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka._core.topology import Topology
     from kafka._runtime.timers import Timer
     from kafka.producer.sender import Sender
     from kafka.producer.sink import Sink
@@ -68,6 +69,7 @@ class Partition:
         "epoch_accepted",
         "in_flight",
         "index",
+        "leader",
         "next_sequence",
         "not_before",
         "open",
@@ -79,6 +81,7 @@ class Partition:
         "sink",
         "timer",
         "topic",
+        "topology",
         "tp",
         "unanswered",
     )
@@ -103,7 +106,11 @@ class Partition:
         """A sequence number was spent on a batch that may not be in the log: the next batches need a new epoch."""
         self.epoch_accepted = False
         """Its leader has accepted a batch of this epoch, so it refuses one that does not follow."""
+        self.leader: Sink | None = None
+        """The sink of its leader in `topology`, the one that was looked at last."""
+        self.topology: Topology | None = None
         self.sink: Sink | None = None
+        """The sink that it is in, or that has sent the batches in flight."""
         self.scheduled = False
         """It waits in its sink."""
         self.not_before = 0.0
@@ -131,7 +138,8 @@ class Partition:
         if not queue:
             sender.resting.discard(self)
             return
-        if len(self.in_flight) >= self._window():
+        # With nothing in flight there is room for a batch, unless a transaction does not admit it.
+        if (self.in_flight or sender.transactions is not None) and len(self.in_flight) >= self._window():
             if self.in_flight and self.sink is not None:
                 self.sink.stalled()
             return
@@ -147,7 +155,11 @@ class Partition:
         if self.timer is not None:  # left alone, it would wake the network thread for nothing
             self.timer.cancel()
             self.timer = None
-        sink = sender.sink_of(self)
+        topology = sender.cluster.topology
+        if self.topology is not topology:
+            self.leader = sender.sink_of(self)
+            self.topology = None if self.leader is None else topology
+        sink = self.leader
         if sink is None or (self.in_flight and self.sink is not sink):
             return
         self.sink = sink
@@ -194,9 +206,12 @@ class Partition:
         One that is larger than `room` waits in the sink for the next request; None is room for any.
         """
         sender, queue = self.sender, self.queue
-        if self.draining or not queue or len(self.in_flight) >= self._window():
+        if self.draining or not queue:
             return None
-        if sender.cluster.topology.leader_of(self.tp) != sink.node_id:
+        if (self.in_flight or sender.transactions is not None) and len(self.in_flight) >= self._window():
+            return None
+        topology = sender.cluster.topology
+        if self.topology is not topology and topology.leader_of(self.tp) != sink.node_id:
             self.schedule()
             return None
         batch = queue[0]

@@ -167,7 +167,7 @@ class Sender:
         finally:
             self.gathering = None
         for sink in sinks:
-            sink.pump()
+            sink.pump(ends)
 
     def _expire_at(self, when: float) -> None:
         self._expiry_is_set = True

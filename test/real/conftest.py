@@ -149,10 +149,19 @@ def _end_shared() -> None:
 
 @pytest.fixture(scope="module")
 def three_nodes(kafka_version: str) -> KafkaCluster:
-    """The cluster behind ``kafka_cluster``."""
+    """The cluster behind ``kafka_cluster``. Clients of its first listener may do all; those of the other have SCRAM."""
     if "three" not in _shared:
-        properties = QUICK_SESSIONS | {"auto.leader.rebalance.enable": "false"}  # a leader moves when a test moves it
-        _shared["three"] = KafkaCluster(kafka_version, nodes=3, properties=properties).open()
+        properties = QUICK_SESSIONS | {
+            "auto.leader.rebalance.enable": "false",  # a leader moves when a test moves it
+            "delegation.token.secret.key": "a cluster secret",
+        }
+        _shared["three"] = KafkaCluster(
+            kafka_version,
+            nodes=3,
+            listeners=["PLAINTEXT", "SASL_PLAINTEXT"],
+            security=[sasl.scram(), sasl.access_control(kafka_version)],
+            properties=properties,
+        ).open()
     _shared["three"].wait_settled()  # the tests of another module may have killed nodes
     return _shared["three"]
 
@@ -170,7 +179,7 @@ def kafka_cluster(three_nodes: KafkaCluster) -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="module")
 def secured(authority: Authority, token_server: TokenServer) -> KafkaCluster:
-    """One node for several modules, with a listener for each kind of security but Kerberos.
+    """One node for several modules, with a listener for each kind of security but Kerberos; it is called localhost.
 
     Its sessions last six seconds. PLAIN has alice and ada, SCRAM has bob; add others.
     """
@@ -184,11 +193,23 @@ def secured(authority: Authority, token_server: TokenServer) -> KafkaCluster:
             broker_tls(authority, authority.issue("secured"), client_auth="required", listener="MTLS"),
         )
         listeners = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL", "MTLS:SSL")
-        cluster = KafkaCluster(need_kafka(NEWEST), listeners=listeners, security=security).open()
+        cluster = KafkaCluster(need_kafka(NEWEST), listeners=listeners, host="localhost", security=security).open()
         _shared["secured"] = cluster
         cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-256")
         cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-512", iterations=8192)
     return _shared["secured"]
+
+
+@pytest.fixture(scope="module")
+def kerberized(kdc: KeyDistributionCenter, authority: Authority) -> KafkaCluster:
+    """One node for several modules, which are those of `secured`, with Kerberos."""
+    if "kerberized" not in _shared:
+        security = [kdc.broker(), broker_tls(authority, authority.issue("kerberos"))]
+        listeners = ("SASL_PLAINTEXT", "SASL_SSL")
+        _shared["kerberized"] = KafkaCluster(
+            need_kafka(NEWEST), listeners=listeners, host="localhost", security=security
+        ).open()
+    return _shared["kerberized"]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import os
 import socket
 import ssl
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.sasl.oauth import OidcTokenProvider
 
 from . import sasl
-from .certificates import PASSWORD, Authority, Certificate, broker_tls
+from .certificates import PASSWORD, Authority, Certificate
 from .conftest import StartKafka
 from .kafka_process import KafkaCluster
 from .kdc import KeyDistributionCenter
@@ -284,14 +285,13 @@ def test_a_token_that_the_broker_does_not_accept(secured: KafkaCluster, token_se
 
 def test_kerberos(
     kdc: KeyDistributionCenter,
-    kafka_at: StartKafka,
+    kerberized: KafkaCluster,
     authority: Authority,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("gssapi", reason="the gssapi package is not installed")
-    security = [kdc.broker(), broker_tls(authority, authority.issue("kerberos"))]
-    cluster = kafka_at(listeners=("SASL_PLAINTEXT", "SASL_SSL"), host="localhost", security=security)
+    cluster = kerberized
     monkeypatch.setenv("KRB5_CONFIG", str(kdc.config))
     config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"}
     servers = cluster.bootstrap("SASL_PLAINTEXT")
@@ -306,29 +306,36 @@ def test_kerberos(
     refused(servers, SaslAuthenticationFailedError, "elsewhere", **config, sasl_kerberos_name=name)
 
 
-@pytest.mark.parametrize(("mechanism", "credentials"), [("PLAIN", ANN), ("SCRAM-SHA-512", BOB), ("OAUTHBEARER", {})])
-def test_the_session_is_renewed_under_load(
-    secured: KafkaCluster, token_server: TokenServer, mechanism: str, credentials: dict[str, str]
-) -> None:
+def test_the_session_is_renewed_under_load(secured: KafkaCluster, token_server: TokenServer) -> None:
     """The broker closes a connection that is used for longer than that without a new authentication.
 
     The client begins it after 85 to 95 % of that time; what it sent before may reach a busy broker after the end.
     """
-    config: dict[str, Any] = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism, **credentials}
-    if mechanism == "OAUTHBEARER":
-        config["sasl_oauth_token_provider"] = OidcTokenProvider(token_server.token_url, CLIENT_ID, CLIENT_SECRET)
-    with KafkaClient(bootstrap_servers=secured.bootstrap("SASL_PLAINTEXT"), **config) as client:
-        link = client.link(client.least_loaded_node() or 1)
+    provider = OidcTokenProvider(token_server.token_url, CLIENT_ID, CLIENT_SECRET)
+    kinds = {"PLAIN": ANN, "SCRAM-SHA-512": BOB, "OAUTHBEARER": {"sasl_oauth_token_provider": provider}}
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(
+                KafkaClient(
+                    bootstrap_servers=secured.bootstrap("SASL_PLAINTEXT"),
+                    security_protocol="SASL_PLAINTEXT",
+                    sasl_mechanism=mechanism,
+                    **credentials,
+                )
+            )
+            for mechanism, credentials in kinds.items()
+        ]
+        links = [client.link(client.least_loaded_node() or 1) for client in clients]
         end = time.monotonic() + 13  # two sessions
         asked = 0
         while time.monotonic() < end:
-            futures = [link.submit(ListGroupsRequest()) for _ in range(20)]
-            client.poll(timeout_ms=60_000, future=futures[-1])
-            for future in futures:
-                assert future.succeeded(), future
-            asked += len(futures)
-        assert link.failures == 0
-        assert link.ready
+            sent = [[link.submit(ListGroupsRequest()) for _ in range(20)] for link in links]
+            for client, futures in zip(clients, sent, strict=True):
+                client.poll(timeout_ms=60_000, future=futures[-1])
+                for future in futures:
+                    assert future.succeeded(), future
+            asked += len(sent[0])
+        assert [(link.failures, link.ready) for link in links] == [(0, True)] * len(links)
         assert asked > 100
 
 

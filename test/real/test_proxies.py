@@ -18,8 +18,7 @@ from kafka.errors import AuthenticationError, KafkaError, NoBrokersAvailable
 from kafka.net.environment import Environment
 
 from . import ports
-from .certificates import Authority, broker_tls
-from .conftest import StartKafka
+from .certificates import Authority
 from .kafka_process import KafkaCluster
 
 Start = Callable[..., str]
@@ -107,8 +106,7 @@ def test_the_older_option_leads_there_too(kafka: KafkaCluster, proxy: Start) -> 
         assert client.bootstrap_connected()
 
 
-def test_names_are_looked_up_by_the_proxy(kafka_at: StartKafka, proxy: Start) -> None:
-    cluster = kafka_at(host="localhost")
+def test_names_are_looked_up_by_the_proxy(secured: KafkaCluster, proxy: Start) -> None:
     address = proxy("microsocks", *SOCKS)
     asked: list[Any] = []
     real = socket.getaddrinfo
@@ -120,7 +118,7 @@ def test_names_are_looked_up_by_the_proxy(kafka_at: StartKafka, proxy: Start) ->
     for scheme, expected in (("socks5", True), ("socks5h", False)):
         asked.clear()
         options: dict[str, Any] = {"proxy_url": f"{scheme}://{address}", "environment": Environment(lookup=lookup)}
-        with KafkaClient(bootstrap_servers=cluster.bootstrap_servers, **options) as client:
+        with KafkaClient(bootstrap_servers=secured.bootstrap("PLAINTEXT"), **options) as client:
             assert client.bootstrap_connected()
         assert ("localhost" in asked) is expected
 
@@ -148,9 +146,8 @@ def test_http_connect_with_credentials(kafka: KafkaCluster, proxy: Start) -> Non
     refused(kafka, f"http://{address}", AuthenticationError, "407")
 
 
-def test_tls_inside_a_tunnel(kafka_at: StartKafka, proxy: Start, authority: Authority) -> None:
-    cluster = kafka_at(listeners=("SSL",), security=[broker_tls(authority, authority.issue("proxied"))])
+def test_tls_inside_a_tunnel(secured: KafkaCluster, proxy: Start, authority: Authority) -> None:
     address = proxy("microsocks", *SOCKS)
     options: dict[str, Any] = {"security_protocol": "SSL", "ssl_cafile": str(authority.cert)}
-    with KafkaClient(bootstrap_servers=cluster.bootstrap("SSL"), proxy_url=f"socks5://{address}", **options) as client:
+    with KafkaClient(bootstrap_servers=secured.bootstrap("SSL"), proxy_url=f"socks5://{address}", **options) as client:
         assert client.bootstrap_connected()

@@ -103,21 +103,20 @@ def test_tokens_are_for_known_clients_only(token_server: TokenServer) -> None:
     assert refusal.value.code == 401
 
 
-def test_kerberos_lets_in_who_has_a_ticket(kdc: KeyDistributionCenter, kafka_at: StartKafka) -> None:
-    cluster = kafka_at(listeners=("SASL_PLAINTEXT",), host="localhost", security=[kdc.broker()])
+def test_kerberos_lets_in_who_has_a_ticket(kdc: KeyDistributionCenter, kerberized: KafkaCluster) -> None:
+    servers = kerberized.bootstrap("SASL_PLAINTEXT")
     config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI", "sasl_kerberos_service_name": "kafka"}
     # A JVM of its own: Java reads one Kerberos configuration per process.
     with JavaClient(NEWEST, {"java.security.krb5.conf": str(kdc.config)}) as java:
         alice = kdc.login_module("alice")
-        assert java.nodes(cluster.bootstrap_servers, **config, sasl_jaas_config=f"{alice};") == [1]
+        assert java.nodes(servers, **config, sasl_jaas_config=f"{alice};") == [1]
         with pytest.raises(JavaClientError, match=r"KafkaException|LoginException"):
-            java.nodes(cluster.bootstrap_servers, **config, sasl_jaas_config=f"{alice.replace('alice', 'mallory')};")
+            java.nodes(servers, **config, sasl_jaas_config=f"{alice.replace('alice', 'mallory')};")
 
 
-@pytest.mark.parametrize(
-    "version",
-    [pytest.param("1.1.1", marks=pytest.mark.matrix), pytest.param("2.8.2", marks=pytest.mark.matrix), NEWEST],
-)
+# Of the newest release: share/test_share_consumer.py has users without rights.
+@pytest.mark.matrix
+@pytest.mark.parametrize("version", ["1.1.1", "2.8.2", NEWEST])
 def test_access_control_keeps_out_who_was_not_let_in(version: str, kafka_at: StartKafka) -> None:
     users = sasl.plain({"root": "secret", "alice": "secret"})
     security = [users, sasl.access_control(version, "root")]

@@ -1496,4 +1496,4 @@ def test_closing_a_connection_leaves_no_task_and_no_timer(make, broker):
     conn.close()
     rest(conn, 0.01)
     assert not conn._loop._tasks
-    assert not len(conn._loop._timers)
+    assert not len(conn._loop.timers)

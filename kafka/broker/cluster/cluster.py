@@ -24,7 +24,7 @@ from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from kafka.broker.cluster.clock import BrokerClock, Timers
 from kafka.broker.cluster.coordinators import Coordinators
@@ -37,11 +37,9 @@ from kafka.broker.server.dispatch import Dispatcher
 from kafka.broker.server.node import Node
 from kafka.broker.server.versions import ApiTable
 from kafka.broker.storage import Storage
+from kafka.broker.storage.log import Log
 from kafka.errors import KafkaStorageError, UnknownTopicOrPartitionError
-
-if TYPE_CHECKING:
-    from kafka.broker.storage.log import Log
-    from kafka.protocol.fields import Buffer
+from kafka.protocol.fields import Buffer
 
 T = TypeVar("T")
 

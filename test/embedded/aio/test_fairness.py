@@ -17,29 +17,14 @@ from kafka.aio import AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer, T
 from kafka.broker import Broker
 from kafka.codec import codec_id, compressor
 from test.embedded.aio.conftest import LOOPS, run_on
+from test.speed import slowness
 
 measured = pytest.mark.alone
 
 PERIOD = 0.010
-#: Steps of plain Python that take 0.1 ms on a quiet processor of 2026: what limits are measured by. Another one, or
-#: this one beside busy neighbours, takes longer for the steps and for what is tested.
-STEPS = 2500
 FILLED_WITH = 200_000
 #: How often the timer goes off while it is watched: five of them may be late.
 ENOUGH = 100
-
-
-def steps_timed():
-    """Return what CPU some steps of plain Python take, in seconds: 0.1 ms on a quiet processor."""
-    began, total = time.thread_time(), 0
-    for number in range(STEPS):
-        total += number & 7
-    return time.thread_time() - began
-
-
-def milliseconds(times):
-    """Return how long steps that take a millisecond on a quiet processor have taken at those times."""
-    return max(0.001, sorted(times)[len(times) // 2] * 10)
 
 
 class Ticker:
@@ -51,7 +36,6 @@ class Ticker:
 
     def __init__(self):
         self.late = []
-        self.steps = []
 
     async def run(self):
         loop = asyncio.get_running_loop()
@@ -59,7 +43,6 @@ class Ticker:
             due, cpu = loop.time() + PERIOD, time.thread_time()
             await asyncio.sleep(PERIOD)
             self.late.append(max(0.0, min(loop.time() - due, time.thread_time() - cpu - PERIOD)))
-            self.steps.append(steps_timed())
 
 
 @contextmanager
@@ -94,20 +77,19 @@ async def punctual(make_work):
         await asyncio.gather(with_timer, return_exceptions=True)
     late = sorted(ticker.late)
     passes = sorted(passes) or [0.0]
-    ms = milliseconds(ticker.steps)
     print(
-        f"steps of 1 ms take {ms * 1e3:.2f} ms; "
         f"a 10 ms timer, {len(late)} times: p99 {late[len(late) * 99 // 100] * 1e3:.1f} ms, most {late[-1] * 1e3:.1f}; "
         f"{len(passes)} passes: p99 {passes[len(passes) * 99 // 100] * 1e3:.1f} ms, most {passes[-1] * 1e3:.1f}"
     )
     assert len(late) >= ENOUGH
-    # 5 ms are promised for a pass. The longest of thousands meets a neighbour that empties the caches, or a collection.
-    # A timer waits for several passes and for the test's own work: on one machine, at different hours, 95 % of them
-    # were late by less than 5 ms and by up to 7.5 ms, with the same commit.
-    assert passes[-1] < 10 * ms
-    assert late[-1] < 15 * ms
-    assert late[len(late) * 95 // 100] < 10 * ms
-    assert passes[len(passes) * 99 // 100] < 5 * ms
+    # 5 ms are promised for a pass. The same work takes up to twice the CPU while other processes use the caches of the
+    # core. A timer waits for several passes and for the test's own work: on one machine, at different hours, 95 % of
+    # them were late by less than 5 ms and by up to 7.5 ms, with the same commit.
+    slow = slowness()
+    assert passes[-1] < 0.010 * slow
+    assert late[-1] < 0.015 * slow
+    assert late[len(late) * 95 // 100] < 0.010 * slow
+    assert passes[len(passes) * 99 // 100] < 0.005 * slow
 
 
 @pytest.fixture(params=["selector", "uvloop"])
@@ -136,7 +118,7 @@ def filled(request):
 
 # Codec, most bytes of a fetch, and the way of reading: what decompresses and what hands out know nothing of each other.
 WAYS = [
-    *(("plain", 1, "iteration"), ("plain", 1, "getmany"), ("plain", 50, "iteration"), ("plain", 50, "getmany")),
+    *(("plain", 1, "iteration"), ("plain", 50, "getmany")),
     *(("gzip", 50, "iteration"), ("snappy", 50, "getmany"), ("lz4", 50, "iteration"), ("zstd", 50, "getmany")),
 ]
 
@@ -207,7 +189,7 @@ import asyncio, time
 
 from kafka.aio import AIOKafkaConsumer, AIOKafkaProducer
 
-slowest, steps = 0.0, []
+slowest = 0.0
 run = asyncio.events.Handle._run
 
 
@@ -216,10 +198,6 @@ def timed(handle):
     began = time.thread_time()
     run(handle)
     slowest = max(slowest, time.thread_time() - began)
-    began, total = time.thread_time(), 0
-    for number in range(STEPS):
-        total += number & 7
-    steps.append(time.thread_time() - began)
 
 
 async def main():
@@ -233,7 +211,7 @@ async def main():
 
 asyncio.events.Handle._run = timed
 asyncio.run(main())
-print(slowest, *steps)
+print(slowest)
 """
 
 
@@ -241,11 +219,10 @@ print(slowest, *steps)
 def test_the_first_records_of_a_process_hold_the_event_loop_for_a_moment():
     """Modules are loaded with the classes; the codecs of each request are compiled one by one."""
     with Broker(topics=["events"]) as broker:
-        program = FIRST_USE.replace("BROKER", repr(broker.bootstrap_servers)).replace("STEPS", str(STEPS))
+        program = FIRST_USE.replace("BROKER", repr(broker.bootstrap_servers))
         ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    slowest, *steps = map(float, ran.stdout.split())
     # 6 ms were seen, beside seven busy processes; before, 46 on a quiet machine.
-    assert slowest < 12 * milliseconds(steps)
+    assert float(ran.stdout) < 0.012 * slowness()
 
 
 @measured
@@ -288,7 +265,7 @@ def test_a_timer_is_on_time_while_large_batches_are_compressed(run, codec):
         run(send(broker))
     print(f"compressing takes {reference * 1e3:.1f} ms; the timer is late by {max(ticker.late) * 1e3:.1f} ms at most")
     # 10 ms are the copies of the value; before, all of the time for a batch and more.
-    assert max(ticker.late) < max(reference / 2, 15 * milliseconds(ticker.steps))
+    assert max(ticker.late) < max(reference / 2, 0.015 * slowness())
 
 
 def test_a_reply_about_a_thousand_topics_is_read_in_slices():
@@ -329,7 +306,6 @@ def test_a_thousand_partitions_are_asked_for_and_taken_in_slices(options):
                 left = 1000
                 while left > 0:
                     left -= sum(map(len, (await reader.getmany(timeout_ms=1000)).values()))
-                    steps.append(steps_timed())
 
         async def main():
             await read()  # modules are loaded and codecs compiled
@@ -337,12 +313,11 @@ def test_a_thousand_partitions_are_asked_for_and_taken_in_slices(options):
             gc.freeze()
             with passes_timed() as passes:
                 await asyncio.ensure_future(read())
-            return passes
+            return sorted(passes)
 
-        steps = []
-        passes, ms = run_on(LOOPS["selector"], main()), milliseconds(steps)
-    print(f"steps of 1 ms take {ms * 1e3:.2f} ms; {len(passes)} passes: most {sorted(passes)[-5:]}")
-    assert max(passes) < 10 * ms
+        passes, slow = run_on(LOOPS["selector"], main()), slowness()
+    print(f"{len(passes)} passes, times {slow:.2f}: most {[round(1e3 * took, 1) for took in passes[-5:]]} ms")
+    assert passes[-1] < 0.010 * slow
 
 
 def test_no_client_starts_a_thread(run):

@@ -19,6 +19,7 @@ import pytest
 from kafka.broker import Broker
 from kafka.errors import IllegalArgumentError
 from kafka.protocol.metadata import MetadataRequest
+from test import quick_start
 
 from .wire import Wire
 
@@ -28,7 +29,7 @@ COMMAND = [sys.executable, "-m", "kafka", "broker"]
 @contextmanager
 def running(*words: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """A broker process and the ports it listens on."""
-    with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with quick_start.Program([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
@@ -50,7 +51,7 @@ def seconds_of(pid: int) -> float:
 
 def refused(*words: str, code: int = 1) -> str:
     """Run a broker that cannot start; the one line that it says."""
-    result = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=60, check=False)
+    result = quick_start.run([*COMMAND, *words], text=True)
     assert (result.returncode, result.stdout) == (code, ""), result
     (line,) = result.stderr.splitlines()
     return line.removeprefix("purekafka broker: ")
@@ -85,7 +86,7 @@ def test_it_serves_until_it_is_stopped(how: signal.Signals) -> None:
 )
 def test_clients_get_the_advertised_address(words: tuple[str, ...], host: str, port: int | None) -> None:
     command = [*COMMAND, "--port", "0", "--nodes", "2", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with quick_start.Program(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
@@ -124,9 +125,7 @@ def test_files_say_when_it_is_ready_and_where(tmp_path: Path) -> None:
 
 
 def ran(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, "--port", "0", *words], capture_output=True, text=True, timeout=60, check=False, **options
-    )
+    return quick_start.run([*COMMAND, "--port", "0", *words], text=True, **options)
 
 
 CLIENT = """
@@ -168,7 +167,7 @@ def test_a_command_that_succeeds_or_is_not_there() -> None:
 def test_signals_reach_the_command(how: signal.Signals) -> None:
     waits = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); print('up', flush=True); signal.pause()"
     command = [*COMMAND, "--port", "0", "--", sys.executable, "-c", waits]
-    with subprocess.Popen(
+    with quick_start.Program(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
@@ -185,10 +184,10 @@ def test_the_health_check_of_the_documentation() -> None:
     check = [sys.executable, "-m", "kafka", "request", "ApiVersions", "--timeout", "10", "-b"]
     with running("--port", "0") as (process, ports):
         address = f"127.0.0.1:{ports[0]}"
-        assert subprocess.run([*check, address], capture_output=True, timeout=60, check=False).returncode == 0
+        assert quick_start.run([*check, address]).returncode == 0
         process.terminate()
         process.wait(60)
-        assert subprocess.run([*check, address], capture_output=True, timeout=60, check=False).returncode == 1
+        assert quick_start.run([*check, address]).returncode == 1
 
 
 def test_a_port_in_use_is_reported_in_one_line() -> None:
@@ -236,7 +235,7 @@ def test_words_that_mean_nothing_are_reported_in_one_line(words: tuple[str, ...]
 
 
 def test_unknown_options_are_reported_with_the_command_s_own_usage() -> None:
-    result = subprocess.run([*COMMAND, "--prot", "1"], capture_output=True, text=True, timeout=60, check=False)
+    result = quick_start.run([*COMMAND, "--prot", "1"], text=True)
     assert result.returncode == 2
     assert result.stderr.startswith("purekafka broker: unknown option --prot: did you mean --port?")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import ssl
 import stat
-import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.cli.options import settings
+from test import quick_start
 
 from .conftest import Shell
 from .shell import run
@@ -292,7 +292,7 @@ def test_no_command_writes_a_secret_to_a_file_the_output_or_the_log(
 def _logged(line: str) -> str:
     """Return all that a process prints, its log included."""
     words = [sys.executable, "-m", "kafka", *line.split()]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    done = quick_start.run(words, text=True)
     return done.stdout + done.stderr
 
 
@@ -339,7 +339,8 @@ def test_c4_a_context_is_imported_from_a_file(home: Path) -> None:
 def test_c19_the_words_of_kafka_python_3(capfd: pytest.CaptureFixture[str]) -> None:
     def python(module: str, *words: str, stdin: str = "") -> str:
         command = [sys.executable, "-m", module, *words]
-        done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=True)
+        done = quick_start.run(command, input=stdin, text=True)
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
     with Broker() as broker:

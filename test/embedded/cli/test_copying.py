@@ -13,6 +13,7 @@ import pytest
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.broker import NO_REPLY, Broker
+from test import quick_start
 
 from .shell import run
 
@@ -23,7 +24,7 @@ BEGAN = int(time.time() * 1000) - 60_000
 
 def copying(source: Broker, target: str, **environment: str) -> subprocess.Popen[bytes]:
     words = ["topics", "copy", "orders", "copies", "--create", "--resume", "nightly", "--to-context", target]
-    return subprocess.Popen(
+    return quick_start.Program(
         [sys.executable, "-m", "kafka", *words, "-b", source.bootstrap_servers],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **environment},
     )  # fmt: skip

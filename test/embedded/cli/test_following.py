@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from kafka.broker import Broker
+from test import quick_start
 
 FORMAT = "%p:%o\\n"
 FOLLOWERS = {
@@ -29,7 +30,7 @@ def following(name: str, broker: Broker) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", module, "-b", broker.bootstrap_servers, *words]
     if module == "kafka":
         command = [sys.executable, "-m", module, *words, "-b", broker.bootstrap_servers]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with quick_start.Program(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         limit = threading.Timer(90, process.kill)  # or a record that never comes would be waited for
         limit.start()
         try:

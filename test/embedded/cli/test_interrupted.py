@@ -23,6 +23,7 @@ from typing import IO, Any
 import pytest
 
 from kafka.broker import Broker
+from test import quick_start
 
 RECORDS = 4000
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
@@ -65,7 +66,7 @@ def started(
     if limit is not None:
         env["PYTHONDONTWRITEBYTECODE"] = "1"  # the limit would cut the files that all programs import
         command = ["sh", "-c", f'trap "" XFSZ; ulimit -f {limit // 512}; exec "$@"', "sh", *command]
-    with subprocess.Popen(command, env=env, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE) as process:
+    with quick_start.Program(command, env=env, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE) as process:
         patience = threading.Timer(100, process.kill)
         patience.start()
         try:

@@ -15,6 +15,7 @@ import pytest
 
 from kafka import KafkaProducer
 from kafka.broker import Broker
+from test import quick_start
 
 from .conftest import Shell
 
@@ -302,7 +303,7 @@ def test_csv_of_a_transaction_is_all_or_nothing(shell: Shell, broker: Broker) ->
 
 def test_rows_are_written_while_their_source_is_open(broker: Broker) -> None:
     words = [sys.executable, "-m", "kafka", "produce", "orders", "-f", "csv", "--key-field", "id"]
-    process = subprocess.Popen([*words, "-b", broker.bootstrap_servers], stdin=subprocess.PIPE)
+    process = quick_start.Program([*words, "-b", broker.bootstrap_servers], stdin=subprocess.PIPE)
     assert process.stdin is not None
     try:
         process.stdin.write(b"id,n\n")
@@ -380,7 +381,7 @@ def test_tail_prints_the_last_records_of_all_partitions_by_time(shell: Shell, br
 def start(broker: Broker, *words: str) -> subprocess.Popen[str]:
     env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
     command = [sys.executable, "-m", "kafka", *words]
-    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return quick_start.Program(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -14,6 +14,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaShareConsumer
 from kafka.admin import ConfigResource
 from kafka.broker import Broker
+from test import quick_start
 
 from .conftest import Shell
 
@@ -128,7 +129,7 @@ def test_output_that_breaks_off_leaves_its_records_in_the_queue(broker: Broker) 
     broker.append_many("orders", [b"x" * 100_000] * 30)
     words = [sys.executable, "-m", "kafka", "consume", "orders", "--share", GROUP, "--follow"]
     words += ["-b", broker.bootstrap_servers]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+    with quick_start.Program(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
         assert command.stdout is not None
         assert command.stdout.readline() == b"0\n"
         command.stdout.close()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka.broker import Broker
+from test import quick_start
 from test.embedded.docs.blocks import ADDRESSES, ROOT
 
 PATIENCE = 90.0
@@ -73,7 +74,7 @@ class World:
         number = len(self.running)
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOSTNAME": f"host-{number}", "PYTHONUNBUFFERED": "1"}
         with open(self.where / f"errors-{number}", "w") as errors, open(self.where / f"out-{number}", "w") as out:
-            process = subprocess.Popen(
+            process = quick_start.Program(
                 [*words, json.dumps({"defaults": more, "signals": signals})],
                 cwd=self.where, env=environment, stdin=subprocess.PIPE, stdout=out, stderr=errors, text=True,
             )  # fmt: skip

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -221,36 +218,3 @@ def test_programs_that_say_kafka_get_this_source_with_the_shim(spark: Any, broke
         assert back.load().count() == 5
     with pytest.raises(Exception, match="Failed to find data source: kafka"):
         spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", "events").load()
-
-
-PROGRAM = """
-import sys
-from pyspark.sql import SparkSession
-import kafka.spark
-
-spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-frame = spark.read.format("purekafka").option("kafka.bootstrap.servers", sys.argv[1]).option("subscribe", "events")
-print("found:", frame.load().count())
-kafka.spark.register(spark)
-print("registered:", frame.load().count())
-spark.stop()
-"""
-
-
-def test_a_package_that_the_chosen_interpreter_has_is_found_without_register_and_without_a_warning(
-    broker: Broker, tmp_path: Path
-) -> None:
-    """With PYSPARK_PYTHON as after --archives: relative, which leads to the interpreter in the driver's directory."""
-    fill(broker, 10)
-    packed = tmp_path / "environment" / "bin"
-    packed.mkdir(parents=True)
-    (packed / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
-    (packed / "python").chmod(0o755)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
-    environment["PYSPARK_PYTHON"] = "./environment/bin/python"
-    words = [sys.executable, "-c", PROGRAM, broker.bootstrap_servers]
-    done = subprocess.run(
-        words, capture_output=True, text=True, timeout=800, check=False, env=environment, cwd=tmp_path
-    )
-    assert done.stdout == "found: 10\nregistered: 10\n", done.stderr[-3000:]
-    assert "replaced a" not in done.stderr

@@ -1,4 +1,4 @@
-"""Every call of the administrator against Apache Kafka: one cluster of three nodes for all of them.
+"""Every call of the administrator against Apache Kafka, on the three nodes of `kafka_cluster`.
 
 The plain listener's clients are super users; the others authenticate with SCRAM.
 """
@@ -57,23 +57,14 @@ from kafka.errors import (
 )
 from kafka.protocol.acl import DescribeAclsRequest
 from kafka.protocol.admin import ListGroupsRequest
-from test.real.conftest import StartKafka
 from test.real.kafka_process import KafkaCluster
-from test.real.sasl import access_control, scram
 
-EVERYTHING = ACLFilter(None, None, "any", "any", ResourcePatternFilter("any", None))
+OF_BOB = ACLFilter("User:bob", None, "any", "any", ResourcePatternFilter("any", None))
 
 
 @pytest.fixture(scope="module")
-def cluster(kafka_version: str) -> Iterator[KafkaCluster]:
-    with KafkaCluster(
-        kafka_version,
-        nodes=3,
-        listeners=["PLAINTEXT", "SASL_PLAINTEXT"],
-        security=[scram(), access_control(kafka_version)],
-        properties={"delegation.token.secret.key": "a cluster secret"},
-    ) as cluster:
-        yield cluster
+def cluster(three_nodes: KafkaCluster) -> KafkaCluster:
+    return three_nodes
 
 
 @pytest.fixture(scope="module")
@@ -270,7 +261,7 @@ def test_share_groups(admin: KafkaAdminClient, topic: str, group: str):
     until(lambda: admin.alter_share_group_offsets(group, {partition: 3}, raise_errors=False) == {partition: NoError})
     assert admin.describe_share_groups([group])[group].group_state == "Empty"
     assert until(lambda: admin.list_share_group_offsets(group)[group])[partition].start_offset == 3
-    assert [one.group_id for one in admin.list_groups(types_filter=["share"])] == [group]
+    assert group in [one.group_id for one in admin.list_groups(types_filter=["share"])]
     assert admin.delete_share_group_offsets(group, [topic]) == {topic: NoError}
     assert admin.delete_share_groups([group])[group].ok
 
@@ -326,12 +317,12 @@ def test_acls(admin: KafkaAdminClient, cluster: KafkaCluster, topic: str):
     acls = consumer_acls("User:bob", [topic], ["readers"])
     prefix = ACL("User:bob", "*", "write", "deny", ResourcePattern("topic", topic[:8], "prefixed"))
     assert admin.create_acls([*acls, prefix]).ok
-    until(lambda: set(admin.describe_acls(EVERYTHING)[0]) == {*acls, prefix})
+    until(lambda: set(admin.describe_acls(OF_BOB)[0]) == {*acls, prefix})
     every = DescribeAclsRequest(
         resource_type_filter=1,
         resource_name_filter=None,
         pattern_type_filter=1,
-        principal_filter=None,
+        principal_filter="User:bob",
         host_filter=None,
         operation=1,
         permission_type=1,
@@ -347,10 +338,10 @@ def test_acls(admin: KafkaAdminClient, cluster: KafkaCluster, topic: str):
         with pytest.raises(TopicAuthorizationFailedError):
             bob.delete_topics([topic])
         bob.group_lag(["readers"])
-    ((_, matching, error),) = admin.delete_acls([EVERYTHING])
+    ((_, matching, error),) = admin.delete_acls([OF_BOB])
     assert {acl for acl, _ in matching} == {*acls, prefix}
     assert error is NoError
-    until(lambda: admin.describe_acls(EVERYTHING) == ([], NoError))
+    until(lambda: admin.describe_acls(OF_BOB) == ([], NoError))
 
 
 def can_log_in(cluster: KafkaCluster, user: str, password: str) -> bool:
@@ -479,16 +470,15 @@ def test_features_quorum_and_cluster(admin: KafkaAdminClient):
     assert admin.get_broker_version_data(2).ranges == admin.api_versions()
 
 
-def test_controllers_are_asked_directly(kafka_at: StartKafka):
-    cluster = kafka_at(nodes=1, controllers=3)
-    controllers = cluster.bootstrap("CONTROLLER")
-    brokers = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
+def test_controllers_are_asked_directly(kafka_cluster: KafkaCluster):
+    controllers = kafka_cluster.bootstrap("CONTROLLER")
+    brokers = KafkaAdminClient(bootstrap_servers=kafka_cluster.bootstrap_servers)
     direct = KafkaAdminClient(bootstrap_controllers=controllers)
     with brokers, direct:
         until(lambda: len(direct.describe_cluster().brokers) == 3)  # each controller has to register first
         found = direct.describe_cluster(include_authorized_operations=True)
         assert {f"{one.host}:{one.port}" for one in found.brokers} == set(controllers.split(","))
-        assert [one.broker_id for one in found.brokers] == [2, 3, 4]
+        assert [one.broker_id for one in found.brokers] == [1, 2, 3]
         assert found.cluster_id == brokers.describe_cluster().cluster_id
         assert direct.describe_metadata_quorum().leader_id == found.controller_id
         level = direct.describe_features().finalized_features["group.version"].max_version
@@ -496,11 +486,12 @@ def test_controllers_are_asked_directly(kafka_at: StartKafka):
         settings = ConfigResource("broker", "1", {"log.cleaner.threads": 2})
         assert direct.alter_configs([settings]) == {"broker": {"1": "OK"}}
         until(lambda: brokers.describe_configs([settings], config_filter="dynamic")["broker"]["1"])
+        assert direct.reset_configs([settings]) == {"broker": {"1": "OK"}}
         active = ConfigResource("broker", found.controller_id)
         roles = direct.describe_configs([active], config_filter="all")["broker"][active.name]["process.roles"]
-        assert roles.value == "controller"
-        assert direct.create_topics([NewTopic("events", 2, 1)]).topics.ok
-        brokers.wait_for_topics(["events"])
+        assert roles.value == "broker,controller"
+        assert direct.create_topics([NewTopic("of-a-controller", 2, 3)]).topics.ok
+        brokers.wait_for_topics(["of-a-controller"])
         with pytest.raises(UnsupportedEndpointTypeError, match="list_groups"):
             direct.list_groups()
         # The calls about voters reach the controller, which refuses: these voters are fixed by its configuration.
@@ -509,13 +500,12 @@ def test_controllers_are_asked_directly(kafka_at: StartKafka):
         with pytest.raises(UnsupportedVersionError):
             direct.add_raft_voter(9, uuid.uuid4(), [("CONTROLLER", "127.0.0.1", 1)])
 
-        # Without a broker, and after the active controller is gone.
-        cluster.kill(1)
-        cluster.kill(found.controller_id)
+        # After the active controller is gone, and a broker with it, which registers again when it comes back.
+        kafka_cluster.kill(found.controller_id)
         quorum = direct.describe_metadata_quorum()
         assert quorum.leader_id not in {found.controller_id, -1}
         until(lambda: direct.describe_cluster().controller_id == quorum.leader_id)
-        direct.unregister_broker(1)
+        direct.unregister_broker(found.controller_id)
 
 
 def test_raw_requests_and_coordinators(admin: KafkaAdminClient):

@@ -23,8 +23,6 @@ from kafka.protocol.acl import CreateAclsRequest, DeleteAclsRequest, DescribeAcl
 from kafka.protocol.admin import DeleteTopicsRequest
 from kafka.protocol.group import LeaveGroupRequest
 from kafka.structs import TopicPartition
-from test.real import sasl
-from test.real.broker_config import INTERNAL
 from test.real.conftest import QUICK_SESSIONS, StartKafka
 from test.real.java_tools import JavaTools
 from test.real.kafka_process import KafkaCluster
@@ -209,26 +207,22 @@ READ, ALLOW, PREFIXED = 3, 3, 4
 TOPIC, GROUP = 2, 3
 
 
-def test_rights_are_taken_away_while_consuming(kafka_at: StartKafka, opened: ExitStack) -> None:
-    cluster = kafka_at(
-        listeners=["SASL_PLAINTEXT"],
-        security=[sasl.plain({"alice": "secret"}), sasl.access_control("4.3.1")],
-        properties=QUICK_SESSIONS,
-    )
-    plain = cluster.bootstrap(INTERNAL)
-    cluster.create_topic("guarded", 2)
+def test_rights_are_taken_away_while_consuming(kafka_cluster: KafkaCluster, opened: ExitStack) -> None:
+    plain, servers = kafka_cluster.bootstrap_servers, kafka_cluster.bootstrap("SASL_PLAINTEXT")
+    kafka_cluster.create_topic("guarded", 2, replicas=3)
+    kafka_cluster.add_scram_user("alice", "secret")
     client = opened.enter_context(KafkaClient(bootstrap_servers=plain))
     rights = Rights(client)
     login = {
         "security_protocol": "SASL_PLAINTEXT",
-        "sasl_mechanism": "PLAIN",
+        "sasl_mechanism": "SCRAM-SHA-256",
         "sasl_plain_username": "alice",
         "sasl_plain_password": "secret",
     }
     rights.grant(TOPIC, "guarded")
     rights.grant(GROUP, "guarded")
     consumers = [
-        member(opened, cluster.bootstrap_servers, ["guarded"], protocol, group_id=f"guarded-{protocol}", **login)
+        member(opened, servers, ["guarded"], protocol, group_id=f"guarded-{protocol}", **login)
         for protocol in PROTOCOLS
     ]
     write(plain, "guarded")
@@ -253,13 +247,13 @@ def test_rights_are_taken_away_while_consuming(kafka_at: StartKafka, opened: Exi
         for consumer in consumers:
             denied(consumer, wanted)
         rights.grant(kind, "guarded")
-        ends = end_of(cluster)
+        ends = end_of(kafka_cluster)
         for consumer in consumers:
             wait_for_end(consumer, ends)
 
 
 def end_of(cluster: KafkaCluster) -> dict[TopicPartition, int]:
-    with KafkaConsumer(bootstrap_servers=cluster.bootstrap(INTERNAL)) as watcher:
+    with KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers) as watcher:
         return watcher.end_offsets([TopicPartition("guarded", 0), TopicPartition("guarded", 1)])
 
 

@@ -154,6 +154,7 @@ def test_members_share_many_partitions_and_a_leader_that_dies_loses_nothing(kafk
             one.close()
 
 
+@pytest.mark.matrix  # test/embedded/share/test_share_consumer.py has a broker of each release
 @pytest.mark.one_face  # both at one node
 def test_kafka_without_share_groups_is_named(kafka_at: StartKafka) -> None:
     cluster = kafka_at("3.9.1")

@@ -12,6 +12,7 @@ from kafka._core.client import PRODUCE
 from kafka._runtime.network_thread import complete
 from kafka.errors import UnsupportedVersionError
 from kafka.protocol.metadata import MetadataResponse
+from kafka.protocol.negotiation import ApiVersions
 from kafka.protocol.produce import ProduceResponse
 from kafka.protocol.registry import ApiKey
 from kafka.testing import SILENCE
@@ -91,8 +92,7 @@ def test_records_for_a_broker_without_a_version_of_produce_fail_alone(make_produ
     producer = make_producer(cluster, linger_ms=0)
     assert producer.send("events", b"x", partition=1).get(10).offset == 0
     link = producer.core.client.link(1, PRODUCE)
-    link.versions.ranges = {**link.versions.ranges, 0: (90, 99)}
-    link.versions._newest.clear()
+    link.versions = ApiVersions({**link.versions.ranges, 0: (90, 99)})
     with pytest.raises(UnsupportedVersionError, match="versions 90-99"):
         producer.send("events", b"x", partition=1).get(10)
     assert producer.send("events", b"x", partition=0).get(10).offset == 0
