@@ -32,8 +32,6 @@ __all__ = ["AIOKafkaShareConsumer"]
 T = TypeVar("T")
 U = TypeVar("U")
 
-# For how long an iteration over records that are there may keep the event loop from its other tasks, in seconds.
-
 
 class AIOKafkaShareConsumer(Lifecycle, ShareConsumerCalls[ShareRecord[K, V]], Generic[K, V]):
     """A member of a share group (KIP-932): a queue on Kafka's topics. Needs brokers of Kafka 4.2.
