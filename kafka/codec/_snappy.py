@@ -34,7 +34,7 @@ def snappy_encode(payload: Bytes, xerial_compatible: bool = True, xerial_blocksi
 
 def snappy_decompress(data: Bytes, limit: int) -> bytes:
     bound = bounded(CODEC_SNAPPY, len(data), limit)
-    data = bytes(data)  # slices of bytes cost half of what those of a memoryview do
+    data = bytes(data)  # a slice of bytes costs half of what a slice of a memoryview costs
     if not data.startswith(_XERIAL_MAGIC):
         return _snappy_block(data, bound)
     parts: list[bytes] = []

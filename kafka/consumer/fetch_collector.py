@@ -231,7 +231,7 @@ class FetchCollector:
             finally:
                 cursor.follow(reader)
             rows += new
-            current.count += len(new)
+            self._count(current, len(new))
             room -= reader.decoded - decoded
             if reader.exhausted:
                 self._fetcher.drained(cursor, current)
@@ -252,10 +252,15 @@ class FetchCollector:
             finally:
                 cursor.follow(reader)
             if columns is not None:
-                current.count += len(columns)
+                self._count(current, len(columns))
                 return columns, room - (reader.decoded - decoded)
             self._fetcher.drained(cursor, current)
         return None, room
+
+    def _count(self, current: CompletedFetch, records: int) -> None:
+        current.count += records
+        if records and self._fetcher.metrics is not None and current.reader is not None:
+            self._fetcher.metrics.taken(current.reader.topic, records, 0)
 
     # Errors…
 

@@ -174,7 +174,9 @@ class Fetcher:
         self._drained += fetched.size  # first: until the next line it is counted as held
         cursor.current = None
         if self.metrics is not None:
-            self.metrics.consumed("" if fetched.reader is None else fetched.reader.topic, fetched.count, fetched.size)
+            self.metrics.consumed(fetched.count, fetched.size)
+            if fetched.reader is not None:
+                self.metrics.taken(fetched.reader.topic, 0, fetched.size)
         if self.starved:
             self.look_again()
 

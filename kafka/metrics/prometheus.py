@@ -187,4 +187,7 @@ class ClientCollector:
                 families[base] = Metric(base.removesuffix("_total"), metric.text, kind)
             for labels, value in of_name:
                 families[base].add_sample(name, dict(zip(names, labels, strict=True)), value)
-        yield from families.values()
+        for family in families.values():
+            if family.type == "summary":  # OpenMetrics wants the sum and the count of a series side by side
+                family.samples.sort(key=lambda sample: tuple(sample.labels.values()))
+            yield family
