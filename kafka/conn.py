@@ -35,11 +35,7 @@ log = logging.getLogger(__name__)
 ResponseT = TypeVar("ResponseT", bound="Response")
 
 DEFAULT_KAFKA_PORT: Final = 9092
-AFI_NAMES: Final = {
-    socket.AF_UNSPEC: "unspecified",
-    socket.AF_INET: "IPv4",
-    socket.AF_INET6: "IPv6",
-}
+AFI_NAMES: Final = {socket.AF_UNSPEC: "unspecified", socket.AF_INET: "IPv4", socket.AF_INET6: "IPv6"}
 
 # What `connection_delay` returns when there is nothing to wait for: "a very large number", in ms.
 _NO_DELAY_MS: Final = float("inf")
