@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -110,6 +111,7 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
 
     _kind = "producer"
     _stopped_error = ProducerClosed
+    _stop_timeout = math.inf  # `finish` then has the limit of KafkaProducer.close(): a broker's failover takes its time
 
     def __init__(
         self,
@@ -163,7 +165,7 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
             await self._calls.init_transactions()
 
     async def _finish(self, deadline: float) -> None:
-        await self._calls.finish(deadline - self._calls.core.now())
+        await self._calls.finish(None if deadline == math.inf else deadline - self._calls.core.now())
 
     def _release(self) -> None:
         if hasattr(self, "_calls"):

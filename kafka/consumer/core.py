@@ -151,7 +151,7 @@ class ConsumerCore:
             assigns_all=self.group is None,
         )
         self.closed = False
-        self._closing = False
+        self._closing = self._unsubscribing = False
         self._woken = False
         self._commit_scheduled = False
         self.client.cluster.add_listener(lambda _cluster: self.waiting.notify())
@@ -480,10 +480,14 @@ class ConsumerCore:
 
     async def unsubscribe(self) -> None:
         """Leave the group, and read nothing."""
+        if self._unsubscribing:  # by a listener that it has called
+            return
+        self._unsubscribing = True
         try:
             if self.group is not None:
                 await self.group.unsubscribed(self.deadline(self.close_timeout))
         finally:  # also if a listener or the callback of a commit raises
+            self._unsubscribing = False
             self.subscription.unsubscribe()
 
     # Topics…

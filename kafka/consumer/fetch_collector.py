@@ -220,7 +220,7 @@ class FetchCollector:
             finally:
                 _follow(cursor, reader)
             rows += new
-            current.count += len(new)
+            self._count(current, len(new))
             room -= reader.decoded - decoded
             if reader.exhausted:
                 self._drained(cursor, current)
@@ -241,10 +241,15 @@ class FetchCollector:
             finally:
                 _follow(cursor, reader)
             if columns is not None:
-                current.count += len(columns)
+                self._count(current, len(columns))
                 return columns, room - (reader.decoded - decoded)
             self._drained(cursor, current)
         return None, room
+
+    def _count(self, current: CompletedFetch, records: int) -> None:
+        current.count += records
+        if records and self._fetcher.metrics is not None and current.reader is not None:
+            self._fetcher.metrics.taken(current.reader.topic, records, 0)
 
     def _drained(self, cursor: Cursor, current: CompletedFetch) -> None:
         self._fetcher.drained(current)  # first: until the next line it is counted as held

@@ -164,7 +164,9 @@ class Fetcher:
         """Record that all records of a response were taken; it counts as held until then."""
         self._drained += fetched.size
         if self.metrics is not None:
-            self.metrics.consumed("" if fetched.reader is None else fetched.reader.topic, fetched.count, fetched.size)
+            self.metrics.consumed(fetched.count, fetched.size)
+            if fetched.reader is not None:
+                self.metrics.taken(fetched.reader.topic, 0, fetched.size)
 
     # On the loop: which partitions belong to which broker…
 

@@ -77,8 +77,10 @@ class RecordAccumulator:
         """All batches that are not settled, oldest first."""
         self.refusal: BaseException | None = None
         """Why no records are accepted now."""
-        self.closed = False
+        self._ends = False
         """No records will be accepted any more."""
+        self.closed = False
+        """No records will be sent any more."""
         self.max_request_size = max_request_size
         self._sender = sender
         self._batch_size = max(1, min(batch_size, max_request_size - _REQUEST_OVERHEAD, buffer_memory))
@@ -459,36 +461,32 @@ class RecordAccumulator:
         if granted:
             _wake(granted)
 
-    def refuse(self, error: BaseException) -> None:
-        """Accept no more records; calls that wait for memory raise the error."""
-        self.closed = True
-        with self.lock:
-            self.refusal = error
-            self.sticky.clear()
-            for topic in self.topics.values():
-                for partition in topic.partitions.values():
-                    partition.open = None
-            waiting = self.memory.refuse_all()
-        for reservation in waiting:
-            reservation.ready.try_failure(error)
+    def pause(self, error: BaseException, *, for_good: bool = False) -> None:
+        """Accept no records until `admit()`: calls that send, or wait for memory, raise the error.
 
-    def pause(self, error: BaseException) -> None:
-        """Accept no records until `admit()`: calls that send, or wait for memory, raise the error."""
+        `for_good` is for a producer that is being closed: it sends the records that it has, and accepts no others.
+        """
+        inside = self.inside()
         with self.lock:
+            if self._ends:
+                return
+            self._ends = for_good
             self.refusal = error
             for topic in self.topics.values():
                 for partition in topic.ordered:
                     if partition.open is not None:
                         self.close(partition.open)
-            self._enqueue()
+            if not inside:
+                self._enqueue()
             waiting = self.memory.refuse_all()
         for reservation in waiting:
             reservation.ready.try_failure(error)
 
     def admit(self) -> None:
-        """Accept records again."""
+        """Accept records again, unless the producer is being closed."""
         with self.lock:
-            self.refusal = None
+            if not self._ends:
+                self.refusal = None
 
     def check_admits(self) -> None:
         """Raise if records are not accepted now."""

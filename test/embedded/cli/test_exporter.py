@@ -33,6 +33,7 @@ from kafka.cli.exporter.series import Series, exposition
 from kafka.cli.parser import parse
 from kafka.protocol.share import ShareGroupHeartbeatRequest
 from test import quick_start
+from test.speed import slowness
 
 from .conftest import Shell
 
@@ -402,7 +403,7 @@ def test_o12_1000_groups_of_100_partitions_cost_a_second_and_100_mb() -> None:
         assert made.add_facts(facts, "topic", 200_000, states=False) == 0
         assert len(b"".join(exposition([made]))) > 800_000
         took = time.process_time() - began
-        assert took < 3, took  # about 1.3 s, with the broker
+        assert took < 3 * slowness(), took  # about 1.3 s, with the broker
         assert made.count > 8 * 1000
         assert sum(lag.lags[0] == 0 for group in facts.groups.values() for lag in group.topics.values()) == 1000
         requests = Counter((one.node_id, one.name) for one in broker.requests)

@@ -22,6 +22,7 @@ class Fetcher:
     """What a collector needs of a fetcher."""
 
     starved = False
+    metrics = None
 
     def __init__(self) -> None:
         self.arrivals: deque[Any] = deque()

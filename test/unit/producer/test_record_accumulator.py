@@ -203,8 +203,9 @@ def test_at_the_end_calls_that_wait_raise_why() -> None:
     filled = Filled(buffer_memory=1000)
     filled.add(b"x" * 900, partition=1)
     reservation = filled.reserve()
-    filled.accumulator.refuse(ClientClosedError("closed"))
-    assert filled.accumulator.closed
+    filled.accumulator.pause(ClientClosedError("closed"), for_good=True)
+    filled.accumulator.admit()
+    filled.accumulator.pause(IllegalStateError("not now"))
     with pytest.raises(ClientClosedError, match="closed"):
         reservation.ready.result()
     with pytest.raises(ClientClosedError, match="closed"):
