@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from kafka._runtime.asyncio_driver import to_its_end
+from kafka._runtime.asyncio_driver import call_user
 from kafka.aio.structs import ConsumerRecord
 from kafka.consumer.core import ConsumerCore, Only
 from kafka.consumer.fetch_collector import PIECE_BYTES
@@ -26,7 +26,6 @@ from kafka.errors import (
     InvalidRegularExpressionError,
     InvalidTopicError,
     KafkaError,
-    KafkaTimeoutError,
     TopicAuthorizationFailedError,
 )
 
@@ -71,17 +70,7 @@ class ListenerCalls:
         """Call user code; an awaitable result is awaited, in a task that the first cancellation does not reach."""
         context = contextvars.Context() if self.context is None else self.context.copy()
         context.run(self._inside.set, self._owner)
-        result = context.run(function, *args)
-        if not hasattr(result, "__await__"):
-            return result
-        task = context.run(asyncio.ensure_future, result)
-        if not await to_its_end(task, self.timeout):
-            task.cancel()
-            raise KafkaTimeoutError(
-                f"{getattr(function, '__qualname__', function)!s} took longer than rebalance_timeout_ms "
-                f"({0 if self.timeout is None else self.timeout * 1000:.0f} ms), so the rebalance continues without it"
-            )
-        return task.result()
+        return await call_user(function, *args, context=context, timeout=self.timeout)
 
 
 class AIOConsumerCore(ConsumerCore):
