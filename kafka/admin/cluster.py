@@ -54,6 +54,7 @@ class Cluster(Calls):
         """Describe the cluster: its id, its controller and its brokers.
 
         A client with ``bootstrap_controllers`` gets the active controller, and all controllers instead of the brokers.
+        Brokers of a cluster without ZooKeeper name any broker as the controller: ``describe_metadata_quorum()`` has it.
 
         >>> from kafka import KafkaAdminClient
         >>> from kafka.broker import Broker
@@ -87,10 +88,7 @@ class Cluster(Calls):
         if include_operations and version not in _OPERATIONS:
             raise self._core.unsupported("include_authorized_operations", "2.3")
         # An empty list means all topics in version 0.
-        request = MetadataRequest(
-            topics=[],
-            include_cluster_authorized_operations=include_operations,
-        )
+        request = MetadataRequest(topics=[], include_cluster_authorized_operations=include_operations)
         response = await self._core.ask(request, deadline, "describe_cluster()")
         return _described(
             response, [(broker.node_id, broker.host, broker.port, broker.rack, False) for broker in response.brokers]

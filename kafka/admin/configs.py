@@ -27,12 +27,7 @@ from kafka.admin.config_resource import (
 )
 from kafka.admin.core import Places
 from kafka.admin.results import ItemResult, Results, raise_failed
-from kafka.errors import (
-    InvalidConfigurationError,
-    KafkaError,
-    NotControllerError,
-    ThrottlingQuotaExceededError,
-)
+from kafka.errors import InvalidConfigurationError, KafkaError, NotControllerError, ThrottlingQuotaExceededError
 from kafka.protocol.api import Request, Response
 from kafka.protocol.configs import (
     AlterConfigsRequest,

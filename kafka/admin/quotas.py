@@ -42,10 +42,7 @@ class Quotas(Calls):
 
     @call
     async def describe_client_quotas(
-        self,
-        components: Mapping[str, object] | None = None,
-        strict: bool = False,
-        timeout_ms: float | None = None,
+        self, components: Mapping[str, object] | None = None, strict: bool = False, timeout_ms: float | None = None
     ) -> list[ClientQuota]:
         """Return the quotas of the entities that a filter means, of all for None (Kafka 2.6).
 

@@ -54,13 +54,7 @@ def checked(partition: Partition, data: Buffer, now_ms: int) -> Buffer:
 
 
 def append(
-    cluster: Cluster,
-    topic: str,
-    rows: list[Fields],
-    *,
-    partition: int | None,
-    timestamp_ms: int | None,
-    raw: bool,
+    cluster: Cluster, topic: str, rows: list[Fields], *, partition: int | None, timestamp_ms: int | None, raw: bool
 ) -> int:
     """Append records to a topic, which may not exist yet; return the first one's offset. See `Broker.append_many`."""
     broker_time = cluster.clock.now_ms()

@@ -34,6 +34,8 @@ from kafka.protocol.negotiation import ApiVersions
 from kafka.protocol.registry import ApiKey
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from kafka.metrics.sensor import Journal
 
 __all__ = ["FrameReader", "InFlightRequest", "Pipeline", "SendQueue", "Traffic"]
@@ -268,6 +270,10 @@ class InFlightRequest(Future[Any]):
         self.correlation_id = 0
         self.sent_at = 0.0
         self.decode = decode
+
+    def success(self, value: Any) -> Self:
+        """Complete; again with the same response does nothing, as kafka-python 2 left it to the callers of recv()."""
+        return self if self.is_done and self.value is value else super().success(value)
 
 
 class Pipeline:

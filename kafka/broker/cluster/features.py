@@ -43,11 +43,7 @@ _SINCE: Final[dict[tuple[int, ...], dict[str, _Feature]]] = {
         "share.version": _Feature(0, 1, 0),
         "streams.version": _Feature(0, 1, 0),
     },
-    (4, 2): {
-        METADATA: _Feature(7, 29, 29),
-        "share.version": _Feature(0, 1, 1),
-        "streams.version": _Feature(0, 1, 1),
-    },
+    (4, 2): {METADATA: _Feature(7, 29, 29), "share.version": _Feature(0, 1, 1), "streams.version": _Feature(0, 1, 1)},
     (4, 3): {METADATA: _Feature(7, 30, 30)},
 }
 #: Levels of metadata.version that changed the metadata's format: Kafka refuses a downgrade across one of them.

@@ -9,8 +9,9 @@ until the record comes alone.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import islice, takewhile
@@ -539,14 +540,4 @@ def _seconds(duration: str) -> float:
     >>> _seconds("P1DT2H"), _seconds("pt0.5s")
     (93600.0, 0.5)
     """
-    return sum(_UNITS[unit] * number for number, unit in _parts(duration.lower()))
-
-
-def _parts(duration: str) -> Iterator[tuple[float, str]]:
-    number = ""
-    for letter in duration:
-        if letter in _UNITS:
-            yield float(number), letter
-            number = ""
-        elif letter not in "pt":
-            number += letter
+    return sum(_UNITS[unit] * float(number) for number, unit in re.findall(r"([\d.]+)([dhms])", duration.lower()))

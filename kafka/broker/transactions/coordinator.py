@@ -172,11 +172,7 @@ class TransactionCoordinator:
     # Adding
 
     def add(
-        self,
-        transactional_id: str,
-        producer: Granted,
-        partitions: Iterable[TopicPartition],
-        groups: Iterable[str] = (),
+        self, transactional_id: str, producer: Granted, partitions: Iterable[TopicPartition], groups: Iterable[str] = ()
     ) -> None:
         """Make partitions part of the transaction, which starts with the first."""
         record = self._find(transactional_id, producer.producer_id)

@@ -8,14 +8,7 @@ from typing import Final
 
 from kafka.broker.groups.epoch_group import JOIN, LEAVE
 from kafka.broker.groups.interfaces import Topics
-from kafka.broker.groups.service import (
-    coordinator,
-    describe_group,
-    first_problem,
-    message_of,
-    refusal,
-    refused_topics,
-)
+from kafka.broker.groups.service import coordinator, describe_group, first_problem, message_of, refusal, refused_topics
 from kafka.broker.groups.streams_group import StreamsAsk, StreamsGroup, StreamsMember, Target
 from kafka.broker.groups.streams_topology import InternalTopic, Subtopology, Task, Topology
 from kafka.broker.server.api import BrokerResponseError, Call, Code
