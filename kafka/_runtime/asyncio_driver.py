@@ -50,18 +50,42 @@ _CLOSE_GRACE: Final = 1.0
 _CANCEL_GRACE: Final = 0.25
 
 
-async def call_user(function: Callable[..., object], *args: object) -> Any:
+async def call_user(
+    function: Callable[..., object],
+    *args: object,
+    context: contextvars.Context | None = None,
+    timeout: float | None = None,
+) -> Any:
     """See `Application.call`: an awaitable result is awaited, so that listeners may be coroutine functions.
 
     The first cancellation of the caller takes effect when the listener has ended, as with a listener that does not
-    suspend: a rebalance must not continue after half a listener. A second one reaches the listener.
+    suspend: a rebalance must not continue after half a listener. A second one reaches the listener. A listener that
+    raises CancelledError has failed; taken as a cancellation, it would end the task that serves the group.
     """
-    result = function(*args)
-    if not hasattr(result, "__await__"):
-        return result
-    task = asyncio.ensure_future(result)
-    await to_its_end(task)
-    return task.result()
+    context = contextvars.copy_context() if context is None else context
+    name = "a rebalance listener or a callback"
+    cancelled: BaseException | None = None
+    try:
+        result = context.run(function, *args)
+    except asyncio.CancelledError as error:
+        cancelled = error
+    else:
+        if not hasattr(result, "__await__"):
+            return result
+        name = getattr(result, "__qualname__", name)
+        task = context.run(asyncio.ensure_future, result)
+        if not await to_its_end(task, timeout):
+            task.cancel()
+            raise KafkaTimeoutError(
+                f"{name} took longer than rebalance_timeout_ms ({0 if timeout is None else timeout * 1000:.0f} ms), "
+                "so the rebalance continues without it"
+            )
+        if not task.cancelled():
+            return task.result()
+    raise RuntimeError(
+        f"{name} raised asyncio.CancelledError, which ends no rebalance. If it awaits a task that it has cancelled, "
+        "write: with contextlib.suppress(asyncio.CancelledError): await task"
+    ) from cancelled
 
 
 async def to_its_end(task: asyncio.Future[T], timeout: float | None = None) -> bool:
@@ -88,6 +112,7 @@ class _TaskDriver:
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
+        loop.slice = SLICE
         self.call: Callable[..., Coro[Any]] = call_user
         """See `Application.call`. A client may replace it by what knows how its users' code is to be called."""
         self._aio = asyncio.get_running_loop()
@@ -150,7 +175,6 @@ class AsyncioDriver(_TaskDriver):
         self._armed_for = inf
         self._fd = loop.fileno()
         self._context.run(self._aio.add_reader, self._fd, self._turn)
-        loop.slice = SLICE
         loop.attach(self._notify)
 
     def pending(self) -> Pending:

@@ -1,7 +1,7 @@
 """Metrics of all clients of this process for Prometheus.
 
 `text` returns what a ``/metrics`` page shows, and needs no package. `register` adds the metrics to the registry of
-prometheus-client (``pip install purekafka[prometheus]``). Both show the clients that are open at the moment of a
+prometheus-client (``pip install 'purekafka[prometheus]'``). Both show the clients that are open at the moment of a
 scrape, whenever they were made, without asking a broker: a scrape never waits for the network.
 
 >>> from kafka import KafkaProducer

@@ -178,7 +178,7 @@ FOREIGN = """
     valueMessage keyMessage terminationGracePeriodSeconds preload preload_app post_fork worker_process_init
     worker_process_shutdown worker_exit forkserver confluent_kafka sentry_sdk SentrySpanProcessor SentryPropagator
     elasticapmtraceparent LogRecord KRB5_CLIENT_KTNAME broker_logger invoices ORDER 1767225600000ms --describe
-    --packages --py-files jars rst SECURITY CONTRIBUTING Admin
+    --packages --py-files jars rst SECURITY CONTRIBUTING Admin setUp unittest TestCase
 """
 
 
