@@ -193,11 +193,7 @@ def measure(
 
 
 def in_one_process(
-    script: Path,
-    told: Description,
-    place: tuple[Library, Venv],
-    args: argparse.Namespace,
-    options: Sequence[str],
+    script: Path, told: Description, place: tuple[Library, Venv], args: argparse.Namespace, options: Sequence[str]
 ) -> tuple[dict[str, CaseResult], dict[str, str]]:
     """The same for a workload that does all of its runs itself; also the settings that it tells."""
     words = ["--rounds", str(_rounds(args)), "--only", args.case, *options]

@@ -13,7 +13,7 @@ from itertools import repeat
 
 import imports
 from protocol_content import MESSAGES, Message
-from protocol_impls import Codec, codec
+from protocol_impls import codec
 from workload import Case, Job, Target, Unsupported, Workload, main
 
 _IMPORT = "import-clients"
@@ -48,7 +48,9 @@ def _job(impl: str, message: Message, verb: str) -> Job:
     content = message.make()
     made = library.make(content)
     data = library.encode(made)
-    _verify(library, content, data)
+    found = library.plain(library.decode(data))
+    if found != content:
+        raise AssertionError("what was decoded is not what was encoded")
     work, argument = (library.encode, made) if verb == "encode" else (library.decode, data)
 
     def run(count: int) -> None:
@@ -56,12 +58,6 @@ def _job(impl: str, message: Message, verb: str) -> Job:
             work(argument)
 
     return Job(run, bytes=len(data), digest=hashlib.sha256(data).hexdigest()[:16])
-
-
-def _verify(library: Codec, content: object, data: bytes) -> None:
-    found = library.plain(library.decode(data))
-    if found != content:
-        raise AssertionError("what was decoded is not what was encoded")
 
 
 _VERSIONS = ", ".join(dict.fromkeys(f"{message.cls} v{message.version}" for message in MESSAGES))

@@ -205,8 +205,4 @@ def _kio_plain_value(kafka_type: str | None, value: Any) -> Plain:
     return value
 
 
-_ADAPTERS: dict[str, Callable[[Message], Codec]] = {
-    "purekafka": _purekafka,
-    "kafka-python": _kafka_python,
-    "kio": _kio,
-}
+_ADAPTERS: dict[str, Callable[[Message], Codec]] = {"purekafka": _purekafka, "kafka-python": _kafka_python, "kio": _kio}

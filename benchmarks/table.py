@@ -50,10 +50,7 @@ def grid(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2) ->
     return "\n".join([line(header), line(rule), *map(line, rows)])
 
 
-def results(
-    samples: Mapping[str, Mapping[str, Sequence[Sample]]],
-    unit: str,
-) -> str:
+def results(samples: Mapping[str, Mapping[str, Sequence[Sample]]], unit: str) -> str:
     """The table of one sub-target: a row per case and library, in the order of the samples."""
     extras = sorted({name for runs in _all_runs(samples) for run in runs for name in run.extra})
     header = ["case", "library", f"CPU µs/{unit}", f"{unit}s/s", "MB/s", "peak MB", *map(_heading, extras)]

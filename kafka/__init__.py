@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     # Type checkers do not see what __getattr__ finds.
     from kafka import admin as admin
+    from kafka import aio as aio
+    from kafka import broker as broker
     from kafka import client as client
     from kafka import client_async as client_async
     from kafka import cluster as cluster
@@ -28,16 +30,20 @@ if TYPE_CHECKING:
     from kafka import coordinator as coordinator
     from kafka import errors as errors
     from kafka import future as future
+    from kafka import interceptors as interceptors
     from kafka import metrics as metrics
     from kafka import oauth as oauth
+    from kafka import options as options
     from kafka import partitioner as partitioner
     from kafka import producer as producer
     from kafka import protocol as protocol
     from kafka import record as record
     from kafka import sasl as sasl
+    from kafka import schema_registry as schema_registry
     from kafka import serializer as serializer
     from kafka import share as share
     from kafka import structs as structs
+    from kafka import testing as testing
     from kafka import util as util
     from kafka import vendor as vendor
     from kafka import version as version
@@ -122,13 +128,18 @@ _ELSEWHERE = {
     "AIOKafkaProducer": "kafka.aio.AIOKafkaProducer",
     "AIOKafkaShareConsumer": "kafka.aio.AIOKafkaShareConsumer",
     "AdminClient": "kafka.KafkaAdminClient",
+    "Broker": "kafka.broker.Broker",
+    "ConfigResource": "kafka.admin.ConfigResource",
     "Consumer": "kafka.KafkaConsumer",
+    "ConsumerRecord": "kafka.record.ConsumerRecord",
     "DeserializingConsumer": "kafka.KafkaConsumer(key_deserializer=..., value_deserializer=...)",
     "KafkaError": "kafka.errors.KafkaError",
     "KafkaException": "kafka.errors.KafkaError",
+    "NewTopic": "kafka.admin.NewTopic",
     "OFFSET_BEGINNING": "KafkaConsumer.seek_to_beginning()",
     "OFFSET_END": "KafkaConsumer.seek_to_end()",
     "Producer": "kafka.KafkaProducer",
+    "RecordMetadata": "kafka.producer.future.RecordMetadata",
     "SerializingProducer": "kafka.KafkaProducer(key_serializer=..., value_serializer=...)",
     "SchemaRegistryClient": "kafka.schema_registry.SchemaRegistry",
     "ShareConsumer": "kafka.KafkaShareConsumer",
@@ -159,17 +170,19 @@ def _check_owners() -> None:
 _check_owners()
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        use = _ELSEWHERE.get(name)
-        if use is not None:  # the text of an AttributeError does not come out of `from kafka import ...`
-            raise ImportError(f"cannot import name {name!r} from {__name__!r}: use {use}", name=__name__)
-        from kafka._lazy import module_in
+if not TYPE_CHECKING:  # checkers report a name that is not here
 
-        return module_in(__name__, name)
-    value = getattr(import_module(_EXPORTS[name]), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name not in _EXPORTS:
+            use = _ELSEWHERE.get(name)
+            if use is not None:  # the text of an AttributeError does not come out of `from kafka import ...`
+                raise ImportError(f"cannot import name {name!r} from {__name__!r}: use {use}", name=__name__)
+            from kafka._lazy import module_in
+
+            return module_in(__name__, name)
+        value = getattr(import_module(_EXPORTS[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -43,7 +43,7 @@ def lazy_names(
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
+        return sorted({*vars(sys.modules[package]), *homes} - {"TYPE_CHECKING", "annotations", "lazy_names"})
 
     return find, names
 

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["KafkaClient", "SimpleClient"]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "SimpleClient":
-        from kafka.legacy.simple_client import SimpleClient
+if not TYPE_CHECKING:  # checkers report a name that is not here
 
-        return SimpleClient
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name == "SimpleClient":
+            from kafka.legacy.simple_client import SimpleClient
+
+            return SimpleClient
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

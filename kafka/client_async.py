@@ -262,11 +262,7 @@ class KafkaClient:
         return self._run(self.core.request(request, node_id=node_id, deadline=self._loop.time() + timeout))
 
     def list_offsets(
-        self,
-        timestamps: Mapping[TopicPartition, int],
-        *,
-        committed_only: bool = False,
-        timeout_ms: float | None = None,
+        self, timestamps: Mapping[TopicPartition, int], *, committed_only: bool = False, timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Return the first offset of each partition at or after a time in milliseconds; -1: the end, -2: the beginning.
 

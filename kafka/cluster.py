@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from random import Random
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from kafka._arguments import explain_key, explain_partition
@@ -18,9 +19,6 @@ from kafka._runtime.timers import Backoff
 from kafka.config import Config, collect_hosts, get_ip_port_afi, parse_servers, part_of_defaults, resolve_part
 from kafka.errors import Code, for_code
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
-
-if TYPE_CHECKING:
-    from random import Random
 
 __all__ = ["ClusterMetadata", "NodeId", "collect_hosts", "get_ip_port_afi"]
 

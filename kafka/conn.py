@@ -35,11 +35,7 @@ log = logging.getLogger(__name__)
 ResponseT = TypeVar("ResponseT", bound="Response")
 
 DEFAULT_KAFKA_PORT: Final = 9092
-AFI_NAMES: Final = {
-    socket.AF_UNSPEC: "unspecified",
-    socket.AF_INET: "IPv4",
-    socket.AF_INET6: "IPv6",
-}
+AFI_NAMES: Final = {socket.AF_UNSPEC: "unspecified", socket.AF_INET: "IPv4", socket.AF_INET6: "IPv6"}
 
 # What `connection_delay` returns when there is nothing to wait for: "a very large number", in ms.
 _NO_DELAY_MS: Final = float("inf")
@@ -222,7 +218,10 @@ class BrokerConnection:
         return self.connection.flush()
 
     def recv(self) -> list[tuple[Any, Future[Any]]]:
-        """Receive what has arrived, without waiting; return the responses with the futures that they resolved."""
+        """Receive what has arrived, without waiting; return the responses with the futures that they resolved.
+
+        Programs for kafka-python 2 call ``future.success(response)`` for each, which is allowed and does nothing here.
+        """
         self._turn()
         received = list(self._received)
         self._received.clear()

@@ -55,7 +55,7 @@ class Future(Generic[T]):
 
     # _outcome: [] or [(value, None, None)] or [(None, error, its traceback)]. _backs: pairs of what to call on success
     # and on failure.
-    __slots__ = ("__weakref__", "_backs", "_outcome")
+    __slots__ = ("__weakref__", "_backs", "_outcome", "is_done")
 
     error_on_callbacks: ClassVar[bool] = False
     """For tests: raise what a callback raised out of the completing call, besides logging it."""
@@ -63,13 +63,11 @@ class Future(Generic[T]):
     def __init__(self) -> None:
         self._outcome: list[tuple[T | None, BaseException | None, TracebackType | None]] = []
         self._backs: list[tuple[Back | None, Back | None]] = []
+        # Loops ask for it all the time. A thread that finds an outcome before it is set sets it, then calls back.
+        self.is_done = False
+        """Whether there is an outcome."""
 
     # Looking…
-
-    @property
-    def is_done(self) -> bool:
-        """Whether there is an outcome."""
-        return bool(self._outcome)
 
     @property
     def value(self) -> T | None:
@@ -148,6 +146,7 @@ class Future(Generic[T]):
             # Too late. Each late comer takes one entry off again, and the first is never the last one then.
             outcomes.pop()
             return False
+        self.is_done = True
         if self._backs:
             self._run_backs()
         return True
@@ -187,6 +186,7 @@ class Future(Generic[T]):
 
     def _run_backs(self) -> None:
         """Run what is left of the callbacks, in the order in which they were added."""
+        self.is_done = True
         value, error, _ = self._outcome[0]
         raised: BaseException | None = None
         pop = self._backs.pop

@@ -224,12 +224,14 @@ _PAYLOADS: Final = frozenset(
 )
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _PAYLOADS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module("kafka.legacy.payloads"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # checkers report a name that is not here
+
+    def __getattr__(name: str) -> Any:
+        if name not in _PAYLOADS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module("kafka.legacy.payloads"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

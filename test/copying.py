@@ -22,6 +22,7 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import AbortableTransactionError
 from kafka.structs import TopicPartition
+from test import quick_start
 
 BATCH = 750
 PARTITIONS = 2
@@ -101,7 +102,7 @@ def copy_with_kills(
     killed = 0
     deadline = time.monotonic() + PATIENCE * (1 + kills)
     while True:
-        program = subprocess.Popen(
+        program = quick_start.Program(
             [*_DIES_WITH_US, str(os.getpid()), *_THIS_PROGRAM, servers, source, target, group, name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

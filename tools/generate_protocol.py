@@ -332,36 +332,20 @@ def write_module(module: str, title: str, messages: list[MessageSpec]) -> str:
         "",
     ]
     lines += ["from __future__ import annotations", ""]
-    needs = ["from typing import TYPE_CHECKING", ""]
-    guarded = []
     if "UUID" in body:
-        guarded.append("    from uuid import UUID")
+        lines += ["from uuid import UUID", ""]
     imports = []
     historic = f"kafka.protocol.{module}" in HISTORIC
     if historic:
         imports.append("from kafka.protocol._historic import historic_names")
     if bases:
         imports.append(f"from kafka.protocol.api import {', '.join(bases)}")
-    names = ["Array", "field"] if "Array(" in body else ["field"]
+    names = [name for name, sign in (("Array", "Array("), ("Buffer", "Buffer"), ("field", "")) if sign in body]
     imports.append(f"from kafka.protocol.fields import {', '.join(names)}")
     if structs:
         imports.append("from kafka.protocol.struct import Struct")
     imports.append(wrapped("from kafka.protocol.types import ", types))
-    if "Buffer" in body:
-        guarded += (
-            ["", "    from kafka.protocol.fields import Buffer"]
-            if guarded
-            else ["    from kafka.protocol.fields import Buffer"]
-        )
-    lines += needs if guarded else []
     lines += [*imports, ""]
-    if guarded:
-        lines += ["if TYPE_CHECKING:", *guarded, ""]
-    exported = ", ".join(f'"{message.name}"' for message in messages)
-    one_line = f"__all__ = [{exported}]"
-    if len(one_line) > LINE:
-        one_line = "\n".join(["__all__ = [", *(f'    "{message.name}",' for message in messages), "]"])
-    lines += [one_line, ""]
     if historic:
         lines += ["__getattr__ = historic_names(__name__)", ""]
     lines += ["", body]
@@ -485,26 +469,21 @@ def stable_versions(message: MessageSpec) -> Range:
 
 
 def write_registry(messages: dict[str, MessageSpec]) -> str:
-    """Return the table of all APIs, for negotiation without an import of a message, and the enum of their keys."""
+    """Return the enum of all APIs, for negotiation without an import of a message."""
     module_of = {name: module for module, (_, names) in FAMILIES.items() for name in names}
     requests = sorted((m for m in messages.values() if m.kind == "request"), key=lambda m: m.api_key or 0)
-    rows, keys = [], []
+    rows = []
     for m in requests:
         base = m.name.removesuffix("Request")
         stable = stable_versions(m)
         flexible = m.flexible.low if m.flexible else None
         listeners = " ".join(sorted(m.listeners)) or "none"
-        facts = f'{m.api_key}, "{base}", "{module_of[base]}", {stable.low}, {stable.high}, {flexible}, "{listeners}"'
-        rows.append(f"    Api({facts}),")
-        keys.append(f"    {base} = {m.api_key}\n")
+        facts = f'{m.api_key}, "{module_of[base]}", {stable.low}, {stable.high}, {flexible}, "{listeners}"'
+        rows.append(f"    {base} = {facts}\n")
     head = (PACKAGE / "registry.py").read_text(encoding="utf-8")
-    begin, end = "# begin of the generated table\n", "# end of the generated table\n"
+    begin, end = "    # begin of the generated table\n", "    # end of the generated table\n"
     before, _, rest = head.partition(begin)
-    after = rest.partition(end)[2]
-    table = "_TABLE: Final = (\n" + "\n".join(rows) + "\n)\n"
-    doc = '"""The API keys by the names of their messages: ``ApiKey.Fetch == 1``."""'
-    enum = f"\n\nclass ApiKey(IntEnum):\n    {doc}\n\n{''.join(keys)}\n\n"
-    return before + begin + table + enum + end + after
+    return before + begin + "".join(rows) + end + rest.partition(end)[2]
 
 
 def generate(releases: list[str]) -> dict[Path, str]:

@@ -14,6 +14,7 @@ import contextlib
 import contextvars
 import threading
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from kafka._runtime.loop import Loop
@@ -49,18 +50,42 @@ _CLOSE_GRACE: Final = 1.0
 _CANCEL_GRACE: Final = 0.25
 
 
-async def call_user(function: Callable[..., object], *args: object) -> Any:
+async def call_user(
+    function: Callable[..., object],
+    *args: object,
+    context: contextvars.Context | None = None,
+    timeout: float | None = None,
+) -> Any:
     """See `Application.call`: an awaitable result is awaited, so that listeners may be coroutine functions.
 
     The first cancellation of the caller takes effect when the listener has ended, as with a listener that does not
-    suspend: a rebalance must not continue after half a listener. A second one reaches the listener.
+    suspend: a rebalance must not continue after half a listener. A second one reaches the listener. A listener that
+    raises CancelledError has failed; taken as a cancellation, it would end the task that serves the group.
     """
-    result = function(*args)
-    if not hasattr(result, "__await__"):
-        return result
-    task = asyncio.ensure_future(result)
-    await to_its_end(task)
-    return task.result()
+    context = contextvars.copy_context() if context is None else context
+    name = "a rebalance listener or a callback"
+    cancelled: BaseException | None = None
+    try:
+        result = context.run(function, *args)
+    except asyncio.CancelledError as error:
+        cancelled = error
+    else:
+        if not hasattr(result, "__await__"):
+            return result
+        name = getattr(result, "__qualname__", name)
+        task = context.run(asyncio.ensure_future, result)
+        if not await to_its_end(task, timeout):
+            task.cancel()
+            raise KafkaTimeoutError(
+                f"{name} took longer than rebalance_timeout_ms ({0 if timeout is None else timeout * 1000:.0f} ms), "
+                "so the rebalance continues without it"
+            )
+        if not task.cancelled():
+            return task.result()
+    raise RuntimeError(
+        f"{name} raised asyncio.CancelledError, which ends no rebalance. If it awaits a task that it has cancelled, "
+        "write: with contextlib.suppress(asyncio.CancelledError): await task"
+    ) from cancelled
 
 
 async def to_its_end(task: asyncio.Future[T], timeout: float | None = None) -> bool:
@@ -87,6 +112,7 @@ class _TaskDriver:
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
+        loop.slice = SLICE
         self.call: Callable[..., Coro[Any]] = call_user
         """See `Application.call`. A client may replace it by what knows how its users' code is to be called."""
         self._aio = asyncio.get_running_loop()
@@ -146,10 +172,9 @@ class AsyncioDriver(_TaskDriver):
         super().__init__(loop)
         self._thread = threading.get_ident()
         self._timer: asyncio.TimerHandle | None = None
-        self._armed_for: float | None = None
+        self._armed_for = inf
         self._fd = loop.fileno()
         self._context.run(self._aio.add_reader, self._fd, self._turn)
-        loop.slice = SLICE
         loop.attach(self._notify)
 
     def pending(self) -> Pending:
@@ -163,7 +188,7 @@ class AsyncioDriver(_TaskDriver):
     def _call_at(self, when: float, callback: Callable[[], object]) -> Timer:
         """Let the loop call back at a time; the event loop has one timer, for the first of all."""
         timer = self.loop.call_at(when, callback)
-        if (self._armed_for is None or when < self._armed_for) and not self.loop.in_pass:
+        if when < self._armed_for and not self.loop.in_pass:
             self._arm()
         return timer
 
@@ -219,18 +244,18 @@ class AsyncioDriver(_TaskDriver):
             self._arm()
 
     def _arm(self) -> None:
-        deadline = self.loop.next_deadline()
+        deadline = self.loop.timers.earliest
         if deadline == self._armed_for:
             return
         if self._timer is not None:
             self._timer.cancel()
         self._armed_for, self._timer = deadline, None
-        if deadline is not None:
+        if deadline < inf:
             left = max(0.0, deadline - self.loop.time())
             self._timer = self._aio.call_later(left, self._on_timer, context=self._context)
 
     def _on_timer(self) -> None:
-        self._timer = self._armed_for = None
+        self._timer, self._armed_for = None, inf
         self._turn()
 
 

@@ -122,31 +122,25 @@ class Gate:
         """Whether a thread would have woken it."""
         self._claims_seen = 0
         self._slept = float("-inf")  # when the driver went to sleep last
-        self._fd: int = selector.fileno()  # type: ignore[attr-defined]  # epoll or kqueue
-        self._outer: Any
+        fd: int = selector.fileno()  # type: ignore[attr-defined]  # epoll or kqueue
+        outer: Any
+        self.open: Callable[[], object]
+        """Lets the selector end a sleep. ValueError when the gate is closed."""
+        self.shut: Callable[[], object]
+        """Lets nothing but the time end a sleep. ValueError when the gate is closed."""
         if hasattr(select, "epoll"):  # twice for each call that blocks: three times as fast as by a selector
-            self._outer = select.epoll()
-            self._outer.register(self._fd, select.EPOLLIN)
+            outer = select.epoll()
+            outer.register(fd, select.EPOLLIN)
             # One event at most: a sleeper has memory for all that it may get, by default 12 KiB.
-            poll = self._outer.poll
+            poll = outer.poll
             self.sleep: Callable[[float | None], object] = lambda wait: poll(wait, 1)
+            self.open, self.shut = partial(outer.modify, fd, select.EPOLLIN), partial(outer.modify, fd, 0)
         else:  # pragma: no cover - Linux has epoll
-            self._outer = selectors.DefaultSelector()
-            self._outer.register(self._fd, selectors.EVENT_READ)
-            self.sleep = self._outer.select
-        self.close: Callable[[], object] = self._outer.close
-
-    def set_open(self, is_open: bool) -> None:
-        """Let the selector end a sleep, or nothing but the time."""
-        try:
-            if hasattr(select, "epoll"):
-                self._outer.modify(self._fd, select.EPOLLIN if is_open else 0)
-            elif is_open:  # pragma: no cover - Linux has epoll
-                self._outer.register(self._fd, selectors.EVENT_READ)
-            else:  # pragma: no cover - Linux has epoll
-                self._outer.unregister(self._fd)
-        except ValueError:  # it is closed: the network thread broke down meanwhile
-            pass
+            outer = selectors.DefaultSelector()
+            outer.register(fd, selectors.EVENT_READ)
+            self.sleep = outer.select
+            self.open, self.shut = partial(outer.register, fd, selectors.EVENT_READ), partial(outer.unregister, fd)
+        self.close: Callable[[], object] = outer.close
 
     def doze(self, wait: float | None, now: float) -> float | None:
         """Return how long the driver dozes now instead of sleeping for `wait`; None if it sleeps. For the driver."""

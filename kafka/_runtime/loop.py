@@ -113,12 +113,12 @@ class Loop:
         self._ready: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
         self._at_end: deque[Callable[[], object]] = deque()
         self._events: list[tuple[selectors.SelectorKey, int]] = []  # left over by a pass that ran out of time
-        self._timers = TimerHeap()
+        self.timers = TimerHeap()
         self._tasks: set[Task[Any]] = set()
         self._handlers: dict[int, Callable[[int], object]] = {}
         self._lock = Lock()
         self._sleepers = 0
-        self._sleep_until: float | None = None  # the deadline of the driver's timeout
+        self._sleep_until = inf  # the deadline of the driver's timeout
         self._passing: int | None = None  # the thread that makes a pass right now
         self._put_off: list[BaseException] = []  # what callbacks raise to end the program, until the pass is over
         self.driven_by: int | None = None  # the thread whose only work it is to turn the loop
@@ -200,11 +200,11 @@ class Loop:
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> Timer:
         """Run `callback(*args)` at `when` (as `time()` counts). Returns what cancels it."""
-        return self._timers.add(when, callback, args)
+        return self.timers.add(when, callback, args)
 
     def call_later(self, delay: float, callback: Callable[..., object], *args: object) -> Timer:
         """Run `callback(*args)` in `delay` seconds. Returns what cancels it."""
-        return self._timers.add(self.clock.monotonic() + delay, callback, args)
+        return self.timers.add(self.clock.monotonic() + delay, callback, args)
 
     def watch(self, file: HasFileno, events: int, handler: Callable[[int], object]) -> None:
         """Call `handler(ready_events)` whenever `file` is ready for one of `events` (READ, WRITE)."""
@@ -274,10 +274,6 @@ class Loop:
         """Whether it runs the caller, or the caller is its network thread, which must not wait for itself."""
         return get_ident() in (self._passing, self.driven_by)
 
-    def next_deadline(self) -> float | None:
-        """When the first timer is due; None while there is none."""
-        return self._timers.next_deadline()
-
     def turn(self, timeout: float | None = None, *, budget: float | None = None) -> bool:  # noqa: C901, PLR0912 - hot
         """Sleep until something is to be done, `timeout` seconds at most; then make one pass.
 
@@ -296,17 +292,17 @@ class Loop:
             # Count first, look at the queue second: `call_soon` does it the other way round, so
             # either it sees a sleeper and wakes it, or the sleeper sees what was queued.
             self._sleepers += 1
-            deadline, claimed_by, wait = self._timers.next_deadline(), self._claimed_by, timeout
+            deadline, claimed_by, wait = self.timers.earliest, self._claimed_by, timeout
             by_another = claimed_by is not None and claimed_by != me
             if (self._ready or self._events) and not by_another:
                 wait = 0.0
             else:
-                if by_another and deadline is not None:
+                if by_another:
                     # That thread meets what is due soon, and wakes the driver if it leaves an earlier deadline behind.
                     deadline = max(deadline, self.clock.monotonic() + _ASIDE)
                 if claimed_by != me:  # else the driver sleeps at the same time, towards a deadline of before
                     self._sleep_until = deadline
-                if deadline is not None:
+                if deadline < inf:
                     left = max(0.0, deadline - self.clock.monotonic())
                     wait = left if wait is None or left < wait else wait
                 if wait is not None and wait > _LONGEST_SLEEP:
@@ -377,8 +373,8 @@ class Loop:
                         self._events = events[done:]
                         break
             # Not with events left: a timer would end a request whose reply has arrived and was not read yet.
-            if not self._events and self._timers.earliest <= now():
-                for timer in self._timers.take_due(now()):
+            if not self._events and self.timers.earliest <= now():
+                for timer in self.timers.take_due(now()):
                     ready.append((timer.fire, ()))
             ends = None if budget is None else now() + budget
             rounds = _ROUNDS if budget is None else 1
@@ -441,14 +437,20 @@ class Loop:
         finally:
             self._lock.release()
         # Not under the lock: a system call lets the driver have the GIL, which would wait for the lock next.
-        gate.set_open(False)
+        try:  # noqa: SIM105 - hot
+            gate.shut()
+        except ValueError:  # it is closed: the network thread broke down meanwhile
+            pass
         return True
 
     def release(self) -> None:
         """Give the loop back to its driver."""
         gate = self._gate
         if gate is not None:
-            gate.set_open(True)
+            try:  # noqa: SIM105 - hot
+                gate.open()
+            except ValueError:  # as above
+                pass
         with self._lock:
             self._claimed_by = None
             stale = self._is_stale()
@@ -484,8 +486,7 @@ class Loop:
 
     def _is_stale(self) -> bool:
         """Whether the driver sleeps, and should not: something is queued, or there is an earlier deadline."""
-        deadline = self._timers.next_deadline()
-        late = deadline is not None and (self._sleep_until is None or deadline < self._sleep_until)
+        late = self.timers.earliest < self._sleep_until
         return self.retiring or (bool(self._sleepers) and (late or bool(self._ready)))
 
     def allow_claims(self) -> None:
@@ -596,7 +597,7 @@ class Loop:
         self._end(ClientClosedError("This client is closed."))
         for task in tuple(self._tasks):
             task.abort("The client was closed before this was done.")
-        self._timers.clear()
+        self.timers.clear()
         self._ready.clear()
         self._handlers.clear()
         self._free()
@@ -615,4 +616,4 @@ class Loop:
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "claimed" if self._claimed_by is not None else "open"
-        return f"<Loop {state} ready={len(self._ready)} timers={len(self._timers)} tasks={len(self._tasks)}>"
+        return f"<Loop {state} ready={len(self._ready)} timers={len(self.timers)} tasks={len(self._tasks)}>"

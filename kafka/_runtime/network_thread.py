@@ -330,7 +330,7 @@ class ThreadDriver(CallerDriver):
         self._finalizer.detach()
         _DRIVERS.discard(self)
         if self._thread.ident is not None and not self.loop.forked and not self._turns_the_loop:
-            self._thread.join(timeout + _CLOSE_GRACE)
+            self._thread.join(min(timeout, _DAY) + _CLOSE_GRACE)
 
 
 class _Life:

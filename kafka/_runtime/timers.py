@@ -60,7 +60,7 @@ class TimerHeap:
     >>> late = timers.add(20.0, print, ("late",))
     >>> early = timers.add(10.0, print, ("early",))
     >>> early.cancel()
-    >>> timers.next_deadline()
+    >>> timers.earliest
     20.0
     >>> [timer.args for timer in timers.take_due(25.0)]
     [('late',)]
@@ -68,7 +68,7 @@ class TimerHeap:
 
     def __init__(self) -> None:
         self.earliest = inf
-        """No timer is due before this; one that was cancelled counts until it is found."""
+        """When the first live timer is due, infinite while there is none."""
         self._entries: list[tuple[float, int, Timer]] = []
         self._order = count()  # timers of one instant run in the order in which they were made
         self._stale = 0
@@ -89,16 +89,6 @@ class TimerHeap:
         self.earliest = min(self.earliest, when)
         return timer
 
-    def next_deadline(self) -> float | None:
-        """When the first live timer is due; None while there is none."""
-        entries = self._entries
-        while entries:
-            if entries[0][2].callback is not None:
-                return entries[0][0]
-            heappop(entries)
-            self._stale -= 1
-        return None
-
     def take_due(self, now: float) -> list[Timer]:
         """Remove and return the live timers that are due, earliest first.
 
@@ -113,7 +103,7 @@ class TimerHeap:
             else:
                 timer._heap = _NOWHERE  # noqa: SLF001 - no longer an entry of this heap
                 due.append(timer)
-        self.earliest = entries[0][0] if entries else inf
+        self._find_earliest()
         return due
 
     def clear(self) -> None:
@@ -130,6 +120,14 @@ class TimerHeap:
             self._entries[:] = [entry for entry in self._entries if entry[2].callback is not None]
             heapify(self._entries)
             self._stale = 0
+        self._find_earliest()
+
+    def _find_earliest(self) -> None:
+        entries = self._entries
+        while entries and entries[0][2].callback is None:
+            heappop(entries)
+            self._stale -= 1
+        self.earliest = entries[0][0] if entries else inf
 
 
 class _Nowhere(TimerHeap):

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from kafka.admin.records import DeletedRecords as DeletedRecords
     from kafka.admin.records import RecordsToDelete as RecordsToDelete
     from kafka.admin.replicas import ElectedPartition as ElectedPartition
+    from kafka.admin.replicas import ElectionType as ElectionType
     from kafka.admin.replicas import ElectLeadersResult as ElectLeadersResult
     from kafka.admin.replicas import Reassignment as Reassignment
     from kafka.admin.resources import NewPartitions as NewPartitions
@@ -107,7 +108,6 @@ if TYPE_CHECKING:
     from kafka.admin.users import UserScramCredentialDeletion as UserScramCredentialDeletion
     from kafka.admin.users import UserScramCredentials as UserScramCredentials
     from kafka.admin.users import UserScramCredentialUpsertion as UserScramCredentialUpsertion
-    from kafka.protocol.admin import ElectionType as ElectionType
 
 _MODULES = {
     "acls": "ACL ACLFilter ACLOperation ACLPermissionType ACLResourcePatternType CreateAclsResult ResourcePattern "
@@ -146,4 +146,5 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names.s
 
 __all__ = list(_HOMES)
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, {"AdminClient": "KafkaAdminClient"})
+if not TYPE_CHECKING:  # checkers report a name that is not here
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES, {"AdminClient": "KafkaAdminClient"})

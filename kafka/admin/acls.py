@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.acl import ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourceType
 from kafka.admin.calls import Calls, call
 from kafka.admin.results import error_of, raise_first, raise_refused
 from kafka.errors import IllegalArgumentError, KafkaError, NoError, for_code
-from kafka.protocol.acl import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
-
-if TYPE_CHECKING:
-    from kafka.protocol.acl import DeleteAclsResponse, DescribeAclsResponse
+from kafka.protocol.acl import (
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
 
 _PATTERNS_SINCE: Final = 1
 _USERS_SINCE: Final = 3

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from kafka.admin.calls import Calls, call
 from kafka.admin.resources import operations
 from kafka.admin.results import Result
-from kafka.protocol.metadata import DescribeClusterRequest, MetadataRequest
+from kafka.protocol.metadata import DescribeClusterRequest, DescribeClusterResponse, MetadataRequest, MetadataResponse
 from kafka.protocol.registry import ApiKey
-
-if TYPE_CHECKING:
-    from kafka.protocol.metadata import DescribeClusterResponse, MetadataResponse
 
 _FENCED_SINCE: Final = 2
 _BROKERS: Final = 1
@@ -57,6 +54,7 @@ class Cluster(Calls):
         """Describe the cluster: its id, its controller and its brokers.
 
         A client with ``bootstrap_controllers`` gets the active controller, and all controllers instead of the brokers.
+        Brokers of a cluster without ZooKeeper name any broker as the controller: ``describe_metadata_quorum()`` has it.
 
         >>> from kafka import KafkaAdminClient
         >>> from kafka.broker import Broker
@@ -90,10 +88,7 @@ class Cluster(Calls):
         if include_operations and version not in _OPERATIONS:
             raise self._core.unsupported("include_authorized_operations", "2.3")
         # An empty list means all topics in version 0.
-        request = MetadataRequest(
-            topics=[],
-            include_cluster_authorized_operations=include_operations,
-        )
+        request = MetadataRequest(topics=[], include_cluster_authorized_operations=include_operations)
         response = await self._core.ask(request, deadline, "describe_cluster()")
         return _described(
             response, [(broker.node_id, broker.host, broker.port, broker.rack, False) for broker in response.brokers]

@@ -77,11 +77,7 @@ _OWN: Final = {
     ConfigResourceType.CLIENT_METRICS: ConfigSourceType.DYNAMIC_CLIENT_METRICS_CONFIG,
     ConfigResourceType.GROUP: ConfigSourceType.DYNAMIC_GROUP_CONFIG,
 }
-_NOT_DYNAMIC: Final = {
-    ConfigSourceType.UNKNOWN,
-    ConfigSourceType.STATIC_BROKER_CONFIG,
-    ConfigSourceType.DEFAULT_CONFIG,
-}
+_NOT_DYNAMIC: Final = {ConfigSourceType.UNKNOWN, ConfigSourceType.STATIC_BROKER_CONFIG, ConfigSourceType.DEFAULT_CONFIG}
 
 
 def own_source(resource_type: ConfigResourceType, name: str) -> ConfigSourceType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from kafka.admin.calls import Calls, call
 from kafka.admin.config_resource import (
@@ -25,25 +25,18 @@ from kafka.admin.config_resource import (
     kind_name,
     own_source,
 )
+from kafka.admin.core import Places
 from kafka.admin.results import ItemResult, Results, raise_failed
-from kafka.errors import (
-    InvalidConfigurationError,
-    KafkaError,
-    NotControllerError,
-    ThrottlingQuotaExceededError,
-)
+from kafka.errors import InvalidConfigurationError, KafkaError, NotControllerError, ThrottlingQuotaExceededError
+from kafka.protocol.api import Request, Response
 from kafka.protocol.configs import (
     AlterConfigsRequest,
     DescribeConfigsRequest,
+    DescribeConfigsResponse,
     IncrementalAlterConfigsRequest,
     ListConfigResourcesRequest,
 )
 from kafka.protocol.registry import ApiKey
-
-if TYPE_CHECKING:
-    from kafka.admin.core import Places
-    from kafka.protocol.api import Request, Response
-    from kafka.protocol.configs import DescribeConfigsResponse
 
 _DOCUMENTED_SINCE: Final = 3
 #: Settings of brokers that they list only where they are set (KIP-73, KIP-113).

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka.acl import Named
 from kafka.admin.calls import Calls, call
 from kafka.admin.results import Outcome, Result, error_of, raise_first
 from kafka.errors import IllegalArgumentError
-from kafka.protocol.admin import ApiVersionsRequest, UpdateFeaturesRequest, UpdateFeaturesResponse
+from kafka.protocol.admin import ApiVersionsRequest, ApiVersionsResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 from kafka.protocol.negotiation import ApiVersions
-
-if TYPE_CHECKING:
-    from kafka.protocol.admin import ApiVersionsResponse
 
 _TYPES_SINCE: Final = 1
 _EACH_UNTIL: Final = 1

@@ -146,12 +146,7 @@ class GroupDescription(DescribedGroup):
     """
 
     __slots__ = ()
-    _aliases: ClassVar = {
-        "group": "group_id",
-        "state": "group_state",
-        "protocol": "protocol_data",
-        "error": "error",
-    }
+    _aliases: ClassVar = {"group": "group_id", "state": "group_state", "protocol": "protocol_data", "error": "error"}
     _blank: ClassVar = {"group_type": "", "protocol_type": "", "protocol_data": ""}
     protocol_type: str
     protocol_data: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafka.admin.calls import call
 from kafka.admin.groups import as_group, as_groups
@@ -24,13 +24,11 @@ from kafka.protocol.commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetDeleteRequest,
+    OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
-
-if TYPE_CHECKING:
-    from kafka.protocol.commit import OffsetDeleteResponse
 
 _MANY_GROUPS_SINCE: Final = 8
 _ALL_PARTITIONS_SINCE: Final = 2

@@ -130,11 +130,7 @@ class Quorum(Calls):
 
     @call
     async def remove_raft_voter(
-        self,
-        voter_id: int,
-        voter_directory_id: UUID,
-        cluster_id: str | None = None,
-        timeout_ms: float | None = None,
+        self, voter_id: int, voter_directory_id: UUID, cluster_id: str | None = None, timeout_ms: float | None = None
     ) -> None:
         """Take a controller out of the voters of the quorum (Kafka 3.9)."""
         deadline = self._core.deadline(timeout_ms)

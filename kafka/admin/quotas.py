@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka.admin.calls import Calls, call
 from kafka.admin.results import ItemResult, Result, Results, raise_failed
-from kafka.protocol.users import AlterClientQuotasRequest, DescribeClientQuotasRequest
-
-if TYPE_CHECKING:
-    from kafka.protocol.users import AlterClientQuotasResponse, DescribeClientQuotasResponse
+from kafka.protocol.users import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
 
 _EXACT: Final = 0
 _DEFAULT: Final = 1
@@ -40,10 +42,7 @@ class Quotas(Calls):
 
     @call
     async def describe_client_quotas(
-        self,
-        components: Mapping[str, object] | None = None,
-        strict: bool = False,
-        timeout_ms: float | None = None,
+        self, components: Mapping[str, object] | None = None, strict: bool = False, timeout_ms: float | None = None
     ) -> list[ClientQuota]:
         """Return the quotas of the entities that a filter means, of all for None (Kafka 2.6).
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from enum import IntEnum
+from typing import ClassVar, Final
 
 from kafka.admin.calls import Calls, call
 from kafka.admin.partitions import as_partition, as_partitions, by_topic
@@ -11,16 +12,20 @@ from kafka.admin.results import ItemResult, Result, Results, error_of, raise_fai
 from kafka.errors import Code, IllegalArgumentError, KafkaError
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
-    ElectionType,
     ElectLeadersRequest,
+    ElectLeadersResponse,
     ListPartitionReassignmentsRequest,
 )
 from kafka.structs import TopicPartition
 
-if TYPE_CHECKING:
-    from kafka.protocol.admin import ElectLeadersResponse
-
 _UNCLEAN_SINCE: Final = 1
+
+
+class ElectionType(IntEnum):
+    """Which replica ``elect_leaders()`` takes: the first one, or with UNCLEAN any, which may lose records."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
 
 
 class ElectedPartition(ItemResult):
@@ -194,7 +199,7 @@ class Replicas(Calls):
 def _election_type(given: object) -> ElectionType:
     if isinstance(given, str) and given.upper() in ElectionType.__members__:
         return ElectionType[given.upper()]
-    if given in iter(ElectionType):
+    if isinstance(given, int) and given in list(ElectionType):
         return ElectionType(given)
     raise IllegalArgumentError(f"election_type must be PREFERRED or UNCLEAN, not {given!r}")
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from kafka._arguments import check_request
 from kafka.admin.calls import Calls, call
 from kafka.admin.results import raise_first
 from kafka.cluster import GROUP, TRANSACTION
-from kafka.errors import IllegalArgumentError
-
-if TYPE_CHECKING:
-    from kafka.errors import KafkaError
-    from kafka.protocol.api import Request, Response
+from kafka.errors import IllegalArgumentError, KafkaError
+from kafka.protocol.api import Request, Response
 
 ResponseT = TypeVar("ResponseT", bound="Response")
 

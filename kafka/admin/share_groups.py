@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from kafka.admin.calls import call
 from kafka.admin.group_description import DescribedGroup, GroupDescriptions, assigned_partitions
@@ -19,11 +19,9 @@ from kafka.protocol.share import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
     ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
 )
 from kafka.structs import TopicPartition
-
-if TYPE_CHECKING:
-    from kafka.protocol.share import ShareGroupDescribeResponse
 
 _STABLE_SHARE_VERSION: Final = 1
 

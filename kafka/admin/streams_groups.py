@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from kafka.admin.calls import call
 from kafka.admin.group_description import DescribedGroup, GroupDescriptions
 from kafka.admin.group_offsets import GroupOffsets
 from kafka.admin.groups import Groups, as_groups
 from kafka.admin.results import Result
-from kafka.protocol.streams import StreamsGroupDescribeRequest
-
-if TYPE_CHECKING:
-    from kafka.protocol.streams import StreamsGroupDescribeResponse
+from kafka.protocol.streams import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
 
 
 class TaskAssignment(Result):

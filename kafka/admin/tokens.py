@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from kafka.admin.calls import Calls, call
 from kafka.admin.results import Result
@@ -11,12 +11,10 @@ from kafka.errors import IllegalArgumentError
 from kafka.protocol.sasl import (
     CreateDelegationTokenRequest,
     DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
     ExpireDelegationTokenRequest,
     RenewDelegationTokenRequest,
 )
-
-if TYPE_CHECKING:
-    from kafka.protocol.sasl import DescribeDelegationTokenResponse
 
 _OWNERS_SINCE: Final = 3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 from kafka.admin.calls import Calls, call
@@ -42,14 +42,11 @@ from kafka.protocol.admin import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreateTopicsRequest,
+    CreateTopicsResponse,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-from kafka.protocol.metadata import DescribeTopicPartitionsRequest
-
-if TYPE_CHECKING:
-    from kafka.protocol.admin import CreateTopicsResponse
-    from kafka.protocol.metadata import DescribeTopicPartitionsResponse, MetadataResponse
+from kafka.protocol.metadata import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, MetadataResponse
 
 _NO_ID: Final = UUID(int=0)
 # How often brokers are asked whether they serve a topic yet, in seconds.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from kafka.acl import Named
 from kafka.admin.calls import Calls, call
@@ -20,11 +20,9 @@ from kafka.protocol.transaction import (
     InitProducerIdRequest,
     ListTransactionsRequest,
     WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
 )
 from kafka.structs import TopicPartition
-
-if TYPE_CHECKING:
-    from kafka.protocol.transaction import WriteTxnMarkersResponse
 
 _DURATION_SINCE: Final = 1
 _PATTERN_SINCE: Final = 2

@@ -36,13 +36,6 @@ class ScramMechanism(Named, IntEnum):
         return self.name.removeprefix("SCRAM_").replace("_", "").lower()
 
 
-def _mechanism(given: ScramMechanism | str) -> ScramMechanism:
-    found = ScramMechanism.build_from(given)
-    if found is ScramMechanism.UNKNOWN:
-        raise IllegalArgumentError("the mechanism must be SCRAM_SHA_256 or SCRAM_SHA_512, not UNKNOWN")
-    return found
-
-
 class UserScramCredentialDeletion:
     """The credential of a user that is to be deleted.
 
@@ -54,7 +47,10 @@ class UserScramCredentialDeletion:
 
     def __init__(self, user: str, mechanism: ScramMechanism | str) -> None:
         self.user = user
-        self.mechanism = _mechanism(mechanism)
+        found = ScramMechanism.build_from(mechanism)
+        if found is ScramMechanism.UNKNOWN:
+            raise IllegalArgumentError("the mechanism must be SCRAM_SHA_256 or SCRAM_SHA_512, not UNKNOWN")
+        self.mechanism = found
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.user!r}, {self.mechanism.name})"

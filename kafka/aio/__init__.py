@@ -10,8 +10,9 @@ Names and modules are the same as in aiokafka: a program moves by changing ``aio
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kafka._lazy import lazy_names
 
 if TYPE_CHECKING:
     from kafka.aio.abc import ConsumerRebalanceListener as ConsumerRebalanceListener
@@ -29,21 +30,23 @@ if TYPE_CHECKING:
     from kafka.structs import TopicPartition as TopicPartition
 
 # Where each name lives.
-_EXPORTS = {
-    "AIOKafkaAdminClient": "kafka.aio.admin",
-    "AIOKafkaClient": "kafka.aio.client",
-    "AIOKafkaConsumer": "kafka.aio.consumer",
-    "AIOKafkaProducer": "kafka.aio.producer",
-    "AIOKafkaShareConsumer": "kafka.aio.share_consumer",
-    "Cluster": "kafka.aio.cluster",
-    "ConsumerRebalanceListener": "kafka.aio.abc",
-    "ConsumerRecord": "kafka.aio.structs",
-    "ConsumerStoppedError": "kafka.errors",
-    "IllegalOperation": "kafka.errors",
-    "OffsetAndMetadata": "kafka.structs",
-    "OffsetAndTimestamp": "kafka.structs",
-    "TopicPartition": "kafka.structs",
+_HOMES = {
+    "AIOKafkaAdminClient": "admin",
+    "AIOKafkaClient": "client",
+    "AIOKafkaConsumer": "consumer",
+    "AIOKafkaProducer": "producer",
+    "AIOKafkaShareConsumer": "share_consumer",
+    "Cluster": "cluster",
+    "ConsumerRebalanceListener": "abc",
+    "ConsumerRecord": "structs",
+    "ConsumerStoppedError": "errors",
+    "IllegalOperation": "errors",
+    "OffsetAndMetadata": "structs",
+    "OffsetAndTimestamp": "structs",
+    "TopicPartition": "structs",
 }
+# Names of the synchronous face.
+_ELSEWHERE = {name.removeprefix("AIO"): name for name in _HOMES if name.startswith("AIO")}
 
 __all__ = [
     "AIOKafkaAdminClient",
@@ -61,18 +64,5 @@ __all__ = [
     "TopicPartition",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        from kafka._lazy import module_in
-
-        if f"AIO{name}" in _EXPORTS:
-            raise ImportError(f"cannot import name {name!r} from {__name__!r}: use AIO{name}", name=__name__)
-        return module_in(__name__, name)
-    value = getattr(import_module(_EXPORTS[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:  # checkers report a name that is not here
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES, _ELSEWHERE)

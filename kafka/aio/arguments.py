@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from operator import index
 from typing import Any, Final
 
 from kafka.aio.environment import with_awaited_tokens
@@ -75,8 +76,8 @@ def as_offsets(offsets: object) -> dict[TopicPartition, OffsetAndMetadata]:
 def _as_offset(offset: object) -> OffsetAndMetadata:
     if isinstance(offset, OffsetAndMetadata):
         return offset
-    if isinstance(offset, int) and not isinstance(offset, bool):
-        return OffsetAndMetadata(offset)
+    if hasattr(offset, "__index__") and not isinstance(offset, bool):
+        return OffsetAndMetadata(index(offset))
     if isinstance(offset, tuple) and len(offset) == _PAIR:
         if not isinstance(offset[1], str):
             raise TypeError(f"the metadata of an offset must be a str, not {offset[1]!r}")

@@ -21,7 +21,7 @@ from kafka._runtime.asyncio_driver import as_asyncio
 from kafka._runtime.tasks import TaskGroup
 from kafka._runtime.timers import Backoff
 from kafka.aio.arguments import checked_config
-from kafka.aio.lifecycle import STOP_TIMEOUT, Lifecycle, Phase
+from kafka.aio.lifecycle import Lifecycle, Phase
 from kafka.cluster import ClusterMetadata
 from kafka.config import given_options, parse_servers
 from kafka.errors import (
@@ -508,7 +508,7 @@ class Cluster(Lifecycle):
             self._stopped()
             return _Stopped(None)
         self._phase, self._ended = Phase.STOPPING, aio.create_future()
-        self._limit = aio.call_later(STOP_TIMEOUT if timeout is None else max(0.0, timeout), self._stopped)
+        self._limit = aio.call_later(self._stop_seconds(timeout), self._stopped)
         return _Stopped(self._ended)
 
     def _all_ended(self) -> bool:

@@ -32,6 +32,7 @@ import kafka.protocol.metadata  # noqa: F401
 from kafka._runtime.asyncio_driver import AsyncioDriver, ThreadedAsyncioDriver, asyncio_driver
 from kafka.aio.environment import AioEnvironment
 from kafka.errors import ClientClosedError, IllegalStateError, KafkaError
+from kafka.producer.arguments import checked_timeout
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -68,6 +69,7 @@ class Lifecycle:
     _kind: ClassVar[str] = "client"
     """The name of an unclosed one in the context of the event loop's exception handler."""
     _stopped_error: ClassVar[type[Exception]] = ClientClosedError
+    _stop_timeout: ClassVar[float] = STOP_TIMEOUT
     """What calls raise after `stop()`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
@@ -251,11 +253,12 @@ class Lifecycle:
     # Stopping…
 
     async def stop(self, timeout: float | None = None) -> None:
-        """End the client within about `timeout` seconds (10 by default), also while brokers are down. Idempotent.
+        """End the client within about `timeout` seconds, also while brokers are down. Idempotent.
 
-        Closing continues when the caller is cancelled; a second call waits for its end.
+        By default it takes 10 seconds at most; a producer ends when 30 have passed without an acknowledgement. Closing
+        continues when the caller is cancelled; a second call waits for its end.
         """
-        seconds = STOP_TIMEOUT if timeout is None else max(0.0, timeout)
+        seconds = self._stop_seconds(timeout)
         self._stops += 1
         if self._phase in {Phase.NEW, Phase.STOPPED}:
             await self._abandoned(seconds)
@@ -279,6 +282,10 @@ class Lifecycle:
         if self._ended is None or self._closing is None or asyncio.current_task() is self._closing:
             return  # a listener that is called at the end calls stop(): it must not wait for itself
         await asyncio.shield(self._ended)
+
+    def _stop_seconds(self, timeout: float | None) -> float:
+        seconds = checked_timeout(timeout, "stop()")
+        return self._stop_timeout if seconds is None else max(0.0, seconds)
 
     def _check_own_loop(self) -> None:
         if self._loop is not None and self._loop.forked:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -110,6 +111,7 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
 
     _kind = "producer"
     _stopped_error = ProducerClosed
+    _stop_timeout = math.inf  # `finish` then has the limit of KafkaProducer.close(): a broker's failover takes its time
 
     def __init__(
         self,
@@ -163,7 +165,7 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
             await self._calls.init_transactions()
 
     async def _finish(self, deadline: float) -> None:
-        await self._calls.finish(deadline - self._calls.core.now())
+        await self._calls.finish(None if deadline == math.inf else deadline - self._calls.core.now())
 
     def _release(self) -> None:
         if hasattr(self, "_calls"):
@@ -217,14 +219,17 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
             now = await self._yield()
         try:
             if (
-                headers is None
+                type(value) is bytes
+                and self._plain
+                and (key is None or (type(key) is bytes and self._hashes))
+                and headers is None
                 and partition is None
                 and timestamp_ms is None
                 and on_delivery is None
                 and callback is None
                 and timestamp is None
             ):
-                place = self._add(topic, value, key, now)
+                place = self._try_append(topic, key, value, now)
                 if place is not None:
                     future = _new(AIORecordFuture)
                     future._batch, future._index = place
@@ -240,12 +245,6 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
         except (IllegalStateError, TypeError) as error:
             self._explain(error, headers, partition)
             raise
-
-    def _add(self, topic: str, value: object, key: object, now: int) -> tuple[ProducerBatch, int] | None:
-        """Add a record to the open batch of its partition and return its place; None if it must take the other way."""
-        if type(value) is bytes and self._plain and (key is None or (type(key) is bytes and self._hashes)):
-            return self._try_append(topic, key, value, now)
-        return None
 
     def _may_continue(self, now: int) -> bool:
         """Whether a call need not let the other tasks of the event loop run, now that the slice is over."""

@@ -39,4 +39,5 @@ _HOMES = {
 
 __all__ = ["CLOSE", "NO_REPLY", "Broker", "Exchange", "SeenRequest", "ShareRecord", "Snapshot"]
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+if not TYPE_CHECKING:  # checkers report a name that is not here
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from kafka.broker.cluster.cluster import Cluster
 from kafka.broker.cluster.creation import create_on_demand
+from kafka.broker.cluster.topics import Partition, Topic
 from kafka.broker.storage.validation import Refused, accept
 from kafka.errors import Code, KafkaTimeoutError, for_code
 from kafka.partitioner.murmur2_hash import murmur2
 from kafka.record.batch import decode_batch
 from kafka.record.batch_builder import FULL, BatchBuilder
-from kafka.record.header import scan
-
-if TYPE_CHECKING:
-    from kafka.broker.cluster.cluster import Cluster
-    from kafka.broker.cluster.topics import Partition, Topic
-    from kafka.record.consumer_record import ConsumerRecord
-    from kafka.record.header import Buffer
+from kafka.record.consumer_record import ConsumerRecord
+from kafka.record.header import Buffer, scan
 
 _NO_LIMIT: Final = 2**31 - 1
 _NEWEST_PRODUCE: Final = 13
@@ -57,13 +54,7 @@ def checked(partition: Partition, data: Buffer, now_ms: int) -> Buffer:
 
 
 def append(
-    cluster: Cluster,
-    topic: str,
-    rows: list[Fields],
-    *,
-    partition: int | None,
-    timestamp_ms: int | None,
-    raw: bool,
+    cluster: Cluster, topic: str, rows: list[Fields], *, partition: int | None, timestamp_ms: int | None, raw: bool
 ) -> int:
     """Append records to a topic, which may not exist yet; return the first one's offset. See `Broker.append_many`."""
     broker_time = cluster.clock.now_ms()

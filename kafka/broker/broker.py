@@ -193,11 +193,7 @@ class Broker:
     # Faults
 
     def fail(
-        self,
-        api: ApiKeyLike,
-        errors: ErrorLike | Iterable[ErrorLike] = (),
-        times: int = 1,
-        node: int | None = None,
+        self, api: ApiKeyLike, errors: ErrorLike | Iterable[ErrorLike] = (), times: int = 1, node: int | None = None
     ) -> Order:
         """Answer the next requests of an API with an error; nothing of what they ask for is done.
 

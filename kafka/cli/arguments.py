@@ -14,7 +14,7 @@ from kafka.errors import IllegalArgumentError, KafkaError
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from kafka.protocol.registry import Api
+    from kafka.protocol.registry import ApiKey
 
 #: For the help of a command whose options take values that may be secret.
 SECRETS = "A VALUE or PASSWORD may be @env:NAME, @FILE or @- (standard input): purekafka help values"
@@ -52,7 +52,7 @@ def reason(error: object) -> str:
     return str(error)
 
 
-def find_api(word: str) -> Api:
+def find_api(word: str) -> ApiKey:
     """Find an API by its name, or say which one may have been meant.
 
     >>> find_api("fetch").key

@@ -22,17 +22,18 @@ from kafka.cli.output import (
     report_failed,
     row_of,
 )
-from kafka.cli.quorum import VERBS
+from kafka.cli.quorum import VERBS, controller, controller_text
 
 if TYPE_CHECKING:
-    from kafka.admin import ClusterDescription, KafkaAdminClient, UpdateFeatureType
+    from kafka.admin import KafkaAdminClient, UpdateFeatureType
 
 _BROKER_COLUMNS: Final = Column.of("broker_id=BROKER", "host", "port", "rack", "controller", "leaders", "replicas")
 
 
-def _brokers(admin: KafkaAdminClient) -> tuple[ClusterDescription, list[dict[str, Any]]]:
-    """Return the description of the cluster and a row for each broker."""
+def _brokers(admin: KafkaAdminClient) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return a row for the cluster and one for each broker."""
     cluster = admin.describe_cluster()
+    active = controller(admin, cluster)
     leaders: dict[int, int] = {}
     replicas: dict[int, int] = {}
     for topic in admin.describe_topics():
@@ -40,10 +41,11 @@ def _brokers(admin: KafkaAdminClient) -> tuple[ClusterDescription, list[dict[str
             leaders[partition.leader_id] = leaders.get(partition.leader_id, 0) + 1
             for broker in partition.replica_nodes:
                 replicas[broker] = replicas.get(broker, 0) + 1
-    return cluster, [
+    found = {"cluster_id": cluster.cluster_id, "controller_id": active, "broker_count": len(cluster.brokers)}
+    return found, [
         {
             **row_of(broker, "broker_id", "host", "port", "rack"),
-            "controller": broker.broker_id == cluster.controller_id,
+            "controller": broker.broker_id == active,
             "leaders": leaders.get(broker.broker_id, 0),
             "replicas": replicas.get(broker.broker_id, 0),
         }
@@ -136,12 +138,13 @@ def _versions(arguments: Namespace, connection: Connection) -> int:
     lists=True,
 )
 def _describe(arguments: Namespace, connection: Connection) -> int:
-    cluster, brokers = _brokers(connection.admin())
-    row = {"cluster_id": cluster.cluster_id, "controller_id": cluster.controller_id, "broker_count": len(brokers)}
+    row, brokers = _brokers(connection.admin())
     item = {**row, "brokers": brokers}
 
     def table() -> None:
-        print(f"Cluster {row['cluster_id']}: {counted(len(brokers), 'broker')}, controller {row['controller_id']}")
+        print(
+            f"Cluster {row['cluster_id']}: {counted(len(brokers), 'broker')}, {controller_text(row['controller_id'])}"
+        )
         print_table(arguments, brokers, _BROKER_COLUMNS)
 
     return emit(arguments, [row], Column.of("cluster_id"), items=[item], table=table)

@@ -240,21 +240,17 @@ def _consume_alone(arguments: Namespace, connection: Connection, printer: Printe
         return True
     starts, ends = bounds(arguments, consumer, answering)
     if getattr(arguments, "last", None) is not None:
-        _print_last(arguments, Source(consumer, starts, ends), printer)
+        # Print the last records of all partitions together, in the order of their times.
+        records: list[ConsumerRecord] = []
+        Source(consumer, starts, ends).run(records.extend)
+        records.sort(key=lambda r: (r.timestamp or 0, r.topic, r.partition, r.offset))
+        for record in records[-arguments.last :] if arguments.last else ():
+            printer.write([record])
         starts = ends
     source = Source(consumer, starts, None if arguments.follow and not arguments.end else ends)
     printer.progress.total = source.total
     source.run(printer.write, printer.full)
     return len(answering) < len(partitions)
-
-
-def _print_last(arguments: Namespace, source: Source, printer: Printer) -> None:
-    """Print the last records of all partitions together, in the order of their times."""
-    records: list[ConsumerRecord] = []
-    source.run(records.extend)
-    records.sort(key=lambda r: (r.timestamp or 0, r.topic, r.partition, r.offset))
-    for record in records[-arguments.last :] if arguments.last else ():
-        printer.write([record])
 
 
 def _consume_in_group(arguments: Namespace, connection: Connection, printer: Printer) -> bool:

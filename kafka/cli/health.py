@@ -11,6 +11,7 @@ from kafka.cli.arguments import reason
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Verb, arg
 from kafka.cli.output import Column, complain, counted, emit
+from kafka.cli.quorum import controller
 from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _check(admin: KafkaAdminClient) -> list[dict[str, Any]]:
     assigned = {node for topic in topics for one in topic.partitions for node in one.replica_nodes}
     rows = [
         _row("brokers", [f"broker {broker} has replicas and is down" for broker in sorted(assigned - alive)]),
-        _row("controller", [] if cluster.controller_id in alive else ["the cluster has no controller"]),
+        _row("controller", ["the cluster has no controller"] if controller(admin, cluster) == -1 else []),
         _row("log-dirs", _directories(admin)),
     ]
     rows[0]["detail"] = rows[0]["detail"] or f"{counted(len(alive), 'broker')}"

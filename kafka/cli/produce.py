@@ -247,7 +247,10 @@ def _run(arguments: Namespace, connection: Connection) -> int:
         configs["linger_ms"] = 0
     lines = _Lines(arguments, connection)
     if sys.stderr.isatty() and arguments.topic is not None:
-        _warn_of_new(arguments, connection)
+        # Tell a user at a terminal that a topic does not exist: brokers may create one whose name is misspelt.
+        with suppress(KafkaError):
+            if not connection.admin().describe_topics([arguments.topic])[0].ok:
+                complain(arguments, f"topic {arguments.topic!r} does not exist; brokers that may create it do that now")
     producer = connection.producer(**configs)
     delivery = Delivery(arguments, producer, "record" if arguments.value or arguments.files else "line")
 
@@ -257,13 +260,6 @@ def _run(arguments: Namespace, connection: Connection) -> int:
     if arguments.transactional_id:
         return in_transaction(arguments, producer, delivery, send)
     return delivery.run(send)
-
-
-def _warn_of_new(arguments: Namespace, connection: Connection) -> None:
-    """Tell a user at a terminal that a topic does not exist: brokers may create one whose name is misspelt."""
-    with suppress(KafkaError):
-        if not connection.admin().describe_topics([arguments.topic])[0].ok:
-            complain(arguments, f"topic {arguments.topic!r} does not exist; brokers that may create it do that now")
 
 
 def _send_all(arguments: Namespace, lines: _Lines, delivery: Delivery) -> None:

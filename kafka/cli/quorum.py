@@ -9,11 +9,12 @@ from kafka.cli.arguments import CommandError, UsageError, kafka_uuid
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Verb, arg
 from kafka.cli.output import Column, agreed, emit, report, row_of
+from kafka.errors import ClusterAuthorizationFailedError, KafkaError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from kafka.admin import QuorumDescription, QuorumReplica, RaftVoterEndpoint
+    from kafka.admin import ClusterDescription, KafkaAdminClient, QuorumDescription, QuorumReplica, RaftVoterEndpoint
 
 _VOTER_COLUMNS: Final = Column.of("node", "directory_id", "listeners")
 _EXAMPLE: Final = "4XKuvTzRTdeUBmY4sVTPSw"
@@ -21,6 +22,26 @@ _ID: Final = arg("ID", "the node.id of the controller", int)
 _DIRECTORY: Final = arg(
     "--directory-id ID", "the directory.id in its meta.properties (the one that it reports to the quorum)"
 )
+
+
+def controller(admin: KafkaAdminClient, cluster: ClusterDescription) -> int | None:
+    """Return the id of the active controller, -1 if there is none, None if this user may not know.
+
+    With KRaft a broker that describes the cluster names any broker as its controller; the quorum has the true one.
+    """
+    try:
+        return admin.describe_metadata_quorum().leader_id
+    except UnsupportedVersionError:  # ZooKeeper: the brokers know the controller
+        return cluster.controller_id
+    except ClusterAuthorizationFailedError:
+        return None
+    except KafkaError:  # no controller answers
+        return -1
+
+
+def controller_text(active: int | None) -> str:
+    """Return the controller as the heading of a cluster has it."""
+    return "controller not known" if active is None else f"controller {active}" if active >= 0 else "no controller"
 
 
 @Verb(

@@ -12,6 +12,7 @@ from kafka.cli.edges import edges_of
 from kafka.cli.grammar import Verb, arg, positive
 from kafka.cli.group_lag import lag_rows
 from kafka.cli.output import counted
+from kafka.cli.quorum import controller, controller_text
 from kafka.cli.screen import Rates, lag_lines, rate_text, redraw, trouble_lines, view
 from kafka.errors import LeaderNotAvailableError
 
@@ -36,6 +37,7 @@ def _run(arguments: Namespace, connection: Connection) -> int:
 def _look(admin: KafkaAdminClient) -> dict[str, Any]:
     """Return what is shown: the cluster, its topics, the edges of their partitions, and the lag of groups."""
     cluster = admin.describe_cluster()
+    active = controller(admin, cluster)
     topics = [topic for topic in admin.describe_topics() if topic.ok and not topic.is_internal]
     found = edges_of(admin, topics)
     # A partition that has no leader is counted in the heading.
@@ -46,7 +48,14 @@ def _look(admin: KafkaAdminClient) -> dict[str, Any]:
     ]
     rows, unknown = lag_rows(admin, None)
     known = {tp: (one.start, one.end) for tp, one in found.items() if one.start is not None and one.end is not None}
-    return {"cluster": cluster, "topics": topics, "edges": known, "rows": rows, "trouble": [*trouble, *unknown]}
+    return {
+        "cluster": cluster,
+        "controller": active,
+        "topics": topics,
+        "edges": known,
+        "rows": rows,
+        "trouble": [*trouble, *unknown],
+    }
 
 
 def lines(found: dict[str, Any], rates: Rates) -> list[str]:
@@ -68,7 +77,7 @@ def lines(found: dict[str, Any], rates: Rates) -> list[str]:
     counts += [f"{behind} under-replicated", f"{headless} without leader"]
     now = time.strftime("%H:%M:%S")
     shown = [
-        f"Cluster {cluster.cluster_id}, controller {cluster.controller_id}, {now}, {rate_text(total)} records/s",
+        f"Cluster {cluster.cluster_id}, {controller_text(found['controller'])}, {now}, {rate_text(total)} records/s",
         ", ".join(counts),
         "",
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final
 
 from kafka.config.servers import parse_servers
 
@@ -22,26 +22,28 @@ _LONGEST: Final = 10**12
 _LONGEST_TEXT: Final = 2**15 - 1
 
 
-class Check(Protocol):
-    """The interface of a check."""
+class Check:
+    """One check: ``accepts`` reads after "must be"; ``annotation`` is for type checkers (kafka/options.py has it).
 
-    @property
-    def accepts(self) -> str:
-        """The accepted values, as they read after "must be"."""
-        ...
+    With `optional` None is accepted, and an empty text stands for it.
+    """
 
-    @property
-    def annotation(self) -> str:
-        """The type of accepted values for type checkers; kafka/options.py is written from it."""
-        ...
+    def __init__(self, accepts: str, annotation: str, *, optional: bool = False) -> None:
+        self.accepts = f"{accepts} or None" if optional else accepts
+        self.annotation = f"{annotation} | None" if optional else annotation
+        self.optional = optional
 
     def __call__(self, value: object) -> Any:
         """Return the value as the library uses it; raise ValueError if it is not acceptable."""
-        ...
+        return None if value is None and self.optional else self.checked(value)
+
+    def checked(self, value: object) -> Any:
+        """Do that for a value that is not None, or must not be."""
+        raise NotImplementedError
 
     def parse(self, text: str) -> Any:
         """Return the value for a text, as from a command line or a properties file."""
-        ...
+        return self(text)
 
 
 def _range(least: float | None, most: float | None) -> str:
@@ -52,36 +54,18 @@ def _range(least: float | None, most: float | None) -> str:
     return "" if most is None else f" of at most {most:g}"
 
 
-def _or_none(accepts: str, optional: bool) -> str:
-    return f"{accepts} or None" if optional else accepts
-
-
-def _optional(annotation: str, optional: bool) -> str:
-    return f"{annotation} | None" if optional else annotation
-
-
-class Whole:
+class Whole(Check):
     """An integer within bounds."""
 
     def __init__(
         self, least: float | None = 0, most: float | None = None, *, optional: bool = False, infinite: bool = False
     ) -> None:
-        self.least, self.most, self.optional, self.infinite = least, most, optional, infinite
+        accepts = f"an integer{_range(least, most)}{' or inf' if infinite else ''}"
+        super().__init__(accepts, "float" if infinite else "int", optional=optional)
+        self.least, self.most, self.infinite = least, most, infinite
 
-    @property
-    def accepts(self) -> str:
-        """In words."""
-        return _or_none(f"an integer{_range(self.least, self.most)}{' or inf' if self.infinite else ''}", self.optional)
-
-    @property
-    def annotation(self) -> str:
-        """As a type."""
-        return _optional("float" if self.infinite else "int", self.optional)
-
-    def __call__(self, value: object) -> Any:
-        """The integer."""
-        if value is None and self.optional:
-            return None
+    def checked(self, value: object) -> Any:
+        """Return the integer."""
         if self.infinite and isinstance(value, float) and value == math.inf:
             return value
         # True and False are integers to Python, but never meant as such; 5.0 is.
@@ -92,84 +76,63 @@ class Whole:
         return int(value)
 
     def parse(self, text: str) -> Any:
-        """From digits."""
+        """Return the integer for digits."""
         return self(None if self.optional and not text else math.inf if text == "inf" else int(text))
 
 
-class Number:
+class Number(Check):
     """A number within bounds; times may be fractions of a millisecond, or ``inf`` unless `finite`."""
 
     def __init__(
         self, least: float = 0, most: float = _LONGEST, *, optional: bool = False, finite: bool = False
     ) -> None:
-        self.least, self.most, self.optional, self.finite = least, most, optional, finite
+        super().__init__(f"a number{_range(least, most)}{'' if finite else ' or inf'}", "float", optional=optional)
+        self.least, self.most, self.finite = least, most, finite
 
-    @property
-    def accepts(self) -> str:
-        """In words."""
-        return _or_none(f"a number{_range(self.least, self.most)}{'' if self.finite else ' or inf'}", self.optional)
-
-    @property
-    def annotation(self) -> str:
-        """As a type."""
-        return _optional("float", self.optional)
-
-    def __call__(self, value: object) -> float | None:
-        """The number."""
-        if value is None and self.optional:
-            return None
+    def checked(self, value: object) -> float:
+        """Return the number."""
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= self.least:
             raise ValueError(value)
         if value > self.most and (self.finite or value != math.inf):
             raise ValueError(value)
         return value
 
-    def parse(self, text: str) -> float | None:
-        """From digits."""
+    def parse(self, text: str) -> Any:
+        """Return the number for digits."""
         if self.optional and not text:
             return None
         number = float(text)
         return self(int(number) if number.is_integer() else number)
 
 
-class Flag:
+class Flag(Check):
     """True or False."""
 
-    accepts = "True or False"
-    annotation = "bool"
+    def __init__(self) -> None:
+        super().__init__("True or False", "bool")
 
-    def __call__(self, value: object) -> bool:
-        """The flag."""
+    def checked(self, value: object) -> bool:
+        """Return the flag."""
         if not isinstance(value, bool):
             raise ValueError(value)
         return value
 
-    def parse(self, text: str) -> bool:
-        """From true or false."""
+    def parse(self, text: str) -> Any:
+        """Return the flag for true or false."""
         return self({"true": True, "false": False}.get(text.strip().lower(), text))
 
 
-class Text:
+class Text(Check):
     """A str; ``empty=False`` refuses the empty string, ``sent=True`` a string that the protocol cannot carry."""
 
     def __init__(self, *, optional: bool = True, empty: bool = True, sent: bool = False) -> None:
-        self.optional, self.empty, self.sent = optional, empty, sent
+        text = "a str" if empty else "a str that is not empty"
+        accepts = f"{text}, of at most {_LONGEST_TEXT} bytes in UTF-8" if sent else text
+        super().__init__(accepts, "str", optional=optional)
+        self.empty, self.sent = empty, sent
 
-    @property
-    def accepts(self) -> str:
-        """In words."""
-        text = "a str" if self.empty else "a str that is not empty"
-        return _or_none(f"{text}, of at most {_LONGEST_TEXT} bytes in UTF-8" if self.sent else text, self.optional)
-
-    @property
-    def annotation(self) -> str:
-        """As a type."""
-        return _optional("str", self.optional)
-
-    def __call__(self, value: object) -> str | None:
-        """The text."""
-        if value is None and self.optional:
-            return None
+    def checked(self, value: object) -> str:
+        """Return the text."""
         if not isinstance(value, str) or not (value or self.empty):
             raise ValueError(value)
         size = len(value.encode())  # a ValueError for text that UTF-8 cannot encode, such as a lone surrogate
@@ -177,12 +140,8 @@ class Text:
             raise ValueError(value)
         return value
 
-    def parse(self, text: str) -> str | None:
-        """The text itself."""
-        return self(text)
 
-
-class Choice:
+class Choice(Check):
     """One of a few names, in any case; synonyms map to what the library uses."""
 
     def __init__(
@@ -193,23 +152,15 @@ class Choice:
         synonyms: Mapping[object, object] | None = None,
         shown: str = "",
     ) -> None:
-        self.names, self.optional, self.synonyms, self.shown = names, optional, synonyms or {}, shown
+        self.names, self.synonyms = names, synonyms or {}
+        # The names in the case of the table, and the synonyms.
+        values = [*names, *(value for value in self.synonyms if value not in {None, ""})]
+        accepts = "one of " + ", ".join(map(repr, names))
+        super().__init__(accepts, f"Literal[{', '.join(map(repr, values))}]", optional=optional)
+        self.accepts = shown or self.accepts
 
-    @property
-    def accepts(self) -> str:
-        """In words."""
-        return self.shown or _or_none("one of " + ", ".join(repr(name) for name in self.names), self.optional)
-
-    @property
-    def annotation(self) -> str:
-        """As a type: the names in the case of the table, and the synonyms."""
-        values = [*self.names, *(value for value in self.synonyms if value not in {None, ""})]
-        return _optional(f"Literal[{', '.join(map(repr, values))}]", self.optional)
-
-    def __call__(self, value: object) -> object:
-        """The name."""
-        if value is None and self.optional:
-            return None
+    def checked(self, value: object) -> object:
+        """Return the name."""
         if isinstance(value, str):
             value = value.lower()
         for given, meant in (*self.synonyms.items(), *((name.lower(), name) for name in self.names)):
@@ -218,15 +169,15 @@ class Choice:
                 return meant
         raise ValueError(value)
 
-    def parse(self, text: str) -> object:
-        """The name; synonyms may be numbers."""
+    def parse(self, text: str) -> Any:
+        """Return the name; synonyms may be numbers."""
         if self.optional and text.lower() in {"", "none"}:
             return None
         return self(int(text) if text.lstrip("-").isdigit() else text)
 
 
-class Custom:
-    """Anything that passes a test: callables, objects with certain methods."""
+class Custom(Check):
+    """Anything that passes a test: callables, objects with certain methods; a text too only if it passes."""
 
     def __init__(
         self,
@@ -235,27 +186,25 @@ class Custom:
         test: Callable[[object], bool],
         convert: Callable[[object], object] | None = None,
     ) -> None:
-        self.accepts, self.annotation, self.test, self.convert = accepts, annotation, test, convert
+        super().__init__(accepts, annotation)
+        self.test, self.convert = test, convert
 
-    def __call__(self, value: object) -> object:
-        """The object."""
+    def checked(self, value: object) -> object:
+        """Return the object."""
         if not self.test(value):
             raise ValueError(value)
         return value if self.convert is None else self.convert(value)
 
-    def parse(self, text: str) -> object:
-        """Objects have no textual form, unless text itself is accepted."""
-        return self(text)
 
-
-class Items:
+class Items(Check):
     """A list of things, or one of them alone."""
 
     def __init__(self, accepts: str, annotation: str, test: Callable[[object], bool]) -> None:
-        self.accepts, self.annotation, self.test = accepts, annotation, test
+        super().__init__(accepts, annotation)
+        self.test = test
 
-    def __call__(self, value: object) -> tuple[object, ...]:
-        """The list, as a tuple."""
+    def checked(self, value: object) -> tuple[object, ...]:
+        """Return the list, as a tuple."""
         items = (value,) if self.test(value) else value
         if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
             raise ValueError(value)
@@ -264,36 +213,27 @@ class Items:
             raise ValueError(value)
         return found
 
-    def parse(self, text: str) -> tuple[object, ...]:
-        """From names separated by commas."""
+    def parse(self, text: str) -> Any:
+        """Return the list for names separated by commas."""
         return self([item.strip() for item in text.split(",") if item.strip()])
 
 
-class OneOf:
+class OneOf(Check):
     """A value that one of several checks accepts; the first of them that accepts it converts it."""
 
     def __init__(self, *checks: Check) -> None:
         self.checks = checks
+        types = [check.annotation for check in checks]
+        takes_none = any(each.endswith(" | None") for each in types)
+        super().__init__("", " | ".join(each.removesuffix(" | None") for each in types), optional=takes_none)
+        self.accepts = ", or ".join(check.accepts for check in checks)
 
-    @property
-    def accepts(self) -> str:
-        """In words."""
-        return ", or ".join(check.accepts for check in self.checks)
-
-    @property
-    def annotation(self) -> str:
-        """As a type."""
-        types = [check.annotation for check in self.checks]
-        return _optional(
-            " | ".join(each.removesuffix(" | None") for each in types), any(each.endswith(" | None") for each in types)
-        )
-
-    def __call__(self, value: object) -> object:
-        """The value, converted by the first check that accepts it."""
+    def __call__(self, value: object) -> Any:
+        """Return the value, converted by the first check that accepts it."""
         return self._first(lambda check: check(value), value)
 
-    def parse(self, text: str) -> object:
-        """The value, parsed by the first check that accepts the text."""
+    def parse(self, text: str) -> Any:
+        """Return the value, parsed by the first check that accepts the text."""
         return self._first(lambda check: check.parse(text), text)
 
     def _first(self, call: Callable[[Check], object], value: object) -> object:
@@ -305,47 +245,33 @@ class OneOf:
         raise ValueError(value)
 
 
-class Servers:
+class Servers(Check):
     """Bootstrap servers; see `parse_servers` for the forms."""
 
     def __init__(self, *, optional: bool = False) -> None:
-        self.optional = optional
-
-    @property
-    def accepts(self) -> str:
-        """In words."""
-        return _or_none(
+        super().__init__(
             "'host[:port]', several of them separated by commas, or a list of strings or (host, port) tuples",
-            self.optional,
+            "str | tuple[str, int] | Sequence[str | tuple[str, int]] | AbstractSet[str]",
+            optional=optional,
         )
 
-    @property
-    def annotation(self) -> str:
-        """As a type."""
-        return _optional("str | tuple[str, int] | Sequence[str | tuple[str, int]] | AbstractSet[str]", self.optional)
-
-    def __call__(self, value: object) -> list[str] | None:
-        """The addresses as a list of ``host:port``, which is also what programs read."""
-        if value is None and self.optional:
-            return None
+    def checked(self, value: object) -> list[str]:
+        """Return the addresses as a list of ``host:port``, which is also what programs read."""
         servers = parse_servers(value)
         if not servers:
             raise ValueError(value)
         return [str(server) for server in servers]
 
-    def parse(self, text: str) -> list[str] | None:
-        """The addresses."""
-        return self(text)
 
-
-class ApiVersion:
+class ApiVersion(Check):
     """The release of the brokers."""
 
-    accepts = "None or 'auto' to ask the brokers, or a release such as (2, 8) or '2.8'"
-    annotation = "str | tuple[int, ...] | None"
+    def __init__(self) -> None:
+        accepts = "None or 'auto' to ask the brokers, or a release such as (2, 8) or '2.8'"
+        super().__init__(accepts, "str | tuple[int, ...] | None")
 
-    def __call__(self, value: object) -> tuple[int, ...] | None:
-        """The release, None for auto."""
+    def checked(self, value: object) -> tuple[int, ...] | None:
+        """Return the release, None for auto."""
         if value is None or value == "auto":
             return None
         parts = value.split(".") if isinstance(value, str) else value
@@ -353,19 +279,22 @@ class ApiVersion:
             raise ValueError(value)
         return tuple(Whole()(int(part) if isinstance(part, str) and part.isdigit() else part) for part in parts)
 
-    def parse(self, text: str) -> tuple[int, ...] | None:
-        """From digits and dots."""
+    def parse(self, text: str) -> Any:
+        """Return the release for digits and dots."""
         return self(text or None)
 
 
-class Reset:
+class Reset(Check):
     """Where a consumer starts without a position."""
 
-    accepts = "'earliest', 'latest', 'none', or 'by_duration:' and an ISO 8601 duration such as 'by_duration:PT1H'"
-    annotation = "Literal['earliest', 'latest', 'none'] | str"
+    def __init__(self) -> None:
+        super().__init__(
+            "'earliest', 'latest', 'none', or 'by_duration:' and an ISO 8601 duration such as 'by_duration:PT1H'",
+            "Literal['earliest', 'latest', 'none'] | str",
+        )
 
-    def __call__(self, value: object) -> str:
-        """The policy."""
+    def checked(self, value: object) -> str:
+        """Return the policy."""
         if not isinstance(value, str):
             raise ValueError(value)
         name = {"smallest": "earliest", "largest": "latest"}.get(value.lower(), value.lower())
@@ -379,10 +308,6 @@ class Reset:
                 raise ValueError(value) from None
             return f"by_duration:{duration}"
         raise ValueError(value)
-
-    def parse(self, text: str) -> str:
-        """The policy."""
-        return self(text)
 
 
 def duration_ms(text: str) -> int:
@@ -404,14 +329,17 @@ def _is_c_int(value: object) -> bool:
     return isinstance(value, int) and -INT32 <= value <= INT32
 
 
-class SocketOptions:
-    """Arguments for ``socket.setsockopt``."""
+class SocketOptions(Check):
+    """Arguments for ``socket.setsockopt``. They have no textual form."""
 
-    accepts = "a list of (level, option, value), level and option integers, the value an integer of 32 bits or bytes"
-    annotation = "Sequence[tuple[int, int, int | bytes]]"
+    def __init__(self) -> None:
+        super().__init__(
+            "a list of (level, option, value), level and option integers, the value an integer of 32 bits or bytes",
+            "Sequence[tuple[int, int, int | bytes]]",
+        )
 
-    def __call__(self, value: object) -> tuple[tuple[object, ...], ...]:
-        """The list, as a tuple of tuples."""
+    def checked(self, value: object) -> tuple[tuple[object, ...], ...]:
+        """Return the list, as a tuple of tuples."""
         if not isinstance(value, (list, tuple)):
             raise ValueError(value)
         options = tuple(tuple(option) if isinstance(option, (list, tuple)) else () for option in value)
@@ -421,7 +349,3 @@ class SocketOptions:
             if not (_is_c_int(option[2]) or isinstance(option[2], (bytes, bytearray))):
                 raise ValueError(value)
         return options
-
-    def parse(self, text: str) -> NoReturn:
-        """Socket options have no textual form."""
-        raise ValueError(text)

@@ -79,12 +79,7 @@ CLIENT_OPTIONS: Final = (
         defaults={"producer": None},
     ),
     Option(
-        "client_software_name",
-        LINKS,
-        "purekafka",
-        _SOFTWARE,
-        "The library's name, as brokers see it.",
-        since="2.4",
+        "client_software_name", LINKS, "purekafka", _SOFTWARE, "The library's name, as brokers see it.", since="2.4"
     ),
     Option(
         "client_software_version",
@@ -358,12 +353,7 @@ CLIENT_OPTIONS: Final = (
         "",
         Text(optional=False),
         "The prefix of the names of the metrics' groups.",
-        defaults={
-            "producer": "producer",
-            "consumer": "consumer",
-            "share": "consumer-share",
-            "admin": "admin-client",
-        },
+        defaults={"producer": "producer", "consumer": "consumer", "share": "consumer-share", "admin": "admin-client"},
     ),
     # Historical
     Option(

@@ -216,13 +216,7 @@ CONSUMER_OPTIONS: Final = (
         Whole(least=1),
         "A batch that is larger than this after decompression is refused as corrupt.",
     ),
-    Option(
-        "check_crcs",
-        _BOTH,
-        True,
-        Flag(),
-        "Whether the checksum of each batch is checked.",
-    ),
+    Option("check_crcs", _BOTH, True, Flag(), "Whether the checksum of each batch is checked."),
     Option(
         "skip_double_compressed_messages",
         _CONSUMER,

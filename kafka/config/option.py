@@ -43,18 +43,7 @@ class Lazy:
 class Option:
     """An option: its name, the classes that accept it, its default, its check and its description."""
 
-    __slots__ = (
-        "aliases",
-        "check",
-        "default",
-        "defaults",
-        "doc",
-        "kinds",
-        "name",
-        "obsolete",
-        "secret",
-        "since",
-    )
+    __slots__ = ("aliases", "check", "default", "defaults", "doc", "kinds", "name", "obsolete", "secret", "since")
 
     def __init__(
         self,

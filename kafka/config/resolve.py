@@ -20,10 +20,7 @@ _NUMBERS: Final[defaultdict[str, Iterator[int]]] = defaultdict(partial(itertools
 
 
 # Spellings that DEFAULT_CONFIG had in kafka-python, and that programs look up there.
-_HISTORIC: Final = {
-    "api_version_auto_timeout_ms": "bootstrap_timeout_ms",
-    "assignors": "partition_assignment_strategy",
-}
+_HISTORIC: Final = {"api_version_auto_timeout_ms": "bootstrap_timeout_ms", "assignors": "partition_assignment_strategy"}
 
 
 # Options of consumers that are configurations of a share group, which administrators set.

@@ -181,14 +181,7 @@ SASL_OPTIONS: Final = (
         OneOf(Choice(MECHANISMS, optional=True), Custom("the name of one that was registered", "str", _is_registered)),
         "How to authenticate, with a security_protocol of SASL_PLAINTEXT or SASL_SSL.",
     ),
-    Option(
-        "sasl_plain_username",
-        LINKS,
-        None,
-        Text(),
-        "The user for PLAIN and SCRAM.",
-        aliases=("sasl_username",),
-    ),
+    Option("sasl_plain_username", LINKS, None, Text(), "The user for PLAIN and SCRAM.", aliases=("sasl_username",)),
     Option(
         "sasl_plain_password",
         LINKS,
@@ -328,12 +321,5 @@ SASL_OPTIONS: Final = (
         "shared files, container and instance.",
     ),
     Option("sasl_aws_secret_access_key", LINKS, None, Text(), "The secret key that belongs to it.", secret=True),
-    Option(
-        "sasl_aws_session_token",
-        LINKS,
-        None,
-        Text(),
-        "The session token of temporary credentials.",
-        secret=True,
-    ),
+    Option("sasl_aws_session_token", LINKS, None, Text(), "The session token of temporary credentials.", secret=True),
 )

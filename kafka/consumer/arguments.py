@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from operator import index
 from reprlib import Repr
 from typing import Any, Final, TypeVar
 
@@ -88,6 +89,8 @@ def checked_pattern(pattern: object) -> re.Pattern[str] | SubscriptionPattern:
         raise TypeError(
             f"pattern must be a str, what re.compile() makes of one, or a SubscriptionPattern, not {_shown(pattern)}"
         )
+    if not text:
+        raise IllegalArgumentError("pattern must not be empty, since each topic matches that; for all topics pass '.*'")
     if not isinstance(pattern, str):
         return pattern
     try:
@@ -113,8 +116,8 @@ def checked_partition(partition: object, name: str = "partition") -> TopicPartit
         )
         raise TypeError(f"{name} must be a TopicPartition, not {_shown(partition)}{hint}")
     check_topic(partition.topic)
-    _whole(partition.partition, "the partition of a TopicPartition", _MOST_INT32)
-    return partition
+    number = _whole(partition.partition, "the partition of a TopicPartition", _MOST_INT32)
+    return partition if number is partition.partition else TopicPartition(partition.topic, number)
 
 
 def checked_partitions(partitions: Any, name: str = "partitions") -> list[TopicPartition]:
@@ -170,16 +173,16 @@ def as_offset(offset: object) -> object:
     """
     if isinstance(offset, OffsetAndMetadata):
         return offset
-    if isinstance(offset, int) and not isinstance(offset, bool):
-        return OffsetAndMetadata(offset)
+    if hasattr(offset, "__index__") and not isinstance(offset, bool):
+        return OffsetAndMetadata(index(offset))
     return OffsetAndMetadata(*offset) if isinstance(offset, tuple) and len(offset) == _PAIR else offset
 
 
 def _checked_offset(offset: object, name: str) -> OffsetAndMetadata:
     if not isinstance(offset, OffsetAndMetadata):
         raise TypeError(f"{name} must be an OffsetAndMetadata, not {_shown(offset)}")
-    _whole(offset.offset, "the offset of an OffsetAndMetadata", _MOST_INT64)
-    _whole(offset.leader_epoch, "the leader_epoch of an OffsetAndMetadata", _MOST_INT32, least=-1)
+    place = _whole(offset.offset, "the offset of an OffsetAndMetadata", _MOST_INT64)
+    epoch = _whole(offset.leader_epoch, "the leader_epoch of an OffsetAndMetadata", _MOST_INT32, least=-1)
     text = offset.metadata
     if text is not None and not isinstance(text, str):
         raise TypeError(f"the metadata of an OffsetAndMetadata must be a str or None, not {_shown(text)}")
@@ -191,7 +194,7 @@ def _checked_offset(offset: object, name: str) -> OffsetAndMetadata:
         raise IllegalArgumentError(
             f"the metadata of an OffsetAndMetadata must be at most {_LONGEST_METADATA} bytes long, not {size}"
         )
-    return offset
+    return offset if place is offset.offset and epoch is offset.leader_epoch else OffsetAndMetadata(place, text, epoch)
 
 
 def checked_timestamp(timestamp_ms: object, name: str = "timestamp_ms") -> int:
@@ -215,8 +218,9 @@ def _mapping(value: object, name: str, of: str) -> Mapping[Any, Any]:
 
 
 def _whole(value: object, name: str, most: int, *, least: int = 0, unit: str = "") -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be a whole number{unit}, not {_shown(value)}")
+    value = index(value)  # of numpy, too
     if not least <= value <= most:
         raise IllegalArgumentError(f"{name} must be from {least} to {most}, not {_shown(value)}")
     return value
@@ -245,8 +249,10 @@ def checked_timeout(timeout_ms: object) -> float:
     >>> checked_timeout(1500)
     1.5
     """
-    if not isinstance(timeout_ms, (int, float)) or isinstance(timeout_ms, bool):
-        raise TypeError(f"timeout_ms must be a number of milliseconds, not {_shown(timeout_ms)}")
+    if not isinstance(timeout_ms, float):
+        if isinstance(timeout_ms, bool) or not hasattr(timeout_ms, "__index__"):
+            raise TypeError(f"timeout_ms must be a number of milliseconds, not {_shown(timeout_ms)}")
+        timeout_ms = index(timeout_ms)
     if not timeout_ms >= 0:  # nor NaN
         raise IllegalArgumentError(f"timeout_ms must not be negative: {timeout_ms}")
     return timeout_ms / 1000 if timeout_ms <= _MOST_INT64 else float("inf")
@@ -254,11 +260,11 @@ def checked_timeout(timeout_ms: object) -> float:
 
 def checked_limit(max_records: object) -> int:
     """Return the largest number of records to return."""
-    if not isinstance(max_records, int) or isinstance(max_records, bool):
+    if isinstance(max_records, bool) or not hasattr(max_records, "__index__"):
         raise TypeError(f"max_records must be a whole number, not {_shown(max_records)}")
-    if max_records < 1:
+    if (limit := index(max_records)) < 1:
         raise IllegalArgumentError(f"max_records must be at least 1, not {_shown(max_records)}")
-    return max_records
+    return limit
 
 
 # Names that other clients have…

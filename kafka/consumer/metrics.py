@@ -55,9 +55,12 @@ class FetchSensors(SensorGroup):
         """Record a response."""
         self._responses.add(seconds * 1000, throttle_ms)
 
-    def consumed(self, topic: str, records: int, size: int) -> None:
-        """Record the records of a partition in a response, when the application has them."""
+    def consumed(self, records: int, size: int) -> None:
+        """Record the records of a partition in a response, when the application has them all."""
         self._consumed.add(size, records)
+
+    def taken(self, topic: str, records: int, size: int) -> None:
+        """Count what the application takes: records one call at a time, as a response may last an application long."""
         numbers = self._topics.get(topic)
         if numbers is None:
             numbers = self._topics[topic] = [0, 0]

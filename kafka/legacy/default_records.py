@@ -266,12 +266,7 @@ class DefaultRecordBatchBuilder(DefaultRecordBase):
         return V2_HEADER_SIZE
 
     def size_in_bytes(
-        self,
-        offset_delta: int,
-        timestamp_delta: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers | None,
+        self, offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Headers | None
     ) -> int:
         """Bytes that a record takes at this place."""
         return record_size(key, value, headers, index=offset_delta, timestamp_delta=timestamp_delta)

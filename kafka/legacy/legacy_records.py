@@ -13,13 +13,7 @@ from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, read_header
 from kafka.record.message_v0_v1 import OVERHEADS, LegacyBuilder, check_message, message_size
 
-__all__ = [
-    "LegacyRecord",
-    "LegacyRecordBase",
-    "LegacyRecordBatch",
-    "LegacyRecordBatchBuilder",
-    "LegacyRecordMetadata",
-]
+__all__ = ["LegacyRecord", "LegacyRecordBase", "LegacyRecordBatch", "LegacyRecordBatchBuilder", "LegacyRecordMetadata"]
 
 
 class LegacyRecordBase:
@@ -133,12 +127,7 @@ class LegacyRecordBatchBuilder(LegacyRecordBase):
         self._built: bytearray | None = None
 
     def append(
-        self,
-        offset: int,
-        timestamp: int | None,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers | None = None,
+        self, offset: int, timestamp: int | None, key: bytes | None, value: bytes | None, headers: Headers | None = None
     ) -> LegacyRecordMetadata | None:
         """Add a message; None if it does not fit."""
         if headers:

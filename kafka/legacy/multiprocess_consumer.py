@@ -18,9 +18,10 @@ from collections import deque, namedtuple
 from collections.abc import Iterable, Iterator
 from queue import Empty, Full, Queue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from kafka.errors import KafkaError
+from kafka.legacy.payloads import OffsetAndMessage
 from kafka.legacy.simple_client import SimpleClient
 from kafka.legacy.simple_consumer import (
     AUTO_COMMIT_INTERVAL,
@@ -29,9 +30,6 @@ from kafka.legacy.simple_consumer import (
     Consumer,
     SimpleConsumer,
 )
-
-if TYPE_CHECKING:
-    from kafka.legacy.payloads import OffsetAndMessage
 
 __all__ = ["Events", "MultiProcessConsumer"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka.codec import CODEC_NONE
 from kafka.legacy.payloads import (
@@ -25,19 +25,13 @@ from kafka.legacy.payloads import (
 )
 from kafka.legacy.protocol_payloads import KafkaProtocol, by_topic, create_message_set
 from kafka.protocol import message
+from kafka.protocol.api import Request, Response
 from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
-from kafka.protocol.fetch import FetchRequest
-from kafka.protocol.offset import ListOffsetsRequest
-from kafka.protocol.produce import ProduceRequest
+from kafka.protocol.fetch import FetchRequest, FetchResponse
+from kafka.protocol.fields import Buffer
+from kafka.protocol.offset import ListOffsetsRequest, ListOffsetsResponse
+from kafka.protocol.produce import ProduceRequest, ProduceResponse
 from kafka.record import MemoryRecords, MemoryRecordsBuilder
-
-if TYPE_CHECKING:
-    from kafka.protocol.api import Request, Response
-    from kafka.protocol.fetch import FetchResponse
-    from kafka.protocol.fields import Buffer
-    from kafka.protocol.offset import ListOffsetsResponse
-    from kafka.protocol.produce import ProduceResponse
-
 
 # The newest version of each request that is used here: later ones have topic ids or several groups.
 NEWEST: Final[Mapping[type[Request[Response]], int]] = {

@@ -31,11 +31,7 @@ if TYPE_CHECKING:
         def partitions_for_broker(self, broker_id: int) -> set[Any] | None: ...
 
 
-__all__ = [
-    "ClusterNames",
-    "ConsumerNames",
-    "ProducerNames",
-]
+__all__ = ["ClusterNames", "ConsumerNames", "ProducerNames"]
 
 
 class ProducerNames:

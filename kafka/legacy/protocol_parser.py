@@ -34,10 +34,7 @@ class KafkaProtocol:
     """
 
     def __init__(
-        self,
-        client_id: str | None = None,
-        api_version: Sequence[int] | None = None,
-        max_frame_size: int = 100_000_000,
+        self, client_id: str | None = None, api_version: Sequence[int] | None = None, max_frame_size: int = 100_000_000
     ) -> None:
         self._client_id = client_id
         self._api_version = None if api_version is None else tuple(api_version)

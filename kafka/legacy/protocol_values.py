@@ -7,7 +7,6 @@ makes is an instance of that header.
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from kafka.protocol import headers
@@ -36,13 +35,6 @@ class AbortedTransaction(NamedTuple):
 
     producer_id: int
     first_offset: int
-
-
-class ElectionType(IntEnum):
-    """How ElectLeaders chooses."""
-
-    PREFERRED = 0
-    UNCLEAN = 1
 
 
 #: The generation of a consumer that belongs to none, and the member id of one that has none yet.

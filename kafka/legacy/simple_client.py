@@ -20,6 +20,8 @@ from kafka.errors import (
     BrokerResponseError,
     Code,
     FailedPayloadsError,
+    GroupCoordinatorNotAvailableError,
+    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     KafkaUnavailableError,
@@ -33,7 +35,6 @@ from kafka.future import Future
 from kafka.legacy import payload_requests, warn_deprecated
 from kafka.legacy.payloads import ConsumerMetadataResponse
 from kafka.legacy.protocol_payloads import KafkaProtocol
-from kafka.legacy.simple_client_internals import SimpleClientInternals
 from kafka.protocol.commit import FindCoordinatorRequest, OffsetCommitRequest
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
@@ -74,7 +75,7 @@ _COORDINATOR_ERRORS: Final = frozenset(
 _PAUSE: Final = 0.1  # between attempts, in seconds
 
 
-class SimpleClient(SimpleClientInternals):
+class SimpleClient:
     """A blocking client that sends payloads to the brokers that lead their partitions.
 
     >>> from kafka.broker import Broker
@@ -292,10 +293,7 @@ class SimpleClient(SimpleClientInternals):
         return response if callback is None else callback(response)
 
     def send_consumer_metadata_request(
-        self,
-        payloads: str | bytes | Iterable[str | bytes] = (),
-        fail_on_error: bool = True,
-        callback: Callback = None,
+        self, payloads: str | bytes | Iterable[str | bytes] = (), fail_on_error: bool = True, callback: Callback = None
     ) -> list[Any]:
         """Ask any broker for the coordinator of a group, or of several."""
         groups = [payloads] if isinstance(payloads, (str, bytes)) else payloads
@@ -375,11 +373,7 @@ class SimpleClient(SimpleClientInternals):
         return self._results(responses, fail_on_error, callback)
 
     def send_offset_commit_request(
-        self,
-        group: str | bytes,
-        payloads: Iterable[object] = (),
-        fail_on_error: bool = True,
-        callback: Callback = None,
+        self, group: str | bytes, payloads: Iterable[object] = (), fail_on_error: bool = True, callback: Callback = None
     ) -> list[Any]:
         """Commit `OffsetCommitRequestPayload`: to ZooKeeper on brokers of 0.8, to Kafka on later ones."""
         wanted = _with_names(payloads)
@@ -389,21 +383,13 @@ class SimpleClient(SimpleClientInternals):
         return self._ask_coordinator(request, wanted, read, fail_on_error, callback)
 
     def send_offset_fetch_request(
-        self,
-        group: str | bytes,
-        payloads: Iterable[object] = (),
-        fail_on_error: bool = True,
-        callback: Callback = None,
+        self, group: str | bytes, payloads: Iterable[object] = (), fail_on_error: bool = True, callback: Callback = None
     ) -> list[Any]:
         """Read committed positions: from ZooKeeper on brokers of 0.8, from Kafka on later ones."""
         return self._fetch_offsets(not self._has_zookeeper(), group, payloads, fail_on_error, callback)
 
     def send_offset_fetch_request_kafka(
-        self,
-        group: str | bytes,
-        payloads: Iterable[object] = (),
-        fail_on_error: bool = True,
-        callback: Callback = None,
+        self, group: str | bytes, payloads: Iterable[object] = (), fail_on_error: bool = True, callback: Callback = None
     ) -> list[Any]:
         """Read committed positions from Kafka."""
         return self._fetch_offsets(True, group, payloads, fail_on_error, callback)
@@ -551,6 +537,85 @@ class SimpleClient(SimpleClientInternals):
             response if callback is None or isinstance(response, FailedPayloadsError) else callback(response)
             for response in responses
         ]
+
+    # Private methods of 1.x, which subclasses in operators' tools call
+
+    @staticmethod
+    def _raise_on_response_error(resp: object) -> None:
+        check_error(resp)
+
+    def _get_leader_for_partition(self, topic: str, partition: int) -> BrokerMetadata:
+        return self._leader(topic, partition)
+
+    def _get_coordinator_for_group(self, group: str) -> BrokerMetadata:
+        """Return the coordinator of a group; an error if the brokers do not have one yet."""
+        response = self.send_consumer_metadata_request(group, fail_on_error=False)
+        found = response[0] if isinstance(response, list) else response  # a subclass may return one
+        if found.error:
+            raise for_code(found.error)(f"group {group}")
+        if found.nodeId < 0:
+            raise GroupCoordinatorNotAvailableError(f"group {group}")
+        return BrokerMetadata(found.nodeId, found.host, found.port)
+
+    def _get_conn(self, host: str, port: int, afi: int = 0) -> _HistoricConnection:  # noqa: ARG002 - as it was
+        """Return a connection to a broker by its address."""
+        for broker in (*self.brokers.values(), *self.client.cluster.brokers()):
+            if (broker.host, broker.port) == (host, port):
+                return _HistoricConnection(self, int(broker.nodeId))
+        raise KafkaConnectionError(f"no broker has the address {host}:{port}")
+
+    def _send_broker_unaware_request(
+        self, payloads: Iterable[object], encoder_fn: Callable[..., Any], decoder_fn: Callable[[Any], object]
+    ) -> Any:
+        """Send one request to any broker and decode the response."""
+        with self._asking():
+            return decoder_fn(self.client.ask(encoder_fn(payloads=payloads), self._any_node()))
+
+    def _send_broker_aware_request(
+        self, payloads: Iterable[object], encoder_fn: Callable[..., Any], decoder_fn: Callable[[Any], list[Any]] | None
+    ) -> list[Any]:
+        """Send payloads to the leaders of their partitions, in requests that the caller encodes."""
+        return self._send_to_leaders(payloads, None, lambda _version, own: encoder_fn(payloads=own), decoder_fn)
+
+    def _send_consumer_aware_request(
+        self, group: str, payloads: Iterable[Any], encoder_fn: Callable[..., Any], decoder_fn: Callable[[Any], Any]
+    ) -> list[Any]:
+        """Send payloads to the coordinator of a group, in a request that the caller encodes."""
+        coordinator = self._get_coordinator_for_group(group)
+        wanted = list(payloads)
+        with self._asking():
+            responses = decoder_fn(self.client.ask(encoder_fn(group, wanted), int(coordinator.nodeId)))
+        found = {(response.topic, response.partition): response for response in responses}
+        missing = [payload for payload in wanted if (payload.topic, payload.partition) not in found]
+        if missing:
+            raise KafkaError(f"the response lacks {missing}")
+        return [found[payload.topic, payload.partition] for payload in wanted]
+
+
+class _HistoricConnection:
+    """A connection as 1.x had it: `recv` returns responses with their futures, which the caller completes."""
+
+    def __init__(self, client: SimpleClient, node_id: int) -> None:
+        self._client = client
+        self._node_id = node_id
+        self._sent: list[tuple[Future[Any], Future[Any]]] = []
+
+    def send(self, request: Request[Response], *_: object, **__: object) -> Future[Any]:
+        """Send a request; the future is completed by who calls `recv`."""
+        outcome: Future[Any] = Future()
+        self._sent.append((self._client.client.submit(self._node_id, request, timeout=self._client.timeout), outcome))
+        return outcome
+
+    def recv(self) -> list[tuple[Any, Future[Any]]]:
+        """Wait for the oldest response, and return what has arrived; an error completes its future."""
+        if self._sent:
+            self._client.client.poll(future=self._sent[0][0])
+        arrived = [pair for pair in self._sent if pair[0].is_done]
+        self._sent = [pair for pair in self._sent if not pair[0].is_done]
+        for inner, outcome in arrived:
+            if inner.exception is not None:
+                outcome.failure(inner.exception)
+        return [(inner.value, outcome) for inner, outcome in arrived if inner.succeeded()]
 
 
 def check_error(response: Any) -> None:

@@ -1,7 +1,7 @@
 """Metrics of all clients of this process for Prometheus.
 
 `text` returns what a ``/metrics`` page shows, and needs no package. `register` adds the metrics to the registry of
-prometheus-client (``pip install purekafka[prometheus]``). Both show the clients that are open at the moment of a
+prometheus-client (``pip install 'purekafka[prometheus]'``). Both show the clients that are open at the moment of a
 scrape, whenever they were made, without asking a broker: a scrape never waits for the network.
 
 >>> from kafka import KafkaProducer
@@ -187,4 +187,7 @@ class ClientCollector:
                 families[base] = Metric(base.removesuffix("_total"), metric.text, kind)
             for labels, value in of_name:
                 families[base].add_sample(name, dict(zip(names, labels, strict=True)), value)
-        yield from families.values()
+        for family in families.values():
+            if family.type == "summary":  # OpenMetrics wants the sum and the count of a series side by side
+                family.samples.sort(key=lambda sample: tuple(sample.labels.values()))
+            yield family

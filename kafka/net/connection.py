@@ -244,7 +244,7 @@ class Connection:
         `timeout` is the limit of this request, which includes the time to connect: request_timeout_ms unless the broker
         is to answer later than that. `deadline` is that of the call that the request is a part of, if it comes sooner.
         The request's version is the newest that both sides have, `newest` at most. `decode` reads the reply if the type
-        of the response is not to.
+        of the response is not to; then the version is `newest`, which the caller has chosen of `versions`.
         """
         if self._closed is not None:
             return Future[ResponseT]().failure(self._closed.with_traceback(None))

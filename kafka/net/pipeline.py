@@ -34,6 +34,8 @@ from kafka.protocol.negotiation import ApiVersions
 from kafka.protocol.registry import ApiKey
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from kafka.metrics.sensor import Journal
 
 __all__ = ["FrameReader", "InFlightRequest", "Pipeline", "SendQueue", "Traffic"]
@@ -242,7 +244,10 @@ class Traffic:
 
 
 class InFlightRequest(Future[Any]):
-    """A request that was submitted, as the future of its response; its version is `newest` at most."""
+    """A request that was submitted, as the future of its response.
+
+    Its version is `newest` at most, and just that if the caller brings what decodes the reply.
+    """
 
     __slots__ = (
         "correlation_id",
@@ -265,6 +270,10 @@ class InFlightRequest(Future[Any]):
         self.correlation_id = 0
         self.sent_at = 0.0
         self.decode = decode
+
+    def success(self, value: Any) -> Self:
+        """Complete; again with the same response does nothing, as kafka-python 2 left it to the callers of recv()."""
+        return self if self.is_done and self.value is value else super().success(value)
 
 
 class Pipeline:
@@ -336,13 +345,15 @@ class Pipeline:
                 continue
             request = entry.request
             try:
-                newest = entry.newest
-                version = versions.version_for(request) if newest is None else versions.highest(request, newest)
-                expect = request.expect_response()
+                newest, expect = entry.newest, True
+                if newest is None:
+                    version = versions.version_for(request)
+                else:
+                    version = newest if entry.decode is not None else versions.highest(request, newest)
+                if entry.decode is None and (expect := request.expect_response()):
+                    entry.decode = decoder_of(type(request), version)  # type: ignore[arg-type]  # a class has a hash
                 self._correlation_id = correlation_id = (self._correlation_id + 1) & _MAX_CORRELATION_ID
                 pieces = request.frame_parts(correlation_id, self._client_id, version)
-                if expect and entry.decode is None:
-                    entry.decode = decoder_of(type(request), version)  # type: ignore[arg-type]  # a class has a hash
             except (KafkaError, TypeError, ValueError, OverflowError, AttributeError, struct.error) as error:
                 entry.try_failure(_not_encodable(entry, error))
                 continue

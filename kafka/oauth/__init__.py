@@ -11,4 +11,5 @@ if TYPE_CHECKING:
 
 __all__ = ["AbstractTokenProvider"]
 
-__getattr__, __dir__ = lazy_names(__name__, {"AbstractTokenProvider": "abstract"})
+if not TYPE_CHECKING:  # checkers report a name that is not here
+    __getattr__, __dir__ = lazy_names(__name__, {"AbstractTokenProvider": "abstract"})

@@ -16,4 +16,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Instrumentor", "instrument", "process", "uninstrument"]
 
-__getattr__, __dir__ = lazy_names(__name__, dict.fromkeys(__all__, "instrumentation"))
+if not TYPE_CHECKING:  # checkers report a name that is not here
+    __getattr__, __dir__ = lazy_names(__name__, dict.fromkeys(__all__, "instrumentation"))

@@ -61,10 +61,7 @@ class KeyPartitioner(Partitioner):
         """The partition for a key. ``available`` may be empty, and is not sorted."""
 
     def __call__(
-        self,
-        key: Any,
-        all_partitions: Sequence[int] | None = None,
-        available: Sequence[int] | None = None,
+        self, key: Any, all_partitions: Sequence[int] | None = None, available: Sequence[int] | None = None
     ) -> int:
         """The form of 1.x and 2.x; without partitions, the partitions given to the constructor."""
         return self.choose(None, key, all_partitions or self.partitions or (), available or ())

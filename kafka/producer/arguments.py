@@ -81,8 +81,10 @@ def checked_partition(partition: SupportsIndex) -> int:
 
 def checked_timestamp(timestamp: object) -> int:
     """Return a record's time as a whole number of milliseconds."""
-    if isinstance(timestamp, bool) or not isinstance(timestamp, (int, float)):
-        raise TypeError(f"timestamp_ms must be a number of milliseconds, not {type(timestamp).__name__}")
+    if not isinstance(timestamp, float):
+        if isinstance(timestamp, bool) or not hasattr(timestamp, "__index__"):
+            raise TypeError(f"timestamp_ms must be a number of milliseconds, not {type(timestamp).__name__}")
+        timestamp = index(timestamp)  # of numpy
     if not 0 <= timestamp <= _LATEST:  # which NaN is not
         raise IllegalArgumentError(f"timestamp_ms must be from 0 to 2**63 - 1, it is {timestamp}")
     return int(timestamp)
@@ -93,7 +95,7 @@ def checked_timeout(timeout: object, what: str) -> float | None:
     if timeout is None:
         return None
     if type(timeout) is int:  # the look-up of Real costs more than all else here
-        return float(timeout)
+        return float(min(timeout, _LATEST))
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
         raise TypeError(f"the timeout of {what} must be a number of seconds, not {timeout!r}")
     if math.isnan(timeout):

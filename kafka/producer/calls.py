@@ -470,8 +470,6 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         core = self.core
         if core.loop.closed or core.on_loop or (timeout is not None and timeout <= 0):
             return
-        if not (core.accumulator.unsettled() or core.transactions):
-            return
         seconds = _CLOSE_PATIENCE if timeout is None else timeout
         if core.transactions is not None:
             # Without its coordinator a transaction does not end; batches do, by delivery_timeout_ms.

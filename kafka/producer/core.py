@@ -116,7 +116,7 @@ class ProducerCore:
         if versions is None:
             return
         newest = versions.ranges.get(ApiKey.Produce, (0, 0))[1]
-        self.accumulator.magic = 2 if newest >= _V2_SINCE else 1 if newest >= _V1_SINCE else 0
+        self.accumulator.use_format(2 if newest >= _V2_SINCE else 1 if newest >= _V1_SINCE else 0)
         if self.config["compression_type"] == "zstd" and newest < _ZSTD_SINCE:
             release = ".".join(map(str, versions.release))
             raise UnsupportedVersionError(f"compression_type='zstd' needs brokers of Kafka 2.1; this one is {release}")
@@ -129,7 +129,8 @@ class ProducerCore:
     # On the loop…
 
     async def finish(self) -> None:
-        """Abort the open transaction, and send the remaining batches: the producer is being closed."""
+        """Accept no more records, abort the open transaction, and send the remaining batches: `close` was called."""
+        self.accumulator.pause(_closed(), for_good=True)  # nothing would wait for a record of another thread
         if self.transactions is not None:
             await self.transactions.finish()
         await self.sender.flush()
@@ -144,8 +145,8 @@ class ProducerCore:
             return
         why = self.reasons()
         error = ClientClosedError(f"The producer was closed before this record was written{f': {why}' if why else '.'}")
-        self.accumulator.refuse(ClientClosedError("This producer is closed."))
-        self.closed = True
+        self.accumulator.pause(_closed(), for_good=True)
+        self.closed = self.accumulator.closed = True
         self.sender.abandon(error)
         self.client.shut_down()
 
@@ -305,3 +306,7 @@ class ProducerCore:
             self._missed.discard(name)
         if names:
             self.cluster.set_topics(self.cluster.wanted_topics - names)
+
+
+def _closed() -> ClientClosedError:
+    return ClientClosedError("This producer is closed.")

@@ -492,9 +492,11 @@ def reporter(report: Callable[[DeliveryReport], object]) -> Callable[[ProducerBa
     return settled
 
 
-def __getattr__(name: str) -> Any:
-    if name == "FutureProduceResult":  # a historic name
-        from kafka.legacy.produce_result import FutureProduceResult
+if not TYPE_CHECKING:  # checkers report a name that is not here
 
-        return FutureProduceResult
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name == "FutureProduceResult":  # a historic name
+            from kafka.legacy.produce_result import FutureProduceResult
+
+            return FutureProduceResult
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

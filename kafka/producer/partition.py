@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._text import counted
@@ -39,7 +40,7 @@ from kafka.record.batch_builder import BatchBuilder, SealedBatch
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from kafka._runtime.timers import Timer
+    from kafka._core.topology import Topology
     from kafka.producer.sender import Sender
     from kafka.producer.sink import Sink
 
@@ -68,17 +69,19 @@ class Partition:
         "epoch_accepted",
         "in_flight",
         "index",
+        "leader",
         "next_sequence",
         "not_before",
         "open",
         "producer_id",
         "queue",
+        "rests_until",
         "scheduled",
         "sender",
         "sequence_gap",
         "sink",
-        "timer",
         "topic",
+        "topology",
         "tp",
         "unanswered",
     )
@@ -103,11 +106,16 @@ class Partition:
         """A sequence number was spent on a batch that may not be in the log: the next batches need a new epoch."""
         self.epoch_accepted = False
         """Its leader has accepted a batch of this epoch, so it refuses one that does not follow."""
+        self.leader: Sink | None = None
+        """The sink of its leader in `topology`, the one that was looked at last."""
+        self.topology: Topology | None = None
         self.sink: Sink | None = None
+        """The sink that it is in, or that has sent the batches in flight."""
         self.scheduled = False
         """It waits in its sink."""
         self.not_before = 0.0
-        self.timer: Timer | None = None
+        self.rests_until = inf
+        """When the sender looks at it again."""
         self.producer_id = -1
         self.epoch = -1
         self.next_sequence = 0
@@ -131,7 +139,8 @@ class Partition:
         if not queue:
             sender.resting.discard(self)
             return
-        if len(self.in_flight) >= self._window():
+        # With nothing in flight there is room for a batch, unless a transaction does not admit it.
+        if (self.in_flight or sender.transactions is not None) and len(self.in_flight) >= self._window():
             if self.in_flight and self.sink is not None:
                 self.sink.stalled()
             return
@@ -141,13 +150,16 @@ class Partition:
         if self.open is head and not head.hurried and not sender.accumulator.memory.has_waiters:
             due = max(due, head.created + sender.linger)
         if due > sender.loop.time():
-            self._rest_until(due)
+            sender.rest(self, due)
             return
         sender.resting.discard(self)
-        if self.timer is not None:  # left alone, it would wake the network thread for nothing
-            self.timer.cancel()
-            self.timer = None
-        sink = sender.sink_of(self)
+        if sender.rests and not sender.resting:
+            sender.forget_rests()
+        topology = sender.cluster.topology
+        if self.topology is not topology:
+            self.leader = sender.sink_of(self)
+            self.topology = None if self.leader is None else topology
+        sink = self.leader
         if sink is None or (self.in_flight and self.sink is not sink):
             return
         self.sink = sink
@@ -174,15 +186,6 @@ class Partition:
             return min(_REMEMBERED, sender.max_in_flight) if self.epoch_accepted and not self.sequence_gap else 1
         return 1 if sender.retries and sender.acks else sender.max_in_flight
 
-    def _rest_until(self, when: float) -> None:
-        self.sender.resting.add(self)
-        timer = self.timer
-        if timer is not None:
-            if timer.callback is not None and timer.when == when:
-                return
-            timer.cancel()
-        self.timer = self.sender.loop.call_at(when, self.sender.due, self)
-
     def retry_later(self) -> None:
         """Look again after the first backoff."""
         self.not_before = self.sender.loop.time() + self.sender.backoff.delay(1)
@@ -194,9 +197,12 @@ class Partition:
         One that is larger than `room` waits in the sink for the next request; None is room for any.
         """
         sender, queue = self.sender, self.queue
-        if self.draining or not queue or len(self.in_flight) >= self._window():
+        if self.draining or not queue:
             return None
-        if sender.cluster.topology.leader_of(self.tp) != sink.node_id:
+        if (self.in_flight or sender.transactions is not None) and len(self.in_flight) >= self._window():
+            return None
+        topology = sender.cluster.topology
+        if self.topology is not topology and topology.leader_of(self.tp) != sink.node_id:
             self.schedule()
             return None
         batch = queue[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from kafka.producer.producer_batch import Delivered
 from kafka.protocol.api import reply_decoder
@@ -140,9 +140,8 @@ def _compact_text(text: str) -> bytes:
     return _uvarint(len(data) + 1) + data
 
 
+@lru_cache(maxsize=2048)  # sizes of batches repeat
 def _uvarint(number: int) -> bytes:
-    if number < 0x80:
-        return bytes((number,))
     digits = []
     while number >= 0x80:
         digits.append(number & 0x7F | 0x80)
@@ -151,17 +150,14 @@ def _uvarint(number: int) -> bytes:
     return bytes(digits)
 
 
-class Written:
+class Written(NamedTuple):
     """A reply which says that all batches are written."""
 
-    __slots__ = ("offsets", "throttle_time_ms", "topic")
-
-    def __init__(self, topic: int | str, offsets: dict[int, Delivered], throttle_time_ms: int) -> None:
-        self.topic = topic
-        """The number of the topic's id, before version 13 its name."""
-        self.offsets = offsets
-        """By partition."""
-        self.throttle_time_ms = throttle_time_ms
+    topic: int | str
+    """The number of the topic's id, before version 13 its name."""
+    offsets: dict[int, Delivered]
+    """By partition."""
+    throttle_time_ms: int
 
 
 @lru_cache(maxsize=16)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import islice
 from threading import RLock
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -74,22 +75,31 @@ class RecordAccumulator:
         """By topic, the open batch for records without a key, which the fast path of `send()` reads."""
         self.incomplete: dict[ProducerBatch, None] = {}
         """All batches that are not settled, oldest first."""
-        self.magic = 2
         self.refusal: BaseException | None = None
         """Why no records are accepted now."""
-        self.closed = False
+        self._ends = False
         """No records will be accepted any more."""
+        self.closed = False
+        """No records will be sent any more."""
         self.max_request_size = max_request_size
         self._sender = sender
         self._batch_size = max(1, min(batch_size, max_request_size - _REQUEST_OVERHEAD, buffer_memory))
         self._codec = codec
         self._level = level
+        self.use_format(2)
         self._new: deque[tuple[ProducerBatch, int]] = deque()
         """Batches on their way into a queue, and their sizes."""
         self._fresh: list[ProducerBatch] = []
         self._left: list[Partition] = []
         self._retired: dict[str, Topic] = {}
         self._choose = choose
+
+    def use_format(self, magic: int) -> None:
+        """Make batches in this format from now on."""
+        self.magic = magic
+        make = BatchBuilder if magic > 1 else partial(LegacyBuilder, magic)
+        self._builder: Callable[[int], BatchBuilder | LegacyBuilder]
+        self._builder = partial(make, codec=self._codec, level=self._level)
 
     def forked(self) -> None:
         """In the child of a fork: each call gets a clear error, also if another thread of the parent had the lock."""
@@ -350,11 +360,6 @@ class RecordAccumulator:
                 raise too_large(size, name, limit, topic.name, partition)
         return max(size, self._batch_size)
 
-    def _builder(self, limit: int) -> BatchBuilder | LegacyBuilder:
-        if self.magic > 1:
-            return BatchBuilder(limit, self._codec, self._level)
-        return LegacyBuilder(self.magic, limit, self._codec, self._level)
-
     def _new_batch(
         self,
         partition: Partition,
@@ -456,36 +461,32 @@ class RecordAccumulator:
         if granted:
             _wake(granted)
 
-    def refuse(self, error: BaseException) -> None:
-        """Accept no more records; calls that wait for memory raise the error."""
-        self.closed = True
-        with self.lock:
-            self.refusal = error
-            self.sticky.clear()
-            for topic in self.topics.values():
-                for partition in topic.partitions.values():
-                    partition.open = None
-            waiting = self.memory.refuse_all()
-        for reservation in waiting:
-            reservation.ready.try_failure(error)
+    def pause(self, error: BaseException, *, for_good: bool = False) -> None:
+        """Accept no records until `admit()`: calls that send, or wait for memory, raise the error.
 
-    def pause(self, error: BaseException) -> None:
-        """Accept no records until `admit()`: calls that send, or wait for memory, raise the error."""
+        `for_good` is for a producer that is being closed: it sends the records that it has, and accepts no others.
+        """
+        inside = self.inside()
         with self.lock:
+            if self._ends:
+                return
+            self._ends = for_good
             self.refusal = error
             for topic in self.topics.values():
                 for partition in topic.ordered:
                     if partition.open is not None:
                         self.close(partition.open)
-            self._enqueue()
+            if not inside:
+                self._enqueue()
             waiting = self.memory.refuse_all()
         for reservation in waiting:
             reservation.ready.try_failure(error)
 
     def admit(self) -> None:
-        """Accept records again."""
+        """Accept records again, unless the producer is being closed."""
         with self.lock:
-            self.refusal = None
+            if not self._ends:
+                self.refusal = None
 
     def check_admits(self) -> None:
         """Raise if records are not accepted now."""

@@ -20,10 +20,12 @@ from kafka.protocol.types import Gathered
 from kafka.structs import BrokerMetadata
 
 if TYPE_CHECKING:
+    from kafka._core.topology import Topology
     from kafka.net.connection import Connection
     from kafka.producer.partition import Partition
     from kafka.producer.sender import Sender
     from kafka.protocol.fields import Buffer
+    from kafka.protocol.negotiation import ApiVersions
     from kafka.protocol.produce import ProduceResponse
     from kafka.record.batch_builder import SealedBatch
     from kafka.record.message_v0_v1 import SealedMessages
@@ -55,6 +57,12 @@ class Sink:
         self._opening = False
         self._throttled = False
         """A timer is set for the end of a throttle."""
+        self._link: Connection | None = None
+        """The connection to the broker, as asked for with `_topology`; while it is not ready it is asked for again."""
+        self._topology: Topology | None = None
+        self._versions: ApiVersions | None = None
+        """The versions that `_version` was chosen of."""
+        self._version = 0
 
     def pump_soon(self) -> None:
         """Send what can be sent: when all partitions have been looked at, or in the next pass of the loop."""
@@ -74,8 +82,8 @@ class Sink:
         if self.stalled_since is None:
             self.stalled_since = self._loop.time()
 
-    def pump(self) -> None:
-        """Send what can be sent."""
+    def pump(self, ends: float | None = None) -> None:
+        """Send what can be sent, what takes longer than until `ends` in the next pass."""
         sender = self._sender
         self._pump_due = False
         if not self.waiting or self._client.closed:  # closed: the batches have their outcome
@@ -83,16 +91,14 @@ class Sink:
             return
         link = None
         if self.in_flight < sender.max_in_flight and (sender.producer.producer_id >= 0 or sender.producer.ready()):
-            try:
-                link = self._client.link(self.node_id, PRODUCE)
-            except UnknownBrokerIdError:
-                # The broker has left the cluster: the partitions find another one.
-                self._client.cluster.request_update()
-                for partition in self._leave():
-                    partition.retry_later()
+            link = self._link
+            if link is None or not link.ready or self._topology is not self._client.cluster.topology:
+                link = self._find_link()
         if link is not None and ((link.ready and not link.pipeline.throttled_until) or self._can_send(link)):
             self._pump_due = True  # partitions that are added meanwhile are seen here
-            ends, time = self._loop.slice_end(), self._loop.time
+            time = self._loop.time
+            if ends is None:
+                ends = self._loop.slice_end()
             try:
                 while self.waiting and self.in_flight < sender.max_in_flight:
                     self._send(link, ends)
@@ -104,6 +110,17 @@ class Sink:
                 self.pump_soon()
         if self.waiting:
             self.stalled()
+
+    def _find_link(self) -> Connection | None:
+        """Return the connection to the broker, which may be at another address by now; None if it has left."""
+        self._link, self._topology = None, self._client.cluster.topology
+        try:
+            self._link = self._client.link(self.node_id, PRODUCE)
+        except UnknownBrokerIdError:
+            self._client.cluster.request_update()
+            for partition in self._leave():  # they find another one
+                partition.retry_later()
+        return self._link
 
     def _can_send(self, link: Connection) -> bool:
         """Whether a connection that was throttled, or is not ready, takes requests now; else `pump` is called then."""
@@ -152,7 +169,7 @@ class Sink:
 
     # Sending…
 
-    def _send(self, link: Connection, ends: float) -> None:  # noqa: C901 - hot
+    def _send(self, link: Connection, ends: float) -> None:  # noqa: C901, PLR0912 - hot
         """Send a request with one batch of each partition that has one, or of as many as there is time for."""
         sender, waiting = self._sender, self.waiting
         batches: list[ProducerBatch] = []
@@ -175,28 +192,31 @@ class Sink:
                 batch.partition.schedule()  # which may find that the next one has to wait: that begins now
         transactions, transactional_id = sender.transactions, None
         names: _Names = {}  # the topics by their ids, which the reply may have instead
-        assert link.versions is not None, "the link is ready"
-        try:
-            version = link.versions.version_for(ProduceRequest)
-        except UnsupportedVersionError as error:
-            self._failed(batches, error)
-            return
+        if link.versions is not self._versions:
+            assert link.versions is not None, "the link is ready"
+            try:
+                self._version, self._versions = link.versions.version_for(ProduceRequest), link.versions
+            except UnsupportedVersionError as error:
+                self._failed(batches, error)
+                return
+        version = self._version
         if transactions is not None:
             version = min(version, transactions.newest_produce())
             transactional_id = transactions.producer.transactional_id
-        decode = None
+        decode = newest = None
         request: Any
         if version < OLDEST:
             request = self._request_of_structs(version, batches, transactional_id)
         else:
             placed = [(batch.partition.topic.name, batch.partition.index, batch.sealed) for batch in batches]
             topic_ids, timeout_ms = self._client.cluster.topology.topic_ids, int(sender.request_timeout * 1000)
-            decode = read_reply(version)
+            if sender.acks:
+                decode, newest = read_reply(version), version
             request = request_type(version)(placed, topic_ids, sender.acks, timeout_ms, transactional_id, names)  # type: ignore[arg-type]
         self.in_flight += 1
         if sender.metrics is not None:
             sender.metrics.sent(batches, self._loop.time())
-        future = link.submit(request, sender.request_timeout, decode=decode)
+        future = link.submit(request, sender.request_timeout, newest, decode)
         future.add_both(partial(self._answered, batches, names))
 
     def _request_of_structs(

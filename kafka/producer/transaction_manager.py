@@ -218,8 +218,6 @@ class TransactionManager:
         self.unreported = None
         if event is Event.DONE:
             self.error = None
-        if self._accumulator.closed:
-            return
         if is_allowed(self.state, Event.SEND):
             self._accumulator.admit()
         else:

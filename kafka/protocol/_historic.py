@@ -73,5 +73,5 @@ def _new_partitions(given: object) -> object:
 
 #: Struct in a list of a message -> converts a historic tuple to a current one, and returns anything else unchanged.
 OLD_TUPLES: Final[Mapping[str, Callable[[object], object]]] = {
-    "CreatePartitionsRequest.CreatePartitionsTopic": _new_partitions,
+    "CreatePartitionsRequest.CreatePartitionsTopic": _new_partitions
 }

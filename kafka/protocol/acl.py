@@ -10,15 +10,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Int8, Int16, Int32, String
 
-__all__ = [
-    "DescribeAclsRequest",
-    "DescribeAclsResponse",
-    "CreateAclsRequest",
-    "CreateAclsResponse",
-    "DeleteAclsRequest",
-    "DeleteAclsResponse",
-]
-
 
 class DescribeAclsRequest(Request["DescribeAclsResponse"], api_key=29, versions="0-3", flexible="2+"):
     """Lists the access control lists that match a filter."""

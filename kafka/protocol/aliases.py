@@ -258,7 +258,7 @@ MOVED_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "create_message_set": _LEGACY,
         "create_snappy_message": _LEGACY,
     },
-    "kafka.protocol.admin": {"ElectionType": _VALUES},
+    "kafka.protocol.admin": {"ElectionType": "kafka.admin.replicas"},
     "kafka.protocol.api": {
         "RequestHeader": _VALUES,
         "RequestHeaderV2": _VALUES,

@@ -5,27 +5,13 @@ Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kafka.protocol._historic import historic_names
 from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Int8, Int16, Int32, Int64, String, Uuid
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-__all__ = [
-    "OffsetCommitRequest",
-    "OffsetCommitResponse",
-    "OffsetFetchRequest",
-    "OffsetFetchResponse",
-    "OffsetDeleteRequest",
-    "OffsetDeleteResponse",
-    "FindCoordinatorRequest",
-    "FindCoordinatorResponse",
-]
 
 __getattr__ = historic_names(__name__)
 

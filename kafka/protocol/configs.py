@@ -10,17 +10,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Int8, Int16, Int32, String
 
-__all__ = [
-    "DescribeConfigsRequest",
-    "DescribeConfigsResponse",
-    "AlterConfigsRequest",
-    "AlterConfigsResponse",
-    "IncrementalAlterConfigsRequest",
-    "IncrementalAlterConfigsResponse",
-    "ListConfigResourcesRequest",
-    "ListConfigResourcesResponse",
-]
-
 
 class DescribeConfigsRequest(Request["DescribeConfigsResponse"], api_key=32, versions="0-4", flexible="4+"):
     """Lists the configuration of resources."""

@@ -9,8 +9,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Bytes, Int32, String
 
-__all__ = ["ConsumerProtocolSubscription", "ConsumerProtocolAssignment"]
-
 
 class ConsumerProtocolSubscription(Struct, versions="0-3", flexible="none"):
     """The subscription of a member of a classic group."""

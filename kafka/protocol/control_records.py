@@ -9,8 +9,6 @@ from kafka.protocol.fields import field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Int16, Int32
 
-__all__ = ["ControlRecordTypeSchema", "EndTxnMarker"]
-
 
 class ControlRecordTypeSchema(Struct, versions="0", flexible="none"):
     """The key of a control record."""

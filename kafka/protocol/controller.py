@@ -5,29 +5,12 @@ Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Bytes, Int16, Int32, Int64, String, UInt16, Uuid
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-__all__ = [
-    "BrokerRegistrationRequest",
-    "BrokerRegistrationResponse",
-    "BrokerHeartbeatRequest",
-    "BrokerHeartbeatResponse",
-    "ControllerRegistrationRequest",
-    "ControllerRegistrationResponse",
-    "AllocateProducerIdsRequest",
-    "AllocateProducerIdsResponse",
-    "EnvelopeRequest",
-    "EnvelopeResponse",
-    "DefaultPrincipalData",
-]
 
 
 class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"], api_key=62, versions="0-4", flexible="0+"):

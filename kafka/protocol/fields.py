@@ -13,13 +13,11 @@ and ``codec.interpreter`` make codecs of them.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from kafka.protocol import types
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: Record batches: bytes to be sent, a view into the received frame once decoded.
 Buffer: TypeAlias = "bytes | bytearray | memoryview"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from kafka.legacy.protocol_frame import (
-    KafkaBytes,
-)
+from kafka.legacy.protocol_frame import KafkaBytes
 
 __all__ = ["KafkaBytes"]

@@ -5,31 +5,13 @@ Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kafka.protocol._historic import historic_names
 from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Bytes, Int8, Int16, Int32, String, Uuid
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-__all__ = [
-    "JoinGroupRequest",
-    "JoinGroupResponse",
-    "SyncGroupRequest",
-    "SyncGroupResponse",
-    "HeartbeatRequest",
-    "HeartbeatResponse",
-    "LeaveGroupRequest",
-    "LeaveGroupResponse",
-    "ConsumerGroupHeartbeatRequest",
-    "ConsumerGroupHeartbeatResponse",
-    "ConsumerGroupDescribeRequest",
-    "ConsumerGroupDescribeResponse",
-]
 
 __getattr__ = historic_names(__name__)
 

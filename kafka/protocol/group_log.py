@@ -5,61 +5,11 @@ Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Bytes, Int8, Int16, Int32, Int64, String, UInt16, Uuid
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-__all__ = [
-    "LegacyOffsetCommitKey",
-    "LegacyOffsetCommitValue",
-    "OffsetCommitKey",
-    "OffsetCommitValue",
-    "GroupMetadataKey",
-    "GroupMetadataValue",
-    "ConsumerGroupMetadataKey",
-    "ConsumerGroupMetadataValue",
-    "ConsumerGroupPartitionMetadataKey",
-    "ConsumerGroupPartitionMetadataValue",
-    "ConsumerGroupMemberMetadataKey",
-    "ConsumerGroupMemberMetadataValue",
-    "ConsumerGroupTargetAssignmentMetadataKey",
-    "ConsumerGroupTargetAssignmentMetadataValue",
-    "ConsumerGroupTargetAssignmentMemberKey",
-    "ConsumerGroupTargetAssignmentMemberValue",
-    "ConsumerGroupCurrentMemberAssignmentKey",
-    "ConsumerGroupCurrentMemberAssignmentValue",
-    "ConsumerGroupRegularExpressionKey",
-    "ConsumerGroupRegularExpressionValue",
-    "ShareGroupMemberMetadataKey",
-    "ShareGroupMemberMetadataValue",
-    "ShareGroupMetadataKey",
-    "ShareGroupMetadataValue",
-    "ShareGroupTargetAssignmentMetadataKey",
-    "ShareGroupTargetAssignmentMetadataValue",
-    "ShareGroupTargetAssignmentMemberKey",
-    "ShareGroupTargetAssignmentMemberValue",
-    "ShareGroupCurrentMemberAssignmentKey",
-    "ShareGroupCurrentMemberAssignmentValue",
-    "ShareGroupStatePartitionMetadataKey",
-    "ShareGroupStatePartitionMetadataValue",
-    "StreamsGroupMetadataKey",
-    "StreamsGroupMetadataValue",
-    "StreamsGroupMemberMetadataKey",
-    "StreamsGroupMemberMetadataValue",
-    "StreamsGroupTargetAssignmentMetadataKey",
-    "StreamsGroupTargetAssignmentMetadataValue",
-    "StreamsGroupTargetAssignmentMemberKey",
-    "StreamsGroupTargetAssignmentMemberValue",
-    "StreamsGroupCurrentMemberAssignmentKey",
-    "StreamsGroupCurrentMemberAssignmentValue",
-    "StreamsGroupTopologyKey",
-    "StreamsGroupTopologyValue",
-]
 
 
 class LegacyOffsetCommitKey(Struct, record_type=0, versions="0", flexible="none"):

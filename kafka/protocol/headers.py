@@ -9,8 +9,6 @@ from kafka.protocol.fields import field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Int16, Int32, String
 
-__all__ = ["RequestHeader", "ResponseHeader"]
-
 
 class RequestHeader(Struct, versions="0-2", flexible="2+"):
     """Goes before every request."""

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from kafka.legacy.message_set import (
-    Message,
-    MessageSet,
-    PartialMessage,
-)
+from kafka.legacy.message_set import Message, MessageSet, PartialMessage
 
 __all__ = ["Message", "MessageSet", "PartialMessage"]

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from kafka.errors import UnsupportedVersionError, for_code
 from kafka.protocol.broker_release import KNOWN_RELEASES, Release, apis_of, infer_release
-from kafka.protocol.registry import APIS, Api, ApiKey
+from kafka.protocol.registry import APIS, ApiKey
 
 if TYPE_CHECKING:
     from kafka.protocol.admin import ApiVersionsResponse
@@ -138,14 +138,14 @@ class ApiVersions(Mapping[int, tuple[int, int]]):
         """Return the request class bound to the version to use."""
         return request[self.highest(request, at_most)]
 
-    def _common(self, api: Api) -> tuple[int, int] | None:
+    def _common(self, api: ApiKey) -> tuple[int, int] | None:
         offered = self.ranges.get(api.key)
         if offered is None:
             return None
         low, high = max(offered[0], api.min_version), min(offered[1], api.max_version)
         return (low, high) if low <= high else None
 
-    def _lacking(self, api: Api, wanted: str) -> UnsupportedVersionError:
+    def _lacking(self, api: ApiKey, wanted: str) -> UnsupportedVersionError:
         release = ".".join(map(str, self.release))
         offered = self.ranges.get(api.key)
         if offered is None:
@@ -170,7 +170,7 @@ class ApiVersions(Mapping[int, tuple[int, int]]):
         return f"<ApiVersions of about Kafka {'.'.join(map(str, self.release))}: {len(self)} APIs>"
 
 
-def _api(api: ApiLike) -> Api:
+def _api(api: ApiLike) -> ApiKey:
     key = api if isinstance(api, int) else api.API_KEY
     try:
         return APIS[key]

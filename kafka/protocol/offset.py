@@ -11,8 +11,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Int8, Int16, Int32, Int64, String
 
-__all__ = ["ListOffsetsRequest", "ListOffsetsResponse", "OffsetForLeaderEpochRequest", "OffsetForLeaderEpochResponse"]
-
 __getattr__ = historic_names(__name__)
 
 

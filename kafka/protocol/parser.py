@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from kafka.legacy.protocol_parser import (
-    KafkaProtocol,
-)
+from kafka.legacy.protocol_parser import KafkaProtocol
 
 __all__ = ["KafkaProtocol"]

@@ -5,41 +5,12 @@ Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kafka.protocol.api import Request, Response
-from kafka.protocol.fields import Array, field
+from kafka.protocol.fields import Array, Buffer, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Int16, Int32, Int64, Records, String, UInt16, Uuid
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from kafka.protocol.fields import Buffer
-
-__all__ = [
-    "VoteRequest",
-    "VoteResponse",
-    "BeginQuorumEpochRequest",
-    "BeginQuorumEpochResponse",
-    "EndQuorumEpochRequest",
-    "EndQuorumEpochResponse",
-    "DescribeQuorumRequest",
-    "DescribeQuorumResponse",
-    "FetchSnapshotRequest",
-    "FetchSnapshotResponse",
-    "AddRaftVoterRequest",
-    "AddRaftVoterResponse",
-    "RemoveRaftVoterRequest",
-    "RemoveRaftVoterResponse",
-    "UpdateRaftVoterRequest",
-    "UpdateRaftVoterResponse",
-    "LeaderChangeMessage",
-    "SnapshotHeaderRecord",
-    "SnapshotFooterRecord",
-    "KRaftVersionRecord",
-    "VotersRecord",
-]
 
 
 class VoteRequest(Request["VoteResponse"], api_key=52, versions="0-2", flexible="0+"):

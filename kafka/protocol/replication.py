@@ -5,30 +5,12 @@ Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Int8, Int16, Int32, Int64, String, Uuid
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-__all__ = [
-    "LeaderAndIsrRequest",
-    "LeaderAndIsrResponse",
-    "StopReplicaRequest",
-    "StopReplicaResponse",
-    "UpdateMetadataRequest",
-    "UpdateMetadataResponse",
-    "ControlledShutdownRequest",
-    "ControlledShutdownResponse",
-    "AlterPartitionRequest",
-    "AlterPartitionResponse",
-    "AssignReplicasToDirsRequest",
-    "AssignReplicasToDirsResponse",
-]
 
 
 class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions="0-7", flexible="4+"):

@@ -10,21 +10,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Bytes, Int16, Int32, Int64, String
 
-__all__ = [
-    "SaslHandshakeRequest",
-    "SaslHandshakeResponse",
-    "SaslAuthenticateRequest",
-    "SaslAuthenticateResponse",
-    "CreateDelegationTokenRequest",
-    "CreateDelegationTokenResponse",
-    "RenewDelegationTokenRequest",
-    "RenewDelegationTokenResponse",
-    "ExpireDelegationTokenRequest",
-    "ExpireDelegationTokenResponse",
-    "DescribeDelegationTokenRequest",
-    "DescribeDelegationTokenResponse",
-]
-
 
 class SaslHandshakeRequest(Request["SaslHandshakeResponse"], api_key=17, versions="0-1", flexible="none"):
     """Chooses a SASL mechanism."""

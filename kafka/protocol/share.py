@@ -5,34 +5,12 @@ Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kafka.protocol.api import Request, Response
-from kafka.protocol.fields import Array, field
+from kafka.protocol.fields import Array, Buffer, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Int8, Int16, Int32, Int64, Records, String, Uuid
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from kafka.protocol.fields import Buffer
-
-__all__ = [
-    "ShareGroupHeartbeatRequest",
-    "ShareGroupHeartbeatResponse",
-    "ShareGroupDescribeRequest",
-    "ShareGroupDescribeResponse",
-    "ShareFetchRequest",
-    "ShareFetchResponse",
-    "ShareAcknowledgeRequest",
-    "ShareAcknowledgeResponse",
-    "DescribeShareGroupOffsetsRequest",
-    "DescribeShareGroupOffsetsResponse",
-    "AlterShareGroupOffsetsRequest",
-    "AlterShareGroupOffsetsResponse",
-    "DeleteShareGroupOffsetsRequest",
-    "DeleteShareGroupOffsetsResponse",
-]
 
 
 class ShareGroupHeartbeatRequest(

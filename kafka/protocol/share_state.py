@@ -5,28 +5,12 @@ Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Int8, Int16, Int32, Int64, String, Uuid
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-__all__ = [
-    "InitializeShareGroupStateRequest",
-    "InitializeShareGroupStateResponse",
-    "ReadShareGroupStateRequest",
-    "ReadShareGroupStateResponse",
-    "WriteShareGroupStateRequest",
-    "WriteShareGroupStateResponse",
-    "DeleteShareGroupStateRequest",
-    "DeleteShareGroupStateResponse",
-    "ReadShareGroupStateSummaryRequest",
-    "ReadShareGroupStateSummaryResponse",
-]
 
 
 class InitializeShareGroupStateRequest(

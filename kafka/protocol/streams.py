@@ -10,13 +10,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Int8, Int16, Int32, Int64, String, UInt16
 
-__all__ = [
-    "StreamsGroupHeartbeatRequest",
-    "StreamsGroupHeartbeatResponse",
-    "StreamsGroupDescribeRequest",
-    "StreamsGroupDescribeResponse",
-]
-
 
 class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"], api_key=88, versions="0", flexible="0+"):
     """Joins, keeps alive and leaves a streams group."""

@@ -5,21 +5,11 @@ Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.types import Boolean, Bytes, Int8, Int16, Int32, String, Uuid
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-__all__ = [
-    "GetTelemetrySubscriptionsRequest",
-    "GetTelemetrySubscriptionsResponse",
-    "PushTelemetryRequest",
-    "PushTelemetryResponse",
-]
 
 
 class GetTelemetrySubscriptionsRequest(

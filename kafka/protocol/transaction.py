@@ -10,27 +10,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Int8, Int16, Int32, Int64, String
 
-__all__ = [
-    "InitProducerIdRequest",
-    "InitProducerIdResponse",
-    "AddPartitionsToTxnRequest",
-    "AddPartitionsToTxnResponse",
-    "AddOffsetsToTxnRequest",
-    "AddOffsetsToTxnResponse",
-    "EndTxnRequest",
-    "EndTxnResponse",
-    "TxnOffsetCommitRequest",
-    "TxnOffsetCommitResponse",
-    "WriteTxnMarkersRequest",
-    "WriteTxnMarkersResponse",
-    "DescribeProducersRequest",
-    "DescribeProducersResponse",
-    "DescribeTransactionsRequest",
-    "DescribeTransactionsResponse",
-    "ListTransactionsRequest",
-    "ListTransactionsResponse",
-]
-
 
 class InitProducerIdRequest(Request["InitProducerIdResponse"], api_key=22, versions="0-6", flexible="2+", unstable="6"):
     """Gets a producer id, and ends what an older producer of the same transactional id left open."""

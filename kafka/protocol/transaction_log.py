@@ -9,8 +9,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Int8, Int16, Int32, Int64, String
 
-__all__ = ["TransactionLogKey", "TransactionLogValue"]
-
 
 class TransactionLogKey(Struct, record_type=0, versions="0", flexible="none"):
     """The key of a transactional id."""

@@ -10,17 +10,6 @@ from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Boolean, Bytes, Float64, Int8, Int16, Int32, String
 
-__all__ = [
-    "DescribeClientQuotasRequest",
-    "DescribeClientQuotasResponse",
-    "AlterClientQuotasRequest",
-    "AlterClientQuotasResponse",
-    "DescribeUserScramCredentialsRequest",
-    "DescribeUserScramCredentialsResponse",
-    "AlterUserScramCredentialsRequest",
-    "AlterUserScramCredentialsResponse",
-]
-
 
 class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"], api_key=48, versions="0-1", flexible="1+"):
     """Lists client quotas."""

@@ -63,9 +63,8 @@ class LogEntry(NamedTuple):
 
 def _record_types(module: ModuleType) -> dict[int, tuple[type[Struct], type[Struct]]]:
     found = {}
-    for name in module.__all__:
+    for name, key in vars(module).items():
         if name.endswith("Key"):
-            key = getattr(module, name)
             found[key.RECORD_TYPE] = (key, getattr(module, name.removesuffix("Key") + "Value"))
     return found
 

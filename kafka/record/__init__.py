@@ -45,4 +45,5 @@ __all__ = [
     "scan",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+if not TYPE_CHECKING:  # checkers report a name that is not here
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -46,7 +46,8 @@ _HOMES: Final = {
     "SaslMechanismPlain": "plain",
     "SaslMechanismScram": "scram",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+if not TYPE_CHECKING:  # checkers report a name that is not here
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 
 def register_sasl_mechanism(name: str, klass: type[SaslMechanism], overwrite: bool = False) -> None:

@@ -15,12 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import Any, ClassVar, Final
 
-from kafka.errors import (
-    IllegalStateError,
-    KafkaConfigurationError,
-    KafkaConnectionError,
-    SaslAuthenticationFailedError,
-)
+from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaConnectionError, SaslAuthenticationFailedError
 
 __all__ = ["ExchangeMechanism", "SaslMechanism", "is_loopback", "secret_text"]
 

@@ -55,4 +55,5 @@ _ELSEWHERE = {
     "SchemaRegistryClient": "SchemaRegistry",
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, _ELSEWHERE)
+if not TYPE_CHECKING:  # checkers report a name that is not here
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES, _ELSEWHERE)

@@ -5,33 +5,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kafka._lazy import lazy_names
 
 if TYPE_CHECKING:
     from kafka.share.acknowledgements import AcknowledgeType as AcknowledgeType
     from kafka.share.consumer import KafkaShareConsumer as KafkaShareConsumer
     from kafka.share.record import ShareRecord as ShareRecord
 
-# Where each name lives.
-_EXPORTS = {
-    "AcknowledgeType": "kafka.share.acknowledgements",
-    "KafkaShareConsumer": "kafka.share.consumer",
-    "ShareRecord": "kafka.share.record",
-}
-
 __all__ = ["AcknowledgeType", "KafkaShareConsumer", "ShareRecord"]
 
+_HOMES = {"AcknowledgeType": "acknowledgements", "KafkaShareConsumer": "consumer", "ShareRecord": "record"}
 
-def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        from kafka._lazy import module_in
-
-        return module_in(__name__, name)
-    value = getattr(import_module(_EXPORTS[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:  # checkers report a name that is not here
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

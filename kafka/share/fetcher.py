@@ -410,7 +410,8 @@ class ShareFetcher:
             self._loop.time() + (self.lock_timeout or math.inf),
         )
         if self.metrics is not None:
-            self.metrics.consumed(partition.topic, found.count, found.size)
+            self.metrics.consumed(found.count, found.size)
+            self.metrics.taken(partition.topic, found.count, found.size)
         if partition.topic not in self._topics:  # the subscription has changed
             node.waiting.append(Acknowledgements(found.partition, place[0], node.node_id, found.released()))
         else:

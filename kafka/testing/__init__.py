@@ -49,6 +49,7 @@ __all__ = [
 _MEMORY = ("FakeClock", "MemoryListener", "MemoryNetwork", "MemorySelector", "MemorySocket", "NothingWillHappenError")
 _BROKER = ("HANG_UP", "SILENCE", "ScriptedBroker", "Session")
 
-__getattr__, __dir__ = lazy_names(
-    __name__, {**dict.fromkeys(_MEMORY, "memory"), **dict.fromkeys(_BROKER, "scripted_broker")}
-)
+if not TYPE_CHECKING:  # checkers report a name that is not here
+    __getattr__, __dir__ = lazy_names(
+        __name__, {**dict.fromkeys(_MEMORY, "memory"), **dict.fromkeys(_BROKER, "scripted_broker")}
+    )

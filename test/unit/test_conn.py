@@ -16,6 +16,7 @@ from kafka.conn import BrokerConnection, ConnectionStates
 from kafka.errors import (
     CorrelationIdError,
     IllegalSaslStateError,
+    IllegalStateError,
     InvalidReceiveError,
     KafkaConfigurationError,
     KafkaConnectionError,
@@ -582,6 +583,9 @@ def test_recv_returns_the_responses_to_sent_requests_and_not_the_set_up_s(make, 
     future = conn.send(MetadataRequest(topics=[]))
     ((response, answered),) = conn.recv()
     assert answered is future
+    assert answered.success(response) is future  # as programs for kafka-python 2 do
+    with pytest.raises(IllegalStateError):
+        answered.success(object())
     assert response.controller_id == 1
     network.clock.advance(11)
     future = conn.send(MetadataRequest(topics=[]))
@@ -1496,4 +1500,4 @@ def test_closing_a_connection_leaves_no_task_and_no_timer(make, broker):
     conn.close()
     rest(conn, 0.01)
     assert not conn._loop._tasks
-    assert not len(conn._loop._timers)
+    assert not len(conn._loop.timers)

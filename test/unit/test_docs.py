@@ -167,6 +167,48 @@ def test_the_places_that_a_change_has_exist() -> None:
     assert not [path for path in paths if not (ROOT / path).exists()]
 
 
+# Pages that are about other programs, or list names that are absent here.
+ABOUT_OTHERS = {"benchmarks", "compatibility", "dependencies", "exporter", "testing", "admin_features"}
+ABOUT_OTHERS |= {"moving", "moving_aiokafka", "moving_confluent", "changes", "injected_errors"}
+# Names of other systems on the pages for users: task queues, Spark, Kubernetes, web servers, tracers.
+FOREIGN = """
+    ApproximateReceiveCount ChangeMessageVisibility DeleteMessage maxReceiveCount max_retries prefetch_count nack
+    worker_prefetch_multiplier countdown eta rand PrometheusServlet AnalysisException avgOffsetsBehindLatest IN
+    minOffsetsBehindLatest maxOffsetsBehindLatest speculation outfile flush keySubject valueVersion keyVersion
+    valueMessage keyMessage terminationGracePeriodSeconds preload preload_app post_fork worker_process_init
+    worker_process_shutdown worker_exit forkserver confluent_kafka sentry_sdk SentrySpanProcessor SentryPropagator
+    elasticapmtraceparent LogRecord KRB5_CLIENT_KTNAME broker_logger invoices ORDER 1767225600000ms --describe
+    --packages --py-files jars rst SECURITY CONTRIBUTING Admin setUp unittest TestCase
+"""
+
+
+def test_the_names_on_pages_for_users_exist() -> None:
+    """Options, arguments, classes, methods and commands in the text; code blocks run in other tests."""
+    files = [*(ROOT / "kafka").rglob("*.py"), ROOT / "setup.py"]
+    source = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    known = set(FOREIGN.split()) | set(re.findall(r"\w+", source)) | set(re.findall(r"--[a-z][a-z-]+", source))
+    commands = (DOCS / "reference" / "commands.rst").read_text(encoding="utf-8")
+    missing, seen = [], 0
+    for page in [*DOCS.glob("*.rst"), *(DOCS / "protocol").glob("*.rst"), ROOT / "README.rst"]:
+        if page.stem in ABOUT_OTHERS:
+            continue
+        text = re.sub(r"(?m)^( *)\.\. (?:[a-z-]+)::.*\n(?:\1 +.*\n|\s*\n)*", "", page.read_text(encoding="utf-8"))
+        for literal in dict.fromkeys(re.findall(r"(?<![`:\w])``([^`]+)``", text)):
+            seen += 1
+            names = re.findall(r"(?<![\w-])--[a-z][a-z-]+", literal)
+            called = re.fullmatch(r"([A-Za-z_][\w.]*)(?:\(.*\))?", literal, re.DOTALL)
+            if called and not called[1].startswith(
+                ("kafka.client.", "kafka.producer.", "kafka.consumer.", "kafka.admin.")
+            ):
+                names += called[1].split(".")
+            missing += [f"{page.name}: {name} of {literal}" for name in names if name and name not in known]
+            command = re.match(r"purekafka ([a-z]+)(?: ([a-z][a-z-]+))?", literal)
+            if command and " ".join(filter(None, command.groups())) not in commands:
+                missing.append(f"{page.name}: {literal}")
+    assert missing == []
+    assert seen > 1000
+
+
 @cache
 def stem(word: str) -> str:
     return str(pytest.importorskip("sphinx.search.en").SearchEnglish({}).stem(word))

@@ -34,6 +34,7 @@ from kafka._runtime.timers import TimerHeap
 from kafka.errors import Cancelled, ClientClosedError, ForkedClientError, IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
 from kafka.testing import FakeClock, MemoryNetwork, NothingWillHappenError
+from test.speed import slowness
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,7 +79,7 @@ def test_cancelled_timers_do_not_pile_up():
         timers.add(float(number), print).cancel()
     assert timers.entries < 200
     assert len(timers) == 1
-    assert timers.next_deadline() == keep.when
+    assert timers.earliest == keep.when
 
 
 def test_a_cancelled_timer_lets_go_of_its_callback():
@@ -981,21 +982,20 @@ def test_the_network_thread_steps_aside_while_another_thread_is_about_to_shut_th
     driver.start()
     ours, theirs = socket.socketpair()
     gate = loop._gate
-    shut, turns = gate.set_open, []
+    shut, turns = gate.shut, []
 
-    def hesitates(is_open):
-        if not is_open:
-            theirs.send(b"x")
-            begun = time.monotonic()
-            before = loop.turns
-            while time.monotonic() < begun + 0.1:
-                time.sleep(0.001)
-            turns.append(loop.turns - before)
-        shut(is_open)
+    def hesitates():
+        theirs.send(b"x")
+        begun = time.monotonic()
+        before = loop.turns
+        while time.monotonic() < begun + 0.1:
+            time.sleep(0.001)
+        turns.append(loop.turns - before)
+        shut()
 
     with ours, theirs:
         complete(driver.run(watched(loop, ours)))
-        monkeypatch.setattr(gate, "set_open", hesitates)
+        monkeypatch.setattr(gate, "shut", hesitates)
         assert loop.claim()
         loop.release()
         monkeypatch.undo()
@@ -1670,7 +1670,7 @@ def test_asyncio_has_its_turn_between_two_slices():
         await driver.close()
         return longest
 
-    assert asyncio.run(main()) < 5 * SLICE
+    assert asyncio.run(main()) < 5 * SLICE * slowness()
 
 
 def test_asyncio_that_was_closed_first_is_left_alone(caplog):

@@ -7,6 +7,7 @@ page's own order and alone, and the programs below.
 from __future__ import annotations
 
 import doctest
+import importlib
 import inspect
 import json
 import os
@@ -222,6 +223,22 @@ class AwaitedTokens:
         return "t"
 """
 
+# Packages load their names when they are first used: checkers see each of them, and refuse others.
+LAZY = [
+    "kafka",
+    *(f"kafka.{name}" for name in ("admin", "aio", "broker", "consumer", "coordinator.assignors", "metrics", "oauth")),
+    *(f"kafka.{name}" for name in ("partitioner", "producer", "record", "sasl", "schema_registry", "serializer")),
+    *(f"kafka.{name}" for name in ("share", "spark", "testing")),
+]
+NAMES = "import kafka\n" + "".join(
+    f"def from_{module.replace('.', '_')}() -> None:\n"
+    f"    from {module} import {', '.join(importlib.import_module(module).__all__)}\n"
+    f"    from {module} import Misspelt  # error:\n"
+    # Checkers need not read pyspark for `import kafka`.
+    f"    {'kafka' if module in ('kafka.spark', 'kafka.coordinator.assignors') else module}\n"
+    for module in LAZY
+)
+
 # What the tests of the documentation have for all pages, and what a page has in place of its hidden blocks, which put
 # something simpler into the place of a client.
 ALL_PAGES = "from typing import Any\nbroker: Any = None\n"
@@ -251,6 +268,7 @@ def write_programs(where: Path) -> None:
     """Write the programs above, one for each page of the documentation with all its examples, and each block alone."""
     program = PROGRAM + IMPORTS + "".join(f"{line}  # error:\n" for line in WRONG_OPTIONS.split("\n") if line)
     (where / "program.py").write_text(RELAXED + program + RIGHT_OPTIONS, encoding="utf-8")
+    (where / "names.py").write_text(RELAXED + NAMES, encoding="utf-8")
     for name, text in OWN_MODULES.items():
         (where / f"{name}.py").write_text(text, encoding="utf-8")
     for page in pages():
@@ -341,22 +359,25 @@ CHECKERS = pytest.mark.parametrize("checker", ["found_by_mypy", "found_by_pyrigh
 
 @pytest.mark.slow
 @CHECKERS
-def test_types_are_inferred_and_wrong_options_and_missing_awaits_are_found(
+def test_types_are_inferred_and_wrong_names_options_and_missing_awaits_are_found(
     checker: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     found: Found = request.getfixturevalue(checker)
     write_programs(tmp_path)
-    lines = (tmp_path / "program.py").read_text(encoding="utf-8").splitlines()
-    wrong = {number: line for number, line in enumerate(lines, 1) if "# error:" in line}
-    assert len(wrong) > 30
-    assert {number: lines[number - 1] for number in found["program"]} == wrong, found["program"]
+    for name, count in (("program", 30), ("names", len(LAZY))):
+        lines = (tmp_path / f"{name}.py").read_text(encoding="utf-8").splitlines()
+        wrong = {number: line for number, line in enumerate(lines, 1) if "# error:" in line}
+        assert len(wrong) >= count
+        assert {number: lines[number - 1] for number in found[name]} == wrong, found[name]
 
 
 @pytest.mark.slow
 @CHECKERS
 def test_the_examples_of_the_documentation_pass(checker: str, request: pytest.FixtureRequest) -> None:
     found: Found = request.getfixturevalue(checker)
-    assert {page: errors for page, errors in found.items() if page != "program" and ALONE not in page} == {}
+    assert {
+        page: errors for page, errors in found.items() if page not in ("program", "names") and ALONE not in page
+    } == {}
 
 
 @pytest.mark.slow

@@ -127,7 +127,10 @@ class Timers:
         self._number += 1
         heappush(self._heap, (deadline, self._number, timer))
         if len(self._heap) > self._SWEEP_FROM and self._number % self._SWEEP_FROM == 0:
-            self._sweep()
+            live = [entry for entry in self._heap if entry[2].call is not None]
+            if len(live) * 2 < len(self._heap):
+                heapify(live)
+                self._heap = live
         if self._handle is None or deadline < self._armed_for:
             self._arm()
         return timer
@@ -160,9 +163,3 @@ class Timers:
             self._armed_for = self._heap[0][0]
             delay = max(0.0, self._armed_for - self._clock.monotonic())
             self._handle = self._loop.call_later(delay, self.run_due)
-
-    def _sweep(self) -> None:
-        live = [entry for entry in self._heap if entry[2].call is not None]
-        if len(live) * 2 < len(self._heap):
-            heapify(live)
-            self._heap = live

@@ -32,16 +32,17 @@ from kafka.broker.cluster.features import ELIGIBLE_LEADERS, Features
 from kafka.broker.cluster.topics import Partition, Topic, elect_leader, move_leader, place_replicas
 from kafka.broker.configs import Configs
 from kafka.broker.faults import Faults
-from kafka.broker.server.call import Authorizer, TransactionGate
+from kafka.broker.security.acls import AccessControl
 from kafka.broker.server.dispatch import Dispatcher
 from kafka.broker.server.node import Node
 from kafka.broker.server.versions import ApiTable
 from kafka.broker.storage import Storage
+from kafka.broker.storage.log import Log
 from kafka.errors import KafkaStorageError, UnknownTopicOrPartitionError
+from kafka.protocol.fields import Buffer
 
 if TYPE_CHECKING:
-    from kafka.broker.storage.log import Log
-    from kafka.protocol.fields import Buffer
+    from kafka.broker.transactions.service import TransactionService
 
 T = TypeVar("T")
 
@@ -93,8 +94,10 @@ class Cluster:
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         #: Mechanism, user and password of the users that may log in from the start.
         self.sasl_users = list(sasl)
-        self.authorizer: Authorizer | None = None
-        self.transaction_gate: TransactionGate | None = None
+        #: Says who may do what; without one everything is allowed.
+        self.authorizer: AccessControl | None = None
+        #: Asked before a transactional append (KIP-890).
+        self.transaction_gate: TransactionService | None = None
         #: Told the name of each topic that was deleted.
         self.on_topic_deleted: list[Callable[[str], None]] = []
         #: Told each topic that was created or has got more partitions.
@@ -165,11 +168,6 @@ class Cluster:
             timer.cancel()
 
     # Nodes
-
-    @property
-    def max_frame(self) -> int:
-        """The largest request that is read."""
-        return self.configs.broker_int("socket.request.max.bytes")
 
     @property
     def controller_id(self) -> int:

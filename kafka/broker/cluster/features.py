@@ -6,14 +6,11 @@ are served, and whether voters can change; the other features can be raised and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
+from kafka.broker.cluster.store import Store
 from kafka.errors import InvalidUpdateVersionError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kafka.broker.cluster.store import Store
 
 ELIGIBLE_LEADERS: Final = "eligible.leader.replicas.version"
 METADATA: Final = "metadata.version"
@@ -46,23 +43,11 @@ _SINCE: Final[dict[tuple[int, ...], dict[str, _Feature]]] = {
         "share.version": _Feature(0, 1, 0),
         "streams.version": _Feature(0, 1, 0),
     },
-    (4, 2): {
-        METADATA: _Feature(7, 29, 29),
-        "share.version": _Feature(0, 1, 1),
-        "streams.version": _Feature(0, 1, 1),
-    },
+    (4, 2): {METADATA: _Feature(7, 29, 29), "share.version": _Feature(0, 1, 1), "streams.version": _Feature(0, 1, 1)},
     (4, 3): {METADATA: _Feature(7, 30, 30)},
 }
 #: Levels of metadata.version that changed the metadata's format: Kafka refuses a downgrade across one of them.
 _FORMAT_CHANGES: Final = frozenset({8, 11, 13, 14, 15, 17, 23, 30})
-
-
-def _of_release(release: tuple[int, ...] | None) -> dict[str, _Feature]:
-    found: dict[str, _Feature] = {}
-    for since, features in _SINCE.items():
-        if release is None or since <= release:
-            found.update(features)
-    return dict(sorted(found.items()))
 
 
 class Features:
@@ -78,7 +63,11 @@ class Features:
     """
 
     def __init__(self, store: Store, release: tuple[int, ...] | None) -> None:
-        self._features = _of_release(release)
+        found: dict[str, _Feature] = {}
+        for since, features in _SINCE.items():
+            if release is None or since <= release:
+                found.update(features)
+        self._features = dict(sorted(found.items()))
         self._levels = store.table("features")
 
     @property

@@ -7,10 +7,13 @@ to the cluster's tables stands for the log's end. Voters change only at kraft.ve
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 from uuid import UUID
 
+from kafka.broker.cluster.cluster import Cluster
 from kafka.broker.cluster.features import KRAFT
+from kafka.broker.server.node import Node
 from kafka.errors import (
     DuplicateVoterError,
     InconsistentClusterIdError,
@@ -20,12 +23,6 @@ from kafka.errors import (
     VoterNotFoundError,
 )
 from kafka.protocol.fields import ZERO_UUID
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kafka.broker.cluster.cluster import Cluster
-    from kafka.broker.server.node import Node
 
 METADATA_TOPIC = "__cluster_metadata"
 CONTROLLER_LISTENER = "CONTROLLER"

@@ -6,12 +6,10 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kafka.broker.cluster.cluster import Cluster
 from kafka.errors import InvalidRequestError, UnsupportedVersionError
-
-if TYPE_CHECKING:
-    from kafka.broker.cluster.cluster import Cluster
 
 Entity = tuple[tuple[str, "str | None"], ...]
 """Pairs of type and name, each type once, sorted; no name means the default."""

@@ -125,12 +125,6 @@ class Store:
         self._is_torn = False
         self._size += len(line)
 
-    def _sync_name(self) -> None:
-        """Have the file's name on the disk: after a loss of power a file without one is gone, with all its changes."""
-        if self._fsync:
-            assert self._path is not None
-            sync_directory(self._path.parent)
-
     def _read(self, path: Path) -> None:
         """Read the file. A line that a crash has cut short is dropped; a damaged one is not passed over.
 
@@ -163,7 +157,10 @@ class Store:
         assert self._path is not None
         self._file = open_private(self._path, "ab", buffering=0)
         self._size = self._file.tell()
-        self._sync_name()
+        # Have the file's name on the disk: after a loss of power a file without one is gone, with all its changes.
+        if self._fsync:
+            assert self._path is not None
+            sync_directory(self._path.parent)
 
     def _rewrite(self) -> None:
         """Write the file again, shorter; where there is no room for that, the one that there is has everything."""

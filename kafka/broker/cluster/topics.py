@@ -5,12 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Collection, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from kafka.broker.storage.log import Log
 from kafka.structs import TopicPartition
-
-if TYPE_CHECKING:
-    from kafka.broker.storage.log import Log
 
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 NO_LEADER: Final = -1

@@ -200,10 +200,7 @@ _BROKER: Final = (
 
 
 #: Where a broker's default for topics is written in another unit.
-_DERIVED: Final = (
-    ("log.retention.hours", Kind.INT, "168"),
-    ("log.roll.hours", Kind.INT, "168"),
-)
+_DERIVED: Final = (("log.retention.hours", Kind.INT, "168"), ("log.roll.hours", Kind.INT, "168"))
 
 
 #: Broker options that give a topic's default only where they are set: without them the topic's own counts.

@@ -72,7 +72,9 @@ def check_value(option: Option, value: str) -> None:
     if option.kind in _WHOLE:
         number = _whole(option, text, value)
     elif option.kind is Kind.DOUBLE:
-        number = _double(option, text, value)
+        if not _DECIMAL.fullmatch(text):
+            raise _refuse(option, value, f"Not a number of type {option.kind.name}")
+        number = float(text)
     else:
         _check_words(option, text, value)
         return
@@ -89,12 +91,6 @@ def _whole(option: Option, text: str, value: str) -> float:
     if not -(1 << _WHOLE[option.kind]) <= number < 1 << _WHOLE[option.kind]:
         raise _refuse(option, value, f"Not a number of type {option.kind.name}")
     return number
-
-
-def _double(option: Option, text: str, value: str) -> float:
-    if not _DECIMAL.fullmatch(text):
-        raise _refuse(option, value, f"Not a number of type {option.kind.name}")
-    return float(text)
 
 
 def _check_words(option: Option, text: str, value: str) -> None:

@@ -22,12 +22,7 @@ from kafka.broker.configs.definitions import (
     TOPIC_OPTIONS,
 )
 from kafka.broker.configs.option import Kind, Option, check_value, parse_list
-from kafka.errors import (
-    InvalidConfigurationError,
-    InvalidRequestError,
-    InvalidTopicError,
-    UnknownTopicOrPartitionError,
-)
+from kafka.errors import InvalidConfigurationError, InvalidRequestError, InvalidTopicError, UnknownTopicOrPartitionError
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster

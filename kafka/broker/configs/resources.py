@@ -54,7 +54,7 @@ def alter_all(
     times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     for resource in request.resources:
         number, name = resource.resource_type, resource.resource_name
-        code, message = _refusal(call, number, name)
+        code, message = refusal(call, Operation.ALTER_CONFIGS, number, name)
         if not code and times[number, name] > 1:
             code, message = Code.INVALID_REQUEST, "Each resource must appear at most once."
         if not code:
@@ -67,16 +67,15 @@ def alter_all(
     return call.response(responses=responses)
 
 
-def _refusal(call: Call, number: int, name: str) -> tuple[int, str | None]:
-    if number == TOPIC:
-        if not call.allows(Operation.ALTER_CONFIGS, Resource.TOPIC, name):
-            return Code.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed."
-    elif number == GROUP:
-        if not call.allows(Operation.ALTER_CONFIGS, Resource.GROUP, name):
-            return Code.GROUP_AUTHORIZATION_FAILED, "Group authorization failed."
-    elif not call.allows(Operation.ALTER_CONFIGS, Resource.CLUSTER, CLUSTER_NAME):
-        return Code.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."
-    return 0, None
+def refusal(call: Call, operation: Operation, number: int, name: str) -> tuple[int, str | None]:
+    """Return why a client may not do that with the configuration of a resource; 0 if it may."""
+    kind, resource, code = {
+        TOPIC: ("Topic", Resource.TOPIC, Code.TOPIC_AUTHORIZATION_FAILED),
+        GROUP: ("Group", Resource.GROUP, Code.GROUP_AUTHORIZATION_FAILED),
+    }.get(number, ("Cluster", Resource.CLUSTER, Code.CLUSTER_AUTHORIZATION_FAILED))
+    if call.allows(operation, resource, CLUSTER_NAME if resource is Resource.CLUSTER else name):
+        return 0, None
+    return code, f"{kind} authorization failed."
 
 
 def _alter(

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kafka.broker.cluster.clock import BrokerClock, Timer, Timers
 from kafka.broker.groups.classic_member import (
     CONSUMER,
     Event,
@@ -26,7 +26,8 @@ from kafka.broker.groups.classic_member import (
     next_state,
 )
 from kafka.broker.groups.group import Commit, Group
-from kafka.broker.groups.interfaces import Answer, Clock, Timer, Timers
+from kafka.broker.groups.interfaces import Answer
+from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     BrokerResponseError,
     Code,
@@ -37,9 +38,6 @@ from kafka.errors import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-
-if TYPE_CHECKING:
-    from kafka.broker.groups.settings import GroupSettings
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class ClassicGroup(Group):
         self,
         group_id: str,
         settings: GroupSettings,
-        clock: Clock,
+        clock: BrokerClock,
         timers: Timers,
         new_id: Callable[[], str],
         *,
@@ -261,7 +259,11 @@ class ClassicGroup(Group):
             self._maybe_complete_join()
             return
         if self.state is State.COMPLETING:
-            self._answer_all_syncs(Code.REBALANCE_IN_PROGRESS)
+            for member in self.roster:
+                member.assignment = b""
+                if member.sync_answer is not None:
+                    member.answer_sync(SyncResult(Code.REBALANCE_IN_PROGRESS))
+                    self._watch(member)
         self._cancel_sync_timer()
         self._is_initial = self.state is State.EMPTY
         self._move(Event.REBALANCE)
@@ -396,13 +398,6 @@ class ClassicGroup(Group):
 
     def _assigned(self, member: Member) -> SyncResult:
         return SyncResult(0, member.assignment, self.protocol_type, self.protocol_name)
-
-    def _answer_all_syncs(self, error_code: int) -> None:
-        for member in self.roster:
-            member.assignment = b""
-            if member.sync_answer is not None:
-                member.answer_sync(SyncResult(error_code))
-                self._watch(member)
 
     def _sync_expired(self, generation: int) -> None:
         """Remove members that have not requested their assignment within the rebalance timeout (KAFKA-13435)."""

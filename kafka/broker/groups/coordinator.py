@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
+from kafka.broker.cluster.clock import BrokerClock, Timers
 from kafka.broker.groups.classic_group import ClassicGroup, ClassicGroupSnapshot
 from kafka.broker.groups.classic_member import JoinAsk, JoinResult, SyncAsk, SyncResult
 from kafka.broker.groups.consumer_group import ConsumerGroup, ConsumerGroupSnapshot
 from kafka.broker.groups.consumer_member import HeartbeatAsk, HeartbeatResult
 from kafka.broker.groups.epoch_group import JOIN
 from kafka.broker.groups.group import ClassicMembers, Commit, Group
-from kafka.broker.groups.interfaces import Answer, Clock, Timers, Topics
+from kafka.broker.groups.interfaces import Answer, Topics
 from kafka.broker.groups.migration import ClassicFace, check_first_join, downgrade, upgrade
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
 from kafka.broker.groups.persistence import from_json, to_json
@@ -56,7 +57,7 @@ class GroupCoordinator:
     def __init__(
         self,
         settings: GroupSettings,
-        clock: Clock,
+        clock: BrokerClock,
         timers: Timers,
         topics: Topics,
         new_id: Callable[[], str],

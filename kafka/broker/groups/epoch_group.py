@@ -9,14 +9,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
+from kafka.broker.cluster.clock import BrokerClock, Timers
 from kafka.broker.groups.group import Group, GroupMember
-from kafka.broker.groups.interfaces import Clock, Timers, Topics
+from kafka.broker.groups.interfaces import Topics
+from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import FencedMemberEpochError, GroupMaxSizeReachedError, StaleMemberEpochError, UnknownMemberIdError
-
-if TYPE_CHECKING:
-    from kafka.broker.groups.settings import GroupSettings
 
 #: Epochs with a special meaning.
 JOIN: Final = 0
@@ -58,7 +57,7 @@ class EpochGroup(Group, Generic[M]):
         self,
         group_id: str,
         settings: GroupSettings,
-        clock: Clock,
+        clock: BrokerClock,
         timers: Timers,
         topics: Topics,
         on_change: Callable[[Any], object] = lambda _group: None,

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
-from kafka.broker.groups.interfaces import Answer, Timer
+from kafka.broker.cluster.clock import Timer
+from kafka.broker.groups.interfaces import Answer
 
 if TYPE_CHECKING:
     from kafka.broker.groups.classic_member import JoinAsk, JoinResult, SyncAsk, SyncResult

@@ -1,62 +1,47 @@
-"""The parts of the broker that the coordinators need, as protocols, and the answer that may come later."""
+"""The topics of the cluster as the coordinators see them, and the answer that may come later."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from kafka.broker.cluster.cluster import Cluster
 
 T = TypeVar("T")
 
 
-class Clock(Protocol):
-    """The broker's time."""
+class Topics:
+    """The cluster's topics, as the coordinators ask for them."""
 
-    def now_ms(self) -> int:
-        """Milliseconds since the epoch."""
-        ...
-
-
-class Timer(Protocol):
-    """Something that will be called unless it is cancelled before."""
-
-    def cancel(self) -> None:
-        """Forget it; harmless once it has been called."""
-        ...
-
-
-class Timers(Protocol):
-    """Calls functions after a delay by the broker's clock."""
-
-    def call_later(self, delay: float, call: Callable[..., object], *args: object) -> Timer:
-        """Call ``call(*args)`` in ``delay`` seconds."""
-        ...
-
-
-class Topics(Protocol):
-    """The questions of the coordinators about topics."""
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
 
     def topic_names(self) -> Iterable[str]:
-        """Every topic's name."""
-        ...
+        """Every topic's name, save the internal ones, which no pattern means."""
+        return [name for name, topic in self._cluster.topics.items() if not topic.is_internal]
 
     def topic_id(self, name: str) -> UUID | None:
-        """Return a topic's id; None if the topic does not exist."""
-        ...
+        """Return a topic's id."""
+        topic = self._cluster.topic(name)
+        return None if topic is None else topic.id
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """Return the name of the topic of that id; None if there is none."""
-        ...
+        """Return the name of the topic of that id."""
+        topic = self._cluster.topic(topic_id=topic_id)
+        return None if topic is None else topic.name
 
     def partition_count(self, name: str) -> int | None:
-        """Return how many partitions a topic has; None if the topic does not exist."""
-        ...
+        """Return how many partitions a topic has."""
+        topic = self._cluster.topic(name)
+        return None if topic is None else len(topic.partitions)
 
     def create_topic(
         self, name: str, partitions: int, replication_factor: int | None, configs: Mapping[str, str]
     ) -> object:
-        """Create a topic; without a replication factor it has the brokers' default."""
-        ...
+        """Create a topic."""
+        return self._cluster.create_topic(name, partitions, replication_factor, configs)
 
 
 class Answer(Generic[T]):

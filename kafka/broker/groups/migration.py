@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from kafka.broker.groups.assignors import Assignment
+from kafka.broker.groups.classic_group import ClassicGroup
 from kafka.broker.groups.classic_member import (
     CONSUMER,
     JoinAsk,
@@ -24,7 +25,7 @@ from kafka.broker.groups.classic_member import (
     read_subscription,
 )
 from kafka.broker.groups.consumer_group import ConsumerGroup
-from kafka.broker.groups.consumer_member import ClassicTerms, ConsumerMember, Holding, MemberState
+from kafka.broker.groups.consumer_member import ClassicTerms, ConsumerMember, HeartbeatAsk, Holding, MemberState
 from kafka.broker.groups.interfaces import Answer, Topics
 from kafka.broker.groups.pattern import compile_re2
 from kafka.errors import (
@@ -41,12 +42,6 @@ from kafka.errors import (
     UnreleasedInstanceIdError,
 )
 from kafka.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-
-if TYPE_CHECKING:
-    from kafka.broker.groups.classic_group import ClassicGroup
-    from kafka.broker.groups.consumer_group import ConsumerGroup
-    from kafka.broker.groups.consumer_member import HeartbeatAsk
-    from kafka.broker.groups.interfaces import Topics
 
 _NEWEST: Final = 3
 
@@ -130,11 +125,8 @@ class ClassicFace:
         # What it says it owns counts for the generation that it was at; else it has lost it.
         if subscription.generation_id not in (-1, member.epoch):
             return {}
-        return self._ids(subscription.owned_partitions)
-
-    def _ids(self, named: list[ConsumerProtocolSubscription.TopicPartition]) -> Assignment:
         found: Assignment = {}
-        for topic, partitions in named:
+        for topic, partitions in subscription.owned_partitions:
             topic_id = self._topics.topic_id(topic)
             if topic_id is not None and partitions:
                 found[topic_id] = frozenset(partitions)

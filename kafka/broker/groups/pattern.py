@@ -173,13 +173,21 @@ class _Parser:
                 raise _Invalid(f"invalid or unsupported syntax: {expression[at : at + 20]}")
             at = token.end()
             if token["repeat"] is not None:
-                self._repeat(token)
+                parts = self._groups[-1].parts
+                if self._is_repeated or not parts:
+                    raise _Invalid(f"missing argument to repetition operator: {token[0]}")
+                self._is_repeated = True
+                parts.append(_repeated(parts.pop(), *_bounds(token)))
                 continue
             self._is_repeated = False
             if token["scope"] is not None or token["name"] is not None or token["group"] is not None:
                 self._open(token)
             elif token["char"] == ")":
-                self._close()
+                if len(self._groups) == 1:
+                    raise _Invalid("unexpected )")
+                closed = self._groups.pop()
+                self._flags = closed.flags_outside
+                self._groups[-1].parts.append(closed.close())
             elif token["char"] == "|":
                 self._groups[-1].next_alternative()
             else:
@@ -187,13 +195,6 @@ class _Parser:
         if len(self._groups) > 1:
             raise _Invalid("missing closing )")
         return self._groups[0].close()
-
-    def _repeat(self, token: re.Match[str]) -> None:
-        parts = self._groups[-1].parts
-        if self._is_repeated or not parts:
-            raise _Invalid(f"missing argument to repetition operator: {token[0]}")
-        self._is_repeated = True
-        parts.append(_repeated(parts.pop(), *_bounds(token)))
 
     def _open(self, token: re.Match[str]) -> None:
         """Begin a group, or take flags for the rest of the present one."""
@@ -207,13 +208,6 @@ class _Parser:
             raise _Invalid("expression nests too deeply")
         added, _, removed = (token["flags"] or "").partition("-")
         self._flags = (self._flags | set(added)) - set(removed)
-
-    def _close(self) -> None:
-        if len(self._groups) == 1:
-            raise _Invalid("unexpected )")
-        closed = self._groups.pop()
-        self._flags = closed.flags_outside
-        self._groups[-1].parts.append(closed.close())
 
 
 def _bounds(token: re.Match[str]) -> tuple[int, int | None]:

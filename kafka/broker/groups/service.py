@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 from kafka.broker.cluster.coordinators import GROUP
 from kafka.broker.configs.definitions import BROKER_OPTIONS
 from kafka.broker.configs.resource_kinds import GROUP_TABLE
+from kafka.broker.groups.assignors import Assignment
 from kafka.broker.groups.coordinator import GroupCoordinator
 from kafka.broker.groups.group import Group
-from kafka.broker.groups.interfaces import Answer
+from kafka.broker.groups.interfaces import Answer, Topics
 from kafka.broker.groups.settings import PROPERTIES, GroupSettings
 from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.server.call import group_operations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kafka.broker.server.call import Call
     from kafka.broker.server.node import Node
     from kafka.broker.sharing.share_sessions import ShareSessions
+    from kafka.protocol.group import ConsumerGroupDescribeResponse
     from kafka.protocol.share import ShareGroupDescribeResponse
     from kafka.protocol.streams import StreamsGroupDescribeResponse
     from kafka.structs import TopicPartition
@@ -36,40 +38,11 @@ GroupT = TypeVar("GroupT", bound=Group)
 R = TypeVar("R")
 #: The description of a group, in the response of its kind.
 DescribedT = TypeVar(
-    "DescribedT", "ShareGroupDescribeResponse.DescribedGroup", "StreamsGroupDescribeResponse.DescribedGroup"
+    "DescribedT",
+    "ConsumerGroupDescribeResponse.DescribedGroup",
+    "ShareGroupDescribeResponse.DescribedGroup",
+    "StreamsGroupDescribeResponse.DescribedGroup",
 )
-
-
-class TopicsView:
-    """The cluster's topics, as the coordinators ask for them."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
-    def topic_names(self) -> Iterable[str]:
-        """Every topic's name, save the internal ones, which no pattern means."""
-        return [name for name, topic in self._cluster.topics.items() if not topic.is_internal]
-
-    def topic_id(self, name: str) -> UUID | None:
-        """Return a topic's id."""
-        topic = self._cluster.topic(name)
-        return None if topic is None else topic.id
-
-    def topic_name(self, topic_id: UUID) -> str | None:
-        """Return the name of the topic of that id."""
-        topic = self._cluster.topic(topic_id=topic_id)
-        return None if topic is None else topic.name
-
-    def partition_count(self, name: str) -> int | None:
-        """Return how many partitions a topic has."""
-        topic = self._cluster.topic(name)
-        return None if topic is None else len(topic.partitions)
-
-    def create_topic(
-        self, name: str, partitions: int, replication_factor: int | None, configs: Mapping[str, str]
-    ) -> object:
-        """Create a topic."""
-        return self._cluster.create_topic(name, partitions, replication_factor, configs)
 
 
 class GroupService:
@@ -83,7 +56,7 @@ class GroupService:
             self._settings(),
             cluster.clock,
             cluster.timers,
-            TopicsView(cluster),
+            Topics(cluster),
             lambda: str(cluster.new_uuid()),
             cluster.store.table,
             self._settings,
@@ -224,12 +197,33 @@ def describe_group(
         group = coordinator(call).find(kind, group_id)
     except BrokerResponseError as error:
         return make(group_id=group_id, error_code=error.code, error_message=message_of(error))
-    if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in topics_of(group)):
-        return make(group_id=group_id, error_code=Code.TOPIC_AUTHORIZATION_FAILED, error_message=hidden)
+    if code := refused_topics(call, topics_of(group)):
+        return make(group_id=group_id, error_code=code, error_message=hidden)
     described = describe(group)
     if with_operations:
         described.authorized_operations = group_operations(call, group_id)
     return described
+
+
+def refused_topics(call: Call, names: Iterable[str]) -> int:
+    """Return why this client may not describe one of these topics; 0 if it may describe them all."""
+    allowed = all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in names)
+    return Code.NONE if allowed else Code.TOPIC_AUTHORIZATION_FAILED
+
+
+def named_partitions(call: Call, assigned: Assignment) -> list[tuple[UUID, str, list[int]]]:
+    """Return an assignment as descriptions have it, without topics that have been deleted."""
+    topics = Topics(call.cluster)
+    return [
+        (topic_id, name, sorted(indexes))
+        for topic_id, indexes in assigned.items()
+        if (name := topics.topic_name(topic_id)) is not None
+    ]
+
+
+def first_problem(problems: Iterable[tuple[bool, str]]) -> str | None:
+    """Return the text of the first problem that a request has."""
+    return next((text for is_wrong, text in problems if is_wrong), None)
 
 
 def message_of(error: BrokerResponseError) -> str:

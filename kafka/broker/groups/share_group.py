@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from kafka.broker.groups.assignors import Assignment
 from kafka.broker.groups.epoch_group import JOIN, EpochGroup, EpochMember
+from kafka.broker.groups.group import Commit
 from kafka.broker.groups.share_offsets import ShareOffsets
 from kafka.errors import GroupIdNotFoundError, NonEmptyGroupError
-
-if TYPE_CHECKING:
-    from kafka.broker.groups.group import Commit
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafka.broker.groups.epoch_group import JOIN, EpochGroup, EpochMember
+from kafka.broker.groups.group import Commit
 from kafka.broker.groups.streams_topology import PartitionCount, Task, Topology
 from kafka.errors import InvalidRequestError
-
-if TYPE_CHECKING:
-    from kafka.broker.groups.group import Commit
 
 MISSING_SOURCE_TOPICS: Final = 1
 INCORRECTLY_PARTITIONED_TOPICS: Final = 2

@@ -13,11 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from kafka.errors import (
-    DelegationTokenExpiredError,
-    DelegationTokenNotFoundError,
-    DelegationTokenOwnerMismatchError,
-)
+from kafka.errors import DelegationTokenExpiredError, DelegationTokenNotFoundError, DelegationTokenOwnerMismatchError
 
 #: Number on the wire -> mechanism and hash.
 MECHANISMS: Final = {1: ("SCRAM-SHA-256", "sha256"), 2: ("SCRAM-SHA-512", "sha512")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
 
@@ -16,34 +16,11 @@ if TYPE_CHECKING:
     from kafka.broker.server.node import Node
     from kafka.protocol.api import Response
     from kafka.protocol.headers import RequestHeader
-    from kafka.structs import TopicPartition
 
     # `Call` alone means a call with any response: where the response does not matter.
     ResponseT_co = TypeVarWithDefault("ResponseT_co", bound=Response, covariant=True, default=Response)
 else:
     ResponseT_co = TypeVar("ResponseT_co", covariant=True)
-
-
-class Authorizer(Protocol):
-    """Says who may do what. ``cluster.authorizer`` is one; without one everything is allowed."""
-
-    def allows(self, principal: str, host: str, operation: int, resource_type: int, resource_name: str) -> bool:
-        """Whether the principal may; numbers are Kafka's own (``AclOperation``, ``ResourceType``)."""
-        ...
-
-    def allows_any(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
-        """Whether the principal may do that to any resource of the type."""
-        ...
-
-
-class TransactionGate(Protocol):
-    """Asked before a transactional append (KIP-890); ``cluster.transaction_gate`` is one."""
-
-    def check_append(
-        self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition, version: int
-    ) -> int:
-        """Return an error code, 0 if the append may proceed. ``version`` is the produce request's."""
-        ...
 
 
 class Call(Generic[ResponseT_co]):
@@ -127,13 +104,7 @@ _CLUSTER = (
     Operation.ALTER_CONFIGS,
     Operation.IDEMPOTENT_WRITE,
 )
-_GROUP = (
-    Operation.READ,
-    Operation.DELETE,
-    Operation.DESCRIBE,
-    Operation.DESCRIBE_CONFIGS,
-    Operation.ALTER_CONFIGS,
-)
+_GROUP = (Operation.READ, Operation.DELETE, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
 
 
 def topic_operations(call: Call, topic: str) -> int:

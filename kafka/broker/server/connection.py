@@ -194,19 +194,16 @@ class Connection(asyncio.BufferedProtocol):
             at += 4 + size
         if filled - at == _SMALL:
             # All of the buffer is one frame's: it gets one that grows.
-            self._begin_large(size)
+            got = _SMALL - 4
+            self._large = large = bytearray(min(size, _GROWTH * _SMALL))
+            large[:got] = memoryview(self._small)[4:]
+            self._large_filled = got
+            self._large_size = size
+            self._filled = 0
         elif at:
             small[: filled - at] = small[at:filled]
             self._filled = filled - at
         return True
-
-    def _begin_large(self, size: int) -> None:
-        got = _SMALL - 4
-        self._large = large = bytearray(min(size, _GROWTH * _SMALL))
-        large[:got] = memoryview(self._small)[4:]
-        self._large_filled = got
-        self._large_size = size
-        self._filled = 0
 
     def _grow_large(self) -> None:
         large = self._large
@@ -241,12 +238,9 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 self._wait_for(result)
         if self._is_reading != (len(waiting) < _QUEUE):
-            self._switch_reading()
-
-    def _switch_reading(self) -> None:
-        self._is_reading = not self._is_reading
-        if self._transport is not None and not self._transport.is_closing():
-            (self._transport.resume_reading if self._is_reading else self._transport.pause_reading)()
+            self._is_reading = not self._is_reading
+            if self._transport is not None and not self._transport.is_closing():
+                (self._transport.resume_reading if self._is_reading else self._transport.pause_reading)()
 
     def _wait_for(self, result: Awaitable[Parts | None]) -> None:
         self._task = asyncio.ensure_future(result)

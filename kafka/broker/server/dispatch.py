@@ -55,7 +55,11 @@ class Dispatcher:
         """
         try:
             if connection.bare_frames is not None:
-                return _bare(connection, frame)
+                assert connection.bare_frames is not None
+                reply = connection.bare_frames(frame)
+                if reply is None:
+                    return None
+                return [len(reply).to_bytes(4, "big"), reply]
             return self._serve(connection, frame)
         except KafkaError as error:
             connection.refuse(str(error))
@@ -224,14 +228,6 @@ def _read_slowly(frame: Frame, classes: _Classes) -> tuple[RequestHeader, Reques
     """Read any header and the request behind it; raise KafkaProtocolError for what is not one."""
     header, start = classes.header.decode_prefix(frame)
     return header, classes.request.decode_prefix(frame, start=start)[0]
-
-
-def _bare(connection: Connection, frame: Frame) -> Parts | None:
-    assert connection.bare_frames is not None
-    reply = connection.bare_frames(frame)
-    if reply is None:
-        return None
-    return [len(reply).to_bytes(4, "big"), reply]
 
 
 async def _finish(reply: Awaitable[Response | None], correlation_id: int) -> Parts | None:

@@ -300,7 +300,7 @@ class Node:
     @property
     def max_frame(self) -> int:
         """The largest request that it reads."""
-        return self.cluster.max_frame
+        return self.cluster.configs.broker_int("socket.request.max.bytes")
 
     @property
     def host(self) -> str:

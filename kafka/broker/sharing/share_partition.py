@@ -9,23 +9,22 @@ until the record comes alone.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from kafka.broker.cluster.clock import BrokerClock, Timer, Timers
+from kafka.broker.cluster.topics import Partition
+from kafka.broker.groups.settings import GroupSettings
 from kafka.broker.groups.share_offsets import UNINITIALIZED, RecordState, ShareOffsets
+from kafka.broker.storage.segment import Segment
 from kafka.broker.storage.times import Reader, first_at_or_after
 from kafka.errors import Code
 from kafka.record.header import Buffer, read_header
-
-if TYPE_CHECKING:
-    from kafka.broker.cluster.clock import BrokerClock, Timer, Timers
-    from kafka.broker.cluster.topics import Partition
-    from kafka.broker.groups.settings import GroupSettings
-    from kafka.broker.storage.segment import Segment
 
 #: The types of acknowledgements; a gap is an offset without a record that a member could see.
 GAP: Final = 0
@@ -280,7 +279,10 @@ class SharePartition:
         offset = self.next_offset()
         if offset < self.partition.log.start_offset:
             # As in Kafka, the request that finds this out gets nothing.
-            self._follow_log_start()
+            # Leave out what retention or DeleteRecords has removed.
+            log_start = self.partition.log.start_offset
+            self._forget(log_start)
+            self.end = max(self.end, log_start - 1)
             return found
         if offset >= upper:
             return found
@@ -518,12 +520,6 @@ class SharePartition:
             first += 1
         self._forget(first)
 
-    def _follow_log_start(self) -> None:
-        """Leave out what retention or DeleteRecords has removed."""
-        log_start = self.partition.log.start_offset
-        self._forget(log_start)
-        self.end = max(self.end, log_start - 1)
-
     def _forget(self, first: int) -> None:
         """Forget the deliveries before an offset, at which those in delivery start now."""
         for offset in range(self.start, min(first, self.end + 1)):
@@ -544,14 +540,4 @@ def _seconds(duration: str) -> float:
     >>> _seconds("P1DT2H"), _seconds("pt0.5s")
     (93600.0, 0.5)
     """
-    return sum(_UNITS[unit] * number for number, unit in _parts(duration.lower()))
-
-
-def _parts(duration: str) -> Iterator[tuple[float, str]]:
-    number = ""
-    for letter in duration:
-        if letter in _UNITS:
-            yield float(number), letter
-            number = ""
-        elif letter not in "pt":
-            number += letter
+    return sum(_UNITS[unit] * float(number) for number, unit in re.findall(r"([\d.]+)([dhms])", duration.lower()))

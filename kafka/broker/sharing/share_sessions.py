@@ -14,11 +14,7 @@ from uuid import UUID
 
 from kafka.broker.groups.service import SHARE_SESSIONS, GroupService
 from kafka.broker.sharing.share_partition import SharePartition, ShareRecord
-from kafka.errors import (
-    InvalidShareSessionEpochError,
-    ShareSessionLimitReachedError,
-    ShareSessionNotFoundError,
-)
+from kafka.errors import InvalidShareSessionEpochError, ShareSessionLimitReachedError, ShareSessionNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

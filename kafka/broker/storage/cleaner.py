@@ -10,23 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
+from kafka.broker.cluster.cluster import Cluster
+from kafka.broker.cluster.topics import Partition
+from kafka.broker.storage.log import Log
+from kafka.broker.storage.segment import Segment
 from kafka.errors import KafkaError
 from kafka.record.batch import decode_batch, rebuild_batch
-from kafka.record.header import read_header
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafka.broker.cluster.cluster import Cluster
-    from kafka.broker.cluster.topics import Partition
-    from kafka.broker.storage.log import Log
-    from kafka.broker.storage.segment import Segment
-    from kafka.record.header import BatchHeader, Buffer
+from kafka.record.header import BatchHeader, Buffer, read_header
 
 logger = logging.getLogger("kafka.broker")
 

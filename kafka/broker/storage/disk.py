@@ -27,9 +27,12 @@ import sys
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 
+from kafka.broker.cluster.clock import BrokerClock
 from kafka.broker.cluster.store import Store, open_private, sync_directory
+from kafka.broker.cluster.topics import Topic
+from kafka.broker.configs import Configs
 from kafka.broker.storage import Storage
 from kafka.broker.storage.log import Log
 from kafka.broker.storage.segment import DiskSegment, Segment
@@ -37,11 +40,6 @@ from kafka.errors import CorruptRecordError, IllegalStateError, KafkaConfigurati
 from kafka.record.batch import decode_batch
 from kafka.record.control import decode_marker
 from kafka.record.header import LOG_OVERHEAD, MAGIC_AT, V2_HEADER, V2_HEADER_SIZE, BatchHeader, read_header
-
-if TYPE_CHECKING:
-    from kafka.broker.cluster.clock import BrokerClock
-    from kafka.broker.cluster.topics import Topic
-    from kafka.broker.configs import Configs
 
 _LAYOUT: Final = "purekafka broker data, layout 2\n"
 _CRC_SIZE: Final = 4

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kafka.broker.storage.producers import Producers
 from kafka.broker.storage.segment import Segment
@@ -47,14 +47,6 @@ class LogConfig:
     compression: str = "producer"
     compression_level: int | None = None
     min_insync_replicas: int = 1
-
-
-class LogOffsets(NamedTuple):
-    """Where a log stands."""
-
-    start: int
-    stable: int
-    end: int
 
 
 def _nothing(_: object) -> None:
@@ -376,9 +368,6 @@ class Log:
             self.segments.pop(0).delete()
         if self.segments and self.segments[0].last_offset < offset and len(self.segments) == 1:
             self.segments.pop().delete()
-        self._trim_epochs()
-
-    def _trim_epochs(self) -> None:
         number = bisect_right(self.epochs, self.start_offset, key=lambda pair: pair[1])
         if number > 1:
             self.epochs = self.epochs[number - 1 :]

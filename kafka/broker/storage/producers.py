@@ -122,7 +122,11 @@ class Producers:
         """
         state, attempt = self.states.get(header.producer_id), self._attempts.get(header.producer_id)
         if state is not None:
-            self._check_epoch(state, header)
+            if header.producer_epoch < state.epoch:
+                raise InvalidProducerEpochError(
+                    f"Epoch of producer {header.producer_id} is {header.producer_epoch}, "
+                    f"which is smaller than the last seen epoch {state.epoch}"
+                )
         # KIP-360: the producer may be known elsewhere, or its state may have expired; any sequence may begin.
         elif begins_at_zero and header.base_sequence > 0:
             raise OutOfOrderSequenceNumberError(
@@ -140,13 +144,6 @@ class Producers:
         if state.transaction_start is not None and not header.is_transactional:
             raise InvalidTxnStateError(
                 f"Producer {header.producer_id} has a transaction open here, and this batch is not of it"
-            )
-
-    def _check_epoch(self, state: ProducerState, header: BatchHeader) -> None:
-        if header.producer_epoch < state.epoch:
-            raise InvalidProducerEpochError(
-                f"Epoch of producer {header.producer_id} is {header.producer_epoch}, "
-                f"which is smaller than the last seen epoch {state.epoch}"
             )
 
     def _check_sequence(self, state: ProducerState, header: BatchHeader) -> None:

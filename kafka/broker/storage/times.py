@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kafka.broker.storage.log import Log
+from kafka.broker.storage.segment import Segment
 from kafka.broker.storage.validation import QUICK_BYTES, QUICK_RECORDS
 from kafka.errors import CorruptRecordError
 from kafka.record.batch import decode_batch
+from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, read_header
-
-if TYPE_CHECKING:
-    from kafka.broker.storage.log import Log
-    from kafka.broker.storage.segment import Segment
-    from kafka.record.consumer_record import ConsumerRecord
 
 Found = tuple[int, int, int]
 """Timestamp, offset, leader epoch."""

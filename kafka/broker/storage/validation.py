@@ -97,15 +97,6 @@ class _Bounds(NamedTuple):
             raise Refused(Code.INVALID_RECORD, f"{count} records in one batch: the limit is {self.records}")
 
 
-def _bounds(config: LogConfig, *, quick: bool) -> _Bounds:
-    """Return the bounds for what a batch unpacks to. Kafka has none; its checks need no memory for what they read."""
-    base = max(config.max_message_bytes, _MEGABYTE)
-    size, records = min(_GROWTH * base, DEFAULT_LIMIT), base
-    return (
-        _Bounds(min(size, QUICK_BYTES), min(records, QUICK_RECORDS), True) if quick else _Bounds(size, records, False)
-    )
-
-
 def is_transactional(data: Buffer | None) -> bool:
     """Whether the first batch says that it belongs to a transaction."""
     return (
@@ -125,7 +116,12 @@ def accept(
     """
     if not data:
         raise Refused(Code.INVALID_RECORD)
-    bounds = _bounds(config, quick=quick)
+    # Return the bounds for what a batch unpacks to. Kafka has none; its checks need no memory for what they read.
+    base = max(config.max_message_bytes, _MEGABYTE)
+    size, records = min(_GROWTH * base, DEFAULT_LIMIT), base
+    bounds = (
+        _Bounds(min(size, QUICK_BYTES), min(records, QUICK_RECORDS), True) if quick else _Bounds(size, records, False)
+    )
     try:
         if version < _ONE_BATCH_FROM:
             accepted = _accept_old(data, config, tp, now_ms, bounds)
@@ -221,7 +217,10 @@ def _check_timestamps(rows: list[Any], greatest: int, config: LogConfig, now_ms:
     wrong = [
         (
             index,
-            _out_of_range(index, row.timestamp, earliest, latest),
+            (
+                f"Timestamp {row.timestamp} of message with offset {index} is out of range. "
+                f"The timestamp should be within [{earliest}, {latest}]"
+            ),
         )
         for index, row in enumerate(rows)
         if row.timestamp != NO_TIMESTAMP and not earliest <= row.timestamp <= latest
@@ -233,13 +232,6 @@ def _check_timestamps(rows: list[Any], greatest: int, config: LogConfig, now_ms:
             wrong,
             by_log=True,
         )
-
-
-def _out_of_range(index: int, timestamp: int, earliest: int, latest: int) -> str:
-    return (
-        f"Timestamp {timestamp} of message with offset {index} is out of range. "
-        f"The timestamp should be within [{earliest}, {latest}]"
-    )
 
 
 def _with_append_time(data: Buffer, rows: list[Any], config: LogConfig, now_ms: int) -> Accepted:

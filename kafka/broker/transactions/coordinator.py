@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
-from kafka.broker.groups.interfaces import Clock, Timers
+from kafka.broker.cluster.clock import BrokerClock, Timers
 from kafka.broker.transactions.transaction import LAST_EPOCH, NO_EPOCH, NO_PRODUCER, Event, State, TransactionRecord
 from kafka.errors import (
     ConcurrentTransactionsError,
@@ -81,7 +81,7 @@ class TransactionCoordinator:
     def __init__(
         self,
         settings: TransactionSettings,
-        clock: Clock,
+        clock: BrokerClock,
         timers: Timers,
         log: MarkerLog,
         new_producer_id: Callable[[], int],
@@ -172,11 +172,7 @@ class TransactionCoordinator:
     # Adding
 
     def add(
-        self,
-        transactional_id: str,
-        producer: Granted,
-        partitions: Iterable[TopicPartition],
-        groups: Iterable[str] = (),
+        self, transactional_id: str, producer: Granted, partitions: Iterable[TopicPartition], groups: Iterable[str] = ()
     ) -> None:
         """Make partitions part of the transaction, which starts with the first."""
         record = self._find(transactional_id, producer.producer_id)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-from kafka.broker.groups.interfaces import Timer
+from kafka.broker.cluster.clock import Timer
 from kafka.errors import IllegalStateError
 from kafka.structs import TopicPartition
 

@@ -11,8 +11,9 @@ not notice; then the interpreter does the same work again to say exactly what is
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Iterator, Mapping
 from mmap import mmap
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
@@ -22,15 +23,8 @@ from kafka.protocol.codec.decoders import compile_decoder, compile_slices
 from kafka.protocol.codec.encoders import compile_encoder
 from kafka.protocol.codec.layout import has_records, layout_of
 from kafka.protocol.codec.runtime import CODEC_ERRORS, Source
-from kafka.protocol.fields import MAKE_EMPTY, Field
-from kafka.protocol.struct import Struct, UnknownFieldError, describe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
-
-    from kafka.protocol.fields import Buffer
-    from kafka.protocol.struct import StructMeta
-
+from kafka.protocol.fields import MAKE_EMPTY, Buffer, Field
+from kafka.protocol.struct import Struct, StructMeta, UnknownFieldError, describe
 
 __all__ = ["Codec", "compile_codec", "compile_init"]
 

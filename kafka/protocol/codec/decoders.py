@@ -8,7 +8,8 @@ bytes are, time and memory are bounded by their number.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator
+from typing import Any
 
 from kafka.protocol import types
 from kafka.protocol.codec.layout import (
@@ -22,13 +23,8 @@ from kafka.protocol.codec.layout import (
     null_marker,
 )
 from kafka.protocol.codec.runtime import SHORT_LIST, Source, short_unpackers, struct_of
-from kafka.protocol.struct import describe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from kafka.protocol.fields import Buffer
-    from kafka.protocol.struct import StructMeta
+from kafka.protocol.fields import Buffer
+from kafka.protocol.struct import StructMeta, describe
 
 
 class DecoderSource(Source):
@@ -249,7 +245,8 @@ def _decode_elements(source: DecoderSource, wire: WireField, target: str, count:
     # All elements are made by one call into C, which costs a third less than making each in the loop.
     cls = source.constant("C", layout.cls)
     source.line(f"{target} = {items} = [new({cls})] if {count} == 1 else [*map(new, repeat({cls}, {count}))]")
-    fixed = _all_fixed(layout)
+    # Whether a struct is of numbers alone, so that all its elements have the same size.
+    fixed = bool(layout.plain) and all(not w.is_array and w.element in FIXED_FORMATS for w in layout.plain)
     if fixed:
         _decode_fixed_elements(source, layout, items, count)
         if not layout.flexible:
@@ -265,11 +262,6 @@ def _decode_elements(source: DecoderSource, wire: WireField, target: str, count:
     source.dedent()
     if fixed:
         source.dedent()
-
-
-def _all_fixed(layout: Layout) -> bool:
-    """Whether a struct is of numbers alone, so that all its elements have the same size."""
-    return bool(layout.plain) and all(not w.is_array and w.element in FIXED_FORMATS for w in layout.plain)
 
 
 def _decode_fixed_elements(source: DecoderSource, layout: Layout, items: str, count: str) -> None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from kafka.protocol import types
 from kafka.protocol.codec.layout import FIXED_FORMATS, Layout, WireField, element_as_field, layout_of, null_marker
 from kafka.protocol.codec.runtime import SHORT_LIST, Source, short_packers, struct_of
-from kafka.protocol.struct import describe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka.protocol.struct import StructMeta
+from kafka.protocol.struct import StructMeta, describe
 
 
 class EncoderSource(Source):

@@ -5,19 +5,15 @@ from __future__ import annotations
 import linecache
 import struct
 import uuid
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
-from kafka.protocol.struct import Struct, check_encodable
+from kafka.protocol.struct import Struct, StructMeta, check_encodable
 from kafka.protocol.types import Gathered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from kafka.protocol.struct import StructMeta
 
 __all__ = []
 

@@ -18,6 +18,7 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
     UnsupportedVersionError,
 )
+from test.speed import slowness
 
 ROOT = Path(__file__).resolve().parents[3]
 GROUPS, PARTITIONS = 250, 100
@@ -45,7 +46,7 @@ def test_the_lag_of_1000_groups_and_100_partitions_takes_under_3_s_and_100_mb():
         assert len(lags) == GROUPS
         assert sum(len(lag.partitions) for lag in lags.values()) == GROUPS * PARTITIONS
         assert lags.ok
-        assert took < 3 * SHARE
+        assert took < 3 * SHARE * slowness()
         asked = [request.name for request in broker.requests]
         assert asked.count("OffsetFetch") == 3  # all groups of a coordinator in a request
         assert asked.count("FindCoordinator") == 0  # they were known from the commits

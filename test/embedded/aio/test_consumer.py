@@ -697,6 +697,38 @@ def test_an_exception_of_a_listener_is_raised_by_the_next_get_and_the_rebalance_
     assert "A rebalance listener or a callback of group g failed" in caplog.text
 
 
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_listener_that_awaits_a_task_that_it_cancelled_has_failed_and_the_group_is_served(run_once, broker, plain):
+    fill(broker, 5)
+
+    async def main():
+        listener = Listener()
+        reader = consumer(broker, group_id="g")
+        reader.subscribe(["t"], listener=listener)
+        await reader.start()
+
+        async def fail(_partitions):
+            work = asyncio.ensure_future(asyncio.sleep(1000))
+            work.cancel()
+            await work
+
+        def fail_at_once(_partitions):
+            listener.calls.append("failed")
+            raise asyncio.CancelledError
+
+        listener.on_revoked = fail
+        if plain:
+            listener.on_partitions_revoked = fail_at_once
+        reader.enforce_rebalance()
+        await until(lambda: len(listener.calls) >= 3)
+        with pytest.raises(RuntimeError, match=r"(revoked|callback) raised asyncio\.CancelledError.*suppress"):
+            await asyncio.wait_for(reader.getone(), 60)
+        assert (await asyncio.wait_for(reader.getone(), 60)).offset == 0
+        await reader.stop()
+
+    run_once(main())
+
+
 @pytest.mark.parametrize("again", [False, True])
 def test_a_listener_that_runs_while_the_application_unsubscribes_is_called_once_for_each_partition(
     run_once, broker, again

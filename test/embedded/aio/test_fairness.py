@@ -17,6 +17,7 @@ from kafka.aio import AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer, T
 from kafka.broker import Broker
 from kafka.codec import codec_id, compressor
 from test.embedded.aio.conftest import LOOPS, run_on
+from test.speed import slowness
 
 measured = pytest.mark.alone
 
@@ -84,10 +85,11 @@ async def punctual(make_work):
     # 5 ms are promised for a pass. The same work takes up to twice the CPU while other processes use the caches of the
     # core. A timer waits for several passes and for the test's own work: on one machine, at different hours, 95 % of
     # them were late by less than 5 ms and by up to 7.5 ms, with the same commit.
-    assert passes[-1] < 0.010
-    assert late[-1] < 0.015
-    assert late[len(late) * 95 // 100] < 0.010
-    assert passes[len(passes) * 99 // 100] < 0.005
+    slow = slowness()
+    assert passes[-1] < 0.010 * slow
+    assert late[-1] < 0.015 * slow
+    assert late[len(late) * 95 // 100] < 0.010 * slow
+    assert passes[len(passes) * 99 // 100] < 0.005 * slow
 
 
 @pytest.fixture(params=["selector", "uvloop"])
@@ -116,7 +118,7 @@ def filled(request):
 
 # Codec, most bytes of a fetch, and the way of reading: what decompresses and what hands out know nothing of each other.
 WAYS = [
-    *(("plain", 1, "iteration"), ("plain", 1, "getmany"), ("plain", 50, "iteration"), ("plain", 50, "getmany")),
+    *(("plain", 1, "iteration"), ("plain", 50, "getmany")),
     *(("gzip", 50, "iteration"), ("snappy", 50, "getmany"), ("lz4", 50, "iteration"), ("zstd", 50, "getmany")),
 ]
 
@@ -220,7 +222,7 @@ def test_the_first_records_of_a_process_hold_the_event_loop_for_a_moment():
         program = FIRST_USE.replace("BROKER", repr(broker.bootstrap_servers))
         ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     # 6 ms were seen, beside seven busy processes; before, 46 on a quiet machine.
-    assert float(ran.stdout) < 0.012
+    assert float(ran.stdout) < 0.012 * slowness()
 
 
 @measured
@@ -263,7 +265,7 @@ def test_a_timer_is_on_time_while_large_batches_are_compressed(run, codec):
         run(send(broker))
     print(f"compressing takes {reference * 1e3:.1f} ms; the timer is late by {max(ticker.late) * 1e3:.1f} ms at most")
     # 10 ms are the copies of the value; before, all of the time for a batch and more.
-    assert max(ticker.late) < max(reference / 2, 0.015)
+    assert max(ticker.late) < max(reference / 2, 0.015 * slowness())
 
 
 def test_a_reply_about_a_thousand_topics_is_read_in_slices():
@@ -283,6 +285,39 @@ def test_a_reply_about_a_thousand_topics_is_read_in_slices():
         passes = run_on(LOOPS["selector"], main())
     print(f"longest of {len(passes)} passes {max(passes) * 1e3:.1f} ms, all {sum(passes) * 1e3:.1f} ms")
     assert max(passes) < sum(passes) / 3
+
+
+@measured
+@pytest.mark.parametrize("options", [{}, {"group_id": "g", "group_protocol": "consumer"}], ids=["alone", "KIP-848"])
+def test_a_thousand_partitions_are_asked_for_and_taken_in_slices(options):
+    """What is made, sent and taken for each of them was one pass, of 15 ms where the longest one takes 3 to 5 now."""
+    with Broker(topics={"wide": 1000}) as broker:
+        for partition in range(1000):
+            broker.append("wide", value=b"x" * 100, partition=partition)
+
+        async def read():
+            async with AIOKafkaConsumer(
+                "wide",
+                bootstrap_servers=broker.bootstrap_servers,
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+                **options,
+            ) as reader:
+                left = 1000
+                while left > 0:
+                    left -= sum(map(len, (await reader.getmany(timeout_ms=1000)).values()))
+
+        async def main():
+            await read()  # modules are loaded and codecs compiled
+            gc.collect()
+            gc.freeze()
+            with passes_timed() as passes:
+                await asyncio.ensure_future(read())
+            return sorted(passes)
+
+        passes, slow = run_on(LOOPS["selector"], main()), slowness()
+    print(f"{len(passes)} passes, times {slow:.2f}: most {[round(1e3 * took, 1) for took in passes[-5:]]} ms")
+    assert passes[-1] < 0.010 * slow
 
 
 def test_no_client_starts_a_thread(run):

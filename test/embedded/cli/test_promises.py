@@ -16,13 +16,14 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.broker import Broker
 from kafka.cli.completion import candidates, manual
 from kafka.cli.grammar import COMMANDS
+from test.speed import slowness
 
 from .conftest import Shell
 from .shell import run
 
 # The measure is CPU time beside that of modules of Python itself: a processor may take 1.5 times as long in one minute
 # as in another. Where the limits were set, these took 0.1 s.
-_RUNS = 7
+_RUNS = 5
 _REFERENCE = "import asyncio, argparse, email.message, http.client, inspect, ssl, unittest.mock, xml.dom.minidom"
 
 
@@ -247,4 +248,6 @@ def test_c18_a_view_of_200_groups_takes_a_twentieth_of_a_core(broker: Broker) ->
             rates.next()
             lag_lines(lag_rows(admin, names)[0], rates)
             found.append(time.thread_time() - begun)
-    assert min(found) < 0.05, f"{min(found) * 1000:.0f} ms of each second"  # the rest is what else the machine does
+    assert min(found) < 0.05 * slowness(), (
+        f"{min(found) * 1000:.0f} ms of each second"
+    )  # the rest is what else the machine does

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
@@ -82,6 +83,13 @@ def test_closing_with_a_group_and_everything_down_is_bounded(broker: Broker, mak
         before = time.monotonic()
         consumer.close(timeout_ms=500)
         assert time.monotonic() - before < 20  # a busy machine adds to it; unbounded, requests have 30
+
+
+def test_closing_without_a_limit_ends_when_the_group_is_left(make_consumer: MakeConsumer) -> None:
+    with nothing_left():
+        consumer = make_consumer("events", group_id="readers")
+        consumer.poll(0)
+        consumer.close(timeout_ms=math.inf)
 
 
 # Idle costs nothing (P14)

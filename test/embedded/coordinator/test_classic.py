@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
+from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka._runtime.network_thread import complete
 from kafka.broker import Broker
 from kafka.errors import (
@@ -90,6 +92,33 @@ def test_a_listener_may_commit(broker):
             poll_until(stable(one, two, partitions=6), one, two)
             assert two.committed(T0, T1) == [17, None]
         listener.on_revoked = lambda: None
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_listener_may_unsubscribe(broker, protocol):
+    revoked = []
+
+    class Leaving(ConsumerRebalanceListener):
+        def on_partitions_assigned(self, assigned):
+            pass
+
+        def on_partitions_revoked(self, partitions):
+            revoked.append(set(partitions))
+            if partitions:
+                consumer.unsubscribe()
+
+    with KafkaConsumer(
+        bootstrap_servers=broker.bootstrap_servers, group_id="leaving", group_protocol=protocol
+    ) as consumer:
+        consumer.subscribe(["t"], listener=Leaving())
+        deadline = time.monotonic() + 60
+        while not consumer.assignment():
+            assert time.monotonic() < deadline
+            consumer.poll(100)
+        had = consumer.assignment()
+        consumer.unsubscribe()
+        assert (consumer.assignment(), consumer.subscription()) == (set(), None)
+        assert [each for each in revoked if each] == [had]
 
 
 def test_an_exception_of_a_listener_comes_out_of_poll_and_the_rebalance_continues(broker):
@@ -272,6 +301,15 @@ def test_brokers_without_groups_say_so():
         Broker(topics={"t": 1}, as_version="0.8.2") as broker,
         Member(broker.bootstrap_servers, api_version=(0, 8, 2)) as one,
         pytest.raises(UnsupportedVersionError, match="no consumer groups"),
+    ):
+        poll_until(lambda: False, one)
+
+
+def test_brokers_without_static_members_are_named():
+    with (
+        Broker(topics={"t": 1}, as_version="2.2") as broker,
+        Member(broker.bootstrap_servers, group_instance_id="first") as one,
+        pytest.raises(UnsupportedVersionError, match=r"needs brokers of Kafka 2\.3.*leave it out"),
     ):
         poll_until(lambda: False, one)
 

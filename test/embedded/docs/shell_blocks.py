@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import ssl
 import subprocess
@@ -21,6 +22,7 @@ from unittest.mock import patch
 
 from kafka.broker import Broker
 from kafka.cli.sandbox import start
+from test import quick_start
 from test.embedded.cli.shell import run
 
 from .blocks import ROOT, Block
@@ -187,15 +189,14 @@ class Shell:
         return printed
 
     def _until_line(self, text: str) -> str:
-        child = subprocess.Popen(
-            ["bash", "-c", f"exec {text}"],
+        words = [sys.executable, "-m", "kafka", *shlex.split(text, comments=True)[1:]] if _PLAIN.fullmatch(text) else []
+        child = quick_start.Program(
+            ["bash", "-c", f"exec {text}"] if not words or "|" in text else words,
             cwd=self._directory,
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # A test run in the background has SIGINT ignored, which a child would keep.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
         assert child.stdout is not None
         try:

@@ -79,7 +79,7 @@ def needed(extra: str | None = None) -> set[str]:
 def test_the_tables_have_the_packages_that_are_installed() -> None:
     assert {package for package, *_ in rows(4) if package in MODULES} == needed() == set(MODULES)
     extras = [(extra, package) for extra, package, *_ in rows(4) if package not in WORDS and extra not in MODULES]
-    for extra in ("columns", "registry", "gssapi"):
+    for extra in ("columns", "registry", "otel", "prometheus", "gssapi"):
         assert {package for of, package in extras if of == extra} == needed(extra)
     assert {package for _, package in extras} >= needed("spark")
 

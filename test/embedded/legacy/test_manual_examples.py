@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Final
 import pytest
 
 from kafka.broker import Broker
+from test import quick_start
 from test.manual_examples import EXAMPLES, SIMPLE_EXAMPLES, TOPICS, Example, runs_on
 
 ROOT: Final = Path(__file__).parents[3]
@@ -26,12 +26,7 @@ def test_the_examples_run_as_printed(examples: Mapping[str, Example], release: s
 
 def run(names: Sequence[str], servers: str) -> None:
     """Run examples in a process; it fails the test with what it wrote."""
-    done = subprocess.run(
-        [sys.executable, "-m", "test.manual_examples", servers, *names],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
+    done = quick_start.run(
+        [sys.executable, "-m", "test.manual_examples", servers, *names], cwd=ROOT, text=True, timeout=280
     )
     assert (done.returncode, done.stdout.split()) == (0, list(names)), done.stdout + done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
@@ -11,6 +10,7 @@ import pytest
 
 import test.programs
 from kafka.broker import Broker
+from test import quick_start
 
 ROOT: Final = Path(__file__).parents[3]
 PROGRAMS: Final = sorted(path.stem for path in Path(test.programs.__file__).parent.glob("kafka_python_*.py"))
@@ -24,13 +24,8 @@ def test_a_program_of_an_older_generation_runs(program: str) -> None:
 
 def run(program: str, servers: str, prefix: str) -> None:
     """Run a program; it fails the test with what it wrote."""
-    done = subprocess.run(
-        [sys.executable, "-m", f"test.programs.{program}", servers, prefix],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
+    done = quick_start.run(
+        [sys.executable, "-m", f"test.programs.{program}", servers, prefix], cwd=ROOT, text=True, timeout=110
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == "done\n", done.stdout + done.stderr

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource
@@ -168,6 +170,16 @@ def test_two_clients_with_one_client_id_have_different_labels(make):
     assert value(found, "kafka_producer_records_total", client_id="same#2") == 2
 
 
+def test_records_are_counted_as_they_are_taken(make):
+    """An application that is slow may be at the records of one response for hours."""
+    make("producer").send_many("payments", [b"x"] * 100).get(WAIT)
+    consumer = make("consumer", "payments")
+    until(lambda _: consumer.poll(100, max_records=10))
+    assert value(shown(), "kafka_consumer_records_total", topic="payments") == 10
+    read(consumer, 90)
+    assert value(shown(), "kafka_consumer_records_total", topic="payments") == 100
+
+
 def test_a_pause_that_a_quota_asks_for_is_counted(make, broker):
     producer = make("producer", client_id="throttled", linger_ms=0)
     producer.send("orders", b"x").get(WAIT)
@@ -189,6 +201,12 @@ def test_register_shows_the_same_through_prometheus_client(make):
     producer = make("producer", client_id="shop")  # after register()
     producer.send("orders", b"x").get(WAIT)
     page = generate_latest(registry).decode()
+    families = {family.name: family for family in openmetrics(generate_openmetrics(registry).decode())}
+    assert {sample.name for sample in families["kafka_client_request_seconds"].samples} == {
+        "kafka_client_request_seconds_sum",
+        "kafka_client_request_seconds_count",
+    }
+    assert len(families["kafka_client_request_seconds"].samples) > 2  # of several brokers
     assert 'kafka_producer_records_total{client_id="shop",topic="orders"} 1.0' in page
     assert "# TYPE kafka_client_request_seconds summary" in page
     producer.close()

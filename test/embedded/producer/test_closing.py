@@ -14,6 +14,7 @@ from kafka import KafkaProducer
 from kafka.broker import Broker
 from kafka.broker.faults import CLOSE, NO_REPLY
 from kafka.errors import ClientClosedError, KafkaError
+from test.embedded.holding import held_up
 from test.embedded.threads import nothing_left
 
 from .conftest import WAIT
@@ -137,6 +138,26 @@ def test_a_producer_that_never_got_to_its_cluster_is_gone_at_once():
         with pytest.raises(KafkaError):
             KafkaProducer(bootstrap_servers=f"127.0.0.1:{silent.getsockname()[1]}", bootstrap_timeout_ms=500)
         assert time.monotonic() - began < 0.5 + 2 * SLACK
+
+
+def test_accepted_records_are_written_though_another_thread_sends_during_close(broker):
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, batch_size=500)
+    with held_up(broker, "Produce"):
+        sent = [producer.send("events", b"first")]
+        closing = threading.Thread(target=producer.close)
+        closing.start()
+        deadline = time.monotonic() + WAIT
+        try:
+            while time.monotonic() < deadline:
+                sent.append(producer.send("events", b"x" * 100))
+                time.sleep(0.001)
+            pytest.fail("close() waits, and the producer accepts records")
+        except ClientClosedError:
+            pass
+        assert closing.is_alive()
+    closing.join(WAIT)
+    assert all(future.succeeded() for future in sent)
+    assert sum(len(broker.records("events", index)) for index in range(3)) == len(sent)
 
 
 @pytest.mark.one_face  # a callback on the event loop cannot wait

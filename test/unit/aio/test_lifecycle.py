@@ -8,15 +8,17 @@ import logging
 import threading
 import warnings
 import weakref
+from decimal import Decimal
 
 import pytest
 
-from kafka.aio import AIOKafkaClient
+from kafka.aio import AIOKafkaClient, AIOKafkaProducer
 from kafka.aio.lifecycle import STOP_TIMEOUT, Lifecycle
-from kafka.errors import ClientClosedError, IllegalStateError, NoBrokersAvailable
+from kafka.errors import ClientClosedError, IllegalArgumentError, IllegalStateError, NoBrokersAvailable
 from kafka.protocol.metadata import MetadataResponse
 from kafka.testing import SILENCE, MemoryNetwork, ScriptedBroker
 from test.unit.aio.virtual import live_in, run
+from test.unit.producer.memory_cluster import Cluster
 
 
 @pytest.fixture
@@ -222,6 +224,39 @@ def test_without_a_timeout_stop_takes_some_seconds_at_most(network, broker):
         assert network.clock.monotonic() - began == pytest.approx(STOP_TIMEOUT + 0.5)
 
     run(network, main())
+
+
+@pytest.mark.parametrize("strange", [float("nan"), Decimal(1), True, "1", 10**400])
+def test_a_strange_timeout_is_an_error_or_as_long_as_it_says_and_stop_works_after_it(network, broker, strange):
+    async def main():
+        client = make(network, Slow)
+        await client.start()
+        if isinstance(strange, int) and strange > 1:
+            await asyncio.wait_for(client.stop(strange), 100)
+        else:
+            with pytest.raises((TypeError, IllegalArgumentError), match=r"^the timeout of stop\(\) must be a number"):
+                await asyncio.wait_for(client.stop(strange), 100)
+        await asyncio.wait_for(client.stop(), 100)
+        assert client.closed
+
+    run(network, main())
+
+
+@pytest.mark.parametrize("silence", [25, 35])
+def test_stop_of_a_producer_waits_thirty_seconds_for_a_broker_as_close_does(silence):
+    cluster = Cluster({"events": 1})
+    cluster.script += [SILENCE] * 100
+
+    async def main():
+        producer = live_in(cluster.network, AIOKafkaProducer(bootstrap_servers="b0:9092", request_timeout_ms=2000))
+        await producer.start()
+        future = await producer.send("events", b"x")
+        asyncio.get_running_loop().call_later(silence, cluster.script.clear)
+        await producer.stop()
+        assert future.done()
+        assert (future.exception() is None) == (silence < 30)
+
+    run(cluster.network, main())
 
 
 def test_what_fails_at_the_end_is_logged_and_everything_is_freed(network, broker, caplog):

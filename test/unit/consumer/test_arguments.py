@@ -21,7 +21,7 @@ NAN, INFINITY = float("nan"), float("inf")
 
 
 STRANGE: list[Any] = [
-    None, True, 0, -1, 1.5, NAN, INFINITY, -INFINITY, 1e300, 1 << 31, 1 << 63, 1 << 200, "", "x", "\ud800", "t" * 300,
+    None, True, 0, -1, 1.5, NAN, INFINITY, -INFINITY, 1e300, 1 << 31, 1 << 63, 1 << 2000, "", "x", "\ud800", "t" * 300,
     b"t", [], [0], [None], [[]], ["t"], [b"t"], (), ("t", 0), {}, {"t": 0}, {0: 0}, set(), object(),
     re.compile(b"t"), SubscriptionPattern(5),  # type: ignore[arg-type]
     T0, [T0], {T0}, {T0: 0}, {T0: -1}, {T0: "0"}, {T0: None}, {T0: 1 << 63}, {T0: OffsetAndMetadata(1 << 63)},
@@ -106,6 +106,8 @@ MESSAGES: list[tuple[Any, type[Exception], str]] = [
     (lambda c: c.enforce_rebalance(5), TypeError, "reason must be a str, not 5"),
     (lambda c: c.subscribe(0), TypeError, "topics must be a list of names, not 0"),
     (lambda c: c.subscribe(pattern="("), IllegalArgumentError, "pattern must be a regular expression, '(' is not: "),
+    (lambda c: c.subscribe(pattern=""), IllegalArgumentError, "pattern must not be empty, since each topic matches"),
+    (lambda c: c.subscribe(pattern=re.compile("")), IllegalArgumentError, "pattern must not be empty"),
     (lambda c: c.offsets_for_times({T0: "1"}), TypeError, "each value of timestamps must be a whole number of milli"),
 ]
 
@@ -119,6 +121,30 @@ def test_messages_name_the_argument_its_value_and_what_it_must_be(
     with pytest.raises(kind) as caught:
         call(consumer)
     assert message in str(caught.value)
+
+
+class Whole:
+    """A whole number that is not an int, as numpy's are."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+def test_whole_numbers_of_other_types_are_taken_as_int(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(3)
+    consumer = make(group_id="g")
+    consumer.assign([TopicPartition("t", Whole(0))])  # type: ignore[arg-type]
+    assert consumer.assignment() == {T0}
+    consumer.seek(T0, Whole(2))  # type: ignore[arg-type]
+    assert consumer.position(T0, timeout_ms=Whole(1000)) == 2  # type: ignore[arg-type]
+    assert len(consumer.poll(Whole(1000), Whole(1))[T0]) == 1  # type: ignore[arg-type]
+    for offset in (Whole(1), OffsetAndMetadata(Whole(1), "", Whole(0))):  # type: ignore[arg-type]
+        consumer.commit({T0: offset})  # type: ignore[dict-item]
+        assert consumer.committed(T0) == 1
+    assert {type(number) for partition in consumer.assignment() for number in partition[1:]} == {int}
 
 
 @pytest.mark.parametrize("given", [["t"], ("t", "u")])

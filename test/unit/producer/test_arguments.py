@@ -15,9 +15,10 @@ from test.unit.producer.memory_cluster import Cluster, Producer
 
 THING = object()
 JUNK: list[Any] = [
-    None, 3, -1, 2.5, float("nan"), float("inf"), True, 2**70, "", "x", "\udcff", b"x", [], ["x"], [[]], {}, {"x": 1},
-    {"\udcff": b""}, (), (1,), (1, 2), (1, 2, 3, 4, 5, 6), [()], [(1,)], [("\udcff", b"x")], [(b"k", b"v", 3)],
-    {("t", 0): "x"}, {("t", 0): (1, 2, 3, 4)}, {("t", "0"): 1}, {("\udcff", 0): 1}, {("t", -1): 1}, {("t", 0): ("1",)},
+    None, 3, -1, 2.5, float("nan"), float("inf"), True, 2**70, 2**2000, "", "x", "\udcff", b"x", [], ["x"], [[]], {},
+    {"x": 1}, {"\udcff": b""}, (), (1,), (1, 2), (1, 2, 3, 4, 5, 6), [()], [(1,)], [("\udcff", b"x")],
+    [(b"k", b"v", 3)], {("t", 0): "x"}, {("t", 0): (1, 2, 3, 4)}, {("t", "0"): 1}, {("\udcff", 0): 1},
+    {("t", -1): 1}, {("t", 0): ("1",)},
     THING, print,
 ]  # fmt: skip
 

@@ -12,6 +12,7 @@ from kafka._core.client import PRODUCE
 from kafka._runtime.network_thread import complete
 from kafka.errors import UnsupportedVersionError
 from kafka.protocol.metadata import MetadataResponse
+from kafka.protocol.negotiation import ApiVersions
 from kafka.protocol.produce import ProduceResponse
 from kafka.protocol.registry import ApiKey
 from kafka.testing import SILENCE
@@ -71,6 +72,44 @@ def test_a_broker_that_has_left_the_cluster_is_forgotten(make_producer):
     assert sorted(producer.core.sender._sinks) == [0, 1, 2]
 
 
+def test_batches_that_wait_for_a_broker_go_to_the_new_leader(make_producer):
+    """Whatever the sink of the old leader waits for: it keeps none of them."""
+    cluster = Cluster({"events": 2}, nodes=2)
+    producer = make_producer(cluster, max_in_flight_requests_per_connection=1, linger_ms=0)
+    assert producer.send("events", b"first", partition=1).get(10).offset == 0
+    cluster.script.append(SILENCE)  # the only request that may be in flight is not answered
+    other = producer.send("events", b"owed", partition=1)
+    producer.rest(0.1)
+    cluster.topics["events"] = 4  # the broker leads another partition, whose batch waits behind that request
+    refresh(producer)
+    waits = producer.send("events", b"waits", partition=3)
+    producer.rest(0.1)
+    assert not other.is_done
+    assert not waits.is_done
+    cluster.leaders = {("events", 3): 0}
+    refresh(producer)
+    producer.rest(0.1)
+    assert waits.succeeded()
+    assert producer.send("events", b"after", partition=3).get(10).offset == 1
+    assert {at for request in cluster.brokers[1].asked("Produce") for at in written(request)} == {1}
+    assert {at for request in cluster.brokers[0].asked("Produce") for at in written(request)} == {3}
+
+
+def written(request: Any) -> list[int]:
+    return [each.index for topic in request.topic_data for each in topic.partition_data]
+
+
+def test_a_broker_at_another_address_gets_the_next_request_there(make_producer):
+    cluster = Cluster({"events": 1}, nodes=2)
+    producer = make_producer(cluster, linger_ms=0)
+    assert producer.send("events", b"x").get(10).offset == 0
+    cluster.brokers.reverse()  # broker 0 is at the address of the other one
+    cluster.brokers[0].on("Produce", lambda request, _session: cluster.produce(request, 0))
+    refresh(producer)
+    assert producer.send("events", b"y").get(10).offset == 1
+    assert [len(broker.asked("Produce")) for broker in cluster.brokers] == [1, 1]
+
+
 def test_a_broker_that_owes_an_answer_is_not_forgotten(make_producer):
     cluster = Cluster({"events": 2}, nodes=2)
     producer = make_producer(cluster, request_timeout_ms=5000, linger_ms=0)
@@ -91,8 +130,7 @@ def test_records_for_a_broker_without_a_version_of_produce_fail_alone(make_produ
     producer = make_producer(cluster, linger_ms=0)
     assert producer.send("events", b"x", partition=1).get(10).offset == 0
     link = producer.core.client.link(1, PRODUCE)
-    link.versions.ranges = {**link.versions.ranges, 0: (90, 99)}
-    link.versions._newest.clear()
+    link.versions = ApiVersions({**link.versions.ranges, 0: (90, 99)})
     with pytest.raises(UnsupportedVersionError, match="versions 90-99"):
         producer.send("events", b"x", partition=1).get(10)
     assert producer.send("events", b"x", partition=0).get(10).offset == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import linecache
 import sys
@@ -95,23 +96,32 @@ def _values(data):
     return [row.value for row in decode_batch(data, read_header(data))]
 
 
+@functools.cache
+def _is_meant(file, parts):
+    return any(part in file for part in parts)
+
+
+@functools.cache
+def _ends_a_block(file, number):
+    """At the end of a `with` block an interpreter looks for no signals, though it says that it is at that line."""
+    return linecache.getline(file, number).lstrip().startswith("with ")
+
+
 @contextmanager
 def interrupted(at, what, parts):
     """Call `what` before the line number `at` that the block runs in the producer's code."""
     lines = [0]
 
-    def trace(frame, event, arg):
-        if not any(part in frame.f_code.co_filename for part in parts):
-            return None
-        # At the end of a `with` block an interpreter looks for no signals, though it says that it is at that line.
-        if event == "line" and not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith(
-            "with "
-        ):
+    def trace_lines(frame, event, arg):
+        if event == "line" and not _ends_a_block(frame.f_code.co_filename, frame.f_lineno):
             lines[0] += 1
             if lines[0] == at + 1:
                 sys.settrace(None)
                 what()
-        return trace
+        return trace_lines
+
+    def trace(frame, event, arg):
+        return trace_lines if _is_meant(frame.f_code.co_filename, parts) else None
 
     before = sys.gettrace()
     gc.disable()  # other tests' finalizers are not meant
@@ -198,9 +208,17 @@ def many_pairs(filled):
     filled.futures.update(zip(values, filled.producer.send_many("t", pairs), strict=True))
 
 
-@pytest.mark.parametrize("act", [many, many_pairs])
-@pytest.mark.parametrize("inner", ACTS)
-@pytest.mark.parametrize("prepare", ["nothing open", "a batch open", "another open"])
+@pytest.mark.parametrize(
+    ("prepare", "inner", "act"),
+    [  # each pair of two of them
+        ("nothing open", "plain", many),
+        ("nothing open", "keyed", many_pairs),
+        ("a batch open", "plain", many_pairs),
+        ("a batch open", "keyed", many),
+        ("another open", "plain", many_pairs),
+        ("another open", "keyed", many),
+    ],
+)
 def test_a_handler_that_sends_within_send_many_is_served_too(prepare, inner, act):
     for filled, _ in every_line(PREPARED[prepare], act, ACTS[inner]):
         filled.send()

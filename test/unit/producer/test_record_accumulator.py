@@ -203,8 +203,9 @@ def test_at_the_end_calls_that_wait_raise_why() -> None:
     filled = Filled(buffer_memory=1000)
     filled.add(b"x" * 900, partition=1)
     reservation = filled.reserve()
-    filled.accumulator.refuse(ClientClosedError("closed"))
-    assert filled.accumulator.closed
+    filled.accumulator.pause(ClientClosedError("closed"), for_good=True)
+    filled.accumulator.admit()
+    filled.accumulator.pause(IllegalStateError("not now"))
     with pytest.raises(ClientClosedError, match="closed"):
         reservation.ready.result()
     with pytest.raises(ClientClosedError, match="closed"):
@@ -224,7 +225,7 @@ def test_a_topic_that_returns_continues_its_sequence_numbers(filled: Filled) -> 
 
 def test_formats_before_kafka_0_11_fill_batches_too() -> None:
     filled = Filled()
-    filled.accumulator.magic = 1
+    filled.accumulator.use_format(1)
     place = filled.add(partition=0)
     assert place is not None
     assert place[0].builder.magic == 1

@@ -171,6 +171,22 @@ def test_a_record_that_was_never_sent_is_not_written_and_its_error_says_so(make_
     assert "no leader for events-0" in str(raised.value)
 
 
+def test_each_record_expires_when_its_own_delivery_timeout_ms_has_passed(make_producer: Any) -> None:
+    cluster = Cluster({"events": 3})
+    cluster.leaders.update(dict.fromkeys([("events", index) for index in range(3)], -1))
+    producer = make_producer(cluster, delivery_timeout_ms=3000, request_timeout_ms=1000, linger_ms=0)
+    producer.partitions_for("events")
+    began, futures, ended = cluster.now, [], []
+    for index in range(3):
+        futures.append(producer.send("events", b"x", partition=index))
+        producer.rest(1)
+    for future in futures:
+        with pytest.raises(KafkaTimeoutError):
+            future.get(10)
+        ended.append(round(cluster.now - began))
+    assert ended == [3, 4, 5]
+
+
 def test_a_record_whose_last_answer_is_missing_may_be_written_and_its_error_says_so(make_producer: Any) -> None:
     cluster = Cluster({"events": 1})
     cluster.script.extend([SILENCE] * 20)

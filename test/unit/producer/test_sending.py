@@ -144,7 +144,7 @@ def test_an_error_of_an_earlier_record_comes_before_a_timeout_of_a_later_one(mak
 def test_futures_do_not_keep_the_bytes_of_batches_that_were_given_up(make_producer, brokers):
     producer = make_producer(Cluster({"events": 1}), linger_ms=60_000, batch_size=20_000)
     producer.partitions_for("events")
-    producer.core.accumulator.magic = 1 if brokers == "0.10" else 2
+    producer.core.accumulator.use_format(1 if brokers == "0.10" else 2)
     futures = [producer.send("events", b"%06d" % number * 2000) for number in range(200)]
     assert producer.purge() == 200
     objects = [batch.builder for batch in {future._batch for future in futures}]

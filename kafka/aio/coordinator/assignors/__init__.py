@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kafka._lazy import lazy_names
 
-__getattr__, __dir__ = lazy_names(__name__, {})
+if not TYPE_CHECKING:  # checkers report a name that is not here
+    __getattr__, __dir__ = lazy_names(__name__, {})

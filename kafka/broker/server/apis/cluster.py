@@ -104,9 +104,7 @@ def update_features(call: Call[UpdateFeaturesResponse], request: UpdateFeaturesR
     ]
     try:
         call.cluster.features.update(
-            updates,
-            controller=call.cluster.controller_id,
-            validate_only=bool(call.version) and request.validate_only,
+            updates, controller=call.cluster.controller_id, validate_only=bool(call.version) and request.validate_only
         )
     except BrokerResponseError as error:
         return call.response(error_code=error.code, error_message=f"{_FAILED}{error.args[0]}")

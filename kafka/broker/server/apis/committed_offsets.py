@@ -164,9 +164,7 @@ def offset_fetch(call: Call[OffsetFetchResponse], request: OffsetFetchRequest) -
             (name, ZERO_UUID, [(index, _NOTHING, refused) for index in indexes]) for name, indexes in wanted or ()
         ]
     make = call.response.OffsetFetchResponsePartition
-    return call.response(
-        topics=[(name, [_partition(make, *row) for row in rows]) for name, _, rows in topics],
-    )
+    return call.response(topics=[(name, [_partition(make, *row) for row in rows]) for name, _, rows in topics])
 
 
 def _batched(

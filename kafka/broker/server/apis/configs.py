@@ -16,7 +16,7 @@ from kafka.broker.configs.resource_kinds import (
     Change,
     Described,
 )
-from kafka.broker.configs.resources import BROKER_LOGGER, SET, alter_all, describe
+from kafka.broker.configs.resources import BROKER_LOGGER, SET, alter_all, describe, refusal
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.protocol.configs import (
     AlterConfigsRequest,
@@ -54,17 +54,8 @@ def _describe(
 ) -> DescribeConfigsResponse.DescribeConfigsResult:
     kind, name = resource.resource_type, resource.resource_name
     result = call.response.DescribeConfigsResult(resource_type=kind, resource_name=name, error_message="")
-    if kind == TOPIC:
-        allowed = call.allows(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name)
-        refusal = Code.TOPIC_AUTHORIZATION_FAILED
-    elif kind == GROUP:
-        allowed = call.allows(Operation.DESCRIBE_CONFIGS, Resource.GROUP, name)
-        refusal = Code.GROUP_AUTHORIZATION_FAILED
-    else:
-        allowed = call.allows(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER, CLUSTER_NAME)
-        refusal = Code.CLUSTER_AUTHORIZATION_FAILED
-    if not allowed:
-        result.error_code = refusal
+    result.error_code, _ = refusal(call, Operation.DESCRIBE_CONFIGS, kind, name)
+    if result.error_code:
         return result
     try:
         rows = describe(call, kind, name, resource.configuration_keys)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
 from typing import Final
-from uuid import UUID
 
 from kafka.broker.groups.assignors import ASSIGNORS
 from kafka.broker.groups.consumer_group import ConsumerGroup
 from kafka.broker.groups.consumer_member import LEAVE_STATIC, ConsumerMember, HeartbeatAsk, HeartbeatResult
 from kafka.broker.groups.epoch_group import JOIN
-from kafka.broker.groups.service import TopicsView, coordinator, message_of, refusal
-from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
-from kafka.broker.server.call import group_operations
-from kafka.errors import GroupIdNotFoundError, InvalidRequestError, UnsupportedAssignorError
+from kafka.broker.groups.service import (
+    coordinator,
+    describe_group,
+    first_problem,
+    message_of,
+    named_partitions,
+    refusal,
+    refused_topics,
+)
+from kafka.broker.server.api import BrokerResponseError, Call
+from kafka.errors import InvalidRequestError, UnsupportedAssignorError
 from kafka.protocol.group import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -34,7 +39,7 @@ def consumer_group_heartbeat(
     * v0: the broker makes the member's id, if it has none.
     * v1: the member makes it; topics by a pattern, matched by the broker.
     """
-    refused = refusal(call, request.group_id) or _refused_topics(call, request)
+    refused = refusal(call, request.group_id) or refused_topics(call, request.subscribed_topic_names or ())
     if refused:
         return call.response(error_code=refused)
     groups = coordinator(call)
@@ -45,13 +50,6 @@ def consumer_group_heartbeat(
         return call.response(error_code=error.code, error_message=message_of(error))
     interval = groups.settings_of(request.group_id).consumer_heartbeat_interval
     return _reply(call, result, int(interval * 1000))
-
-
-def _refused_topics(call: Call[ConsumerGroupHeartbeatResponse], request: ConsumerGroupHeartbeatRequest) -> int:
-    for name in request.subscribed_topic_names or ():
-        if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
-            return Code.TOPIC_AUTHORIZATION_FAILED
-    return Code.NONE
 
 
 def _check(
@@ -74,9 +72,9 @@ def _check(
             "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
         ),
     )
-    for is_wrong, message in problems:
-        if is_wrong:
-            raise InvalidRequestError(message)
+    problem = first_problem(problems)
+    if problem is not None:
+        raise InvalidRequestError(problem)
     assignor = request.server_assignor
     if assignor is not None and (assignor not in assignors or assignor not in ASSIGNORS):
         raise UnsupportedAssignorError(
@@ -129,52 +127,47 @@ def consumer_group_describe(
     * v0: as KIP-848 says.
     * v1: which protocol each member speaks (KIP-1099).
     """
-    return call.response(groups=[_describe(call, request, group_id) for group_id in request.group_ids])
+    return call.response(
+        groups=[
+            describe_group(
+                call,
+                group_id,
+                ConsumerGroup,
+                lambda group: _topics(call, group),
+                lambda group: _describe(call, group),
+                hidden="The group has described topic(s) that the client is not authorized to describe.",
+                with_operations=request.include_authorized_operations,
+            )
+            for group_id in request.group_ids
+        ]
+    )
+
+
+def _topics(call: Call[ConsumerGroupDescribeResponse], group: ConsumerGroup) -> set[str]:
+    """Return the topics that members name, have, or are to have."""
+    members = group.members.values()
+    assigned = [*(member.holding.owned for member in members), *group.targets.values()]
+    named = {name for member in members for name in member.names}
+    return named | {name for each in assigned for _, name, _ in named_partitions(call, each)}
 
 
 def _describe(
-    call: Call[ConsumerGroupDescribeResponse], request: ConsumerGroupDescribeRequest, group_id: str
+    call: Call[ConsumerGroupDescribeResponse], group: ConsumerGroup
 ) -> ConsumerGroupDescribeResponse.DescribedGroup:
-    described = call.response.DescribedGroup(group_id=group_id)
-    described.assignment_epoch = described.group_epoch = 0
-    described.error_code = refusal(call, group_id, Operation.DESCRIBE)
-    if described.error_code:
-        return described
-    try:
-        group = coordinator(call).find(ConsumerGroup, group_id)
-    except GroupIdNotFoundError as error:
-        described.error_code = error.code
-        described.error_message = message_of(error)
-        return described
-    if request.include_authorized_operations:
-        described.authorized_operations = group_operations(call, group_id)
-    described.group_state = group.state
-    described.group_epoch = group.epoch
-    described.assignment_epoch = group.assignment_epoch
-    described.assignor_name = group.assignor
-    described.members = [_member(call, group, member) for member in group.members.values()]
-    if any(not call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in _topics(described.members)):
-        return call.response.DescribedGroup(
-            group_id=group_id,
-            error_code=Code.TOPIC_AUTHORIZATION_FAILED,
-            error_message="The group has described topic(s) that the client is not authorized to describe.",
-        )
-    return described
-
-
-def _topics(members: list[ConsumerGroupDescribeResponse.Member]) -> set[str]:
-    named = {name for member in members for name in member.subscribed_topic_names}
-    return named | {
-        part.topic_name
-        for member in members
-        for assignment in (member.assignment, member.target_assignment)
-        for part in assignment.topic_partitions
-    }
+    return call.response.DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.assignor,
+        members=[_member(call, group, member) for member in group.members.values()],
+    )
 
 
 def _member(
     call: Call[ConsumerGroupDescribeResponse], group: ConsumerGroup, member: ConsumerMember
 ) -> ConsumerGroupDescribeResponse.Member:
+    make = call.response.Assignment
     found = call.response.Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -184,17 +177,9 @@ def _member(
         client_host=member.client_host,
         subscribed_topic_names=sorted(member.names),
         subscribed_topic_regex=member.regex or "",
-        assignment=_assignment(call, member.holding.owned),
-        target_assignment=_assignment(call, group.targets.get(member.member_id, {})),
+        assignment=make(named_partitions(call, member.holding.owned)),
+        target_assignment=make(named_partitions(call, group.targets.get(member.member_id, {}))),
     )
     if call.version >= 1:
         found.member_type = _CONSUMER if member.classic is None else _CLASSIC
     return found
-
-
-def _assignment(
-    call: Call[ConsumerGroupDescribeResponse], assigned: Mapping[UUID, frozenset[int]]
-) -> ConsumerGroupDescribeResponse.Assignment:
-    topics = TopicsView(call.cluster)
-    named = [(topic_id, topics.topic_name(topic_id), sorted(indexes)) for topic_id, indexes in assigned.items()]
-    return call.response.Assignment([each for each in named if each[1] is not None])

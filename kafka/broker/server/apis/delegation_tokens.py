@@ -105,17 +105,14 @@ def describe_delegation_token(
     found = [
         _describe(call, tokens, token)
         for token in tokens.alive()
-        if (owners is None or token.owner in owners) and _may_see(call, token)
+        if (owners is None or token.owner in owners)
+        and (
+            token.may_renew(call.principal)
+            or call.allows(Operation.DESCRIBE, Resource.DELEGATION_TOKEN, token.token_id)
+            or call.allows(_DESCRIBE_TOKENS, Resource.USER, token.owner)
+        )
     ]
     return call.response(error_code=0, tokens=found)
-
-
-def _may_see(call: Call[DescribeDelegationTokenResponse], token: Token) -> bool:
-    return (
-        token.may_renew(call.principal)
-        or call.allows(Operation.DESCRIBE, Resource.DELEGATION_TOKEN, token.token_id)
-        or call.allows(_DESCRIBE_TOKENS, Resource.USER, token.owner)
-    )
 
 
 def _describe(

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 from kafka.broker.fetching.reading import Reading, ReadPartition, read_all, wait_for_bytes
 from kafka.broker.fetching.sessions import (
@@ -33,9 +34,6 @@ from kafka.broker.fetching.sessions import (
 )
 from kafka.broker.server.api import Call, Code
 from kafka.protocol.fetch import FetchRequest, FetchResponse
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 _SESSIONS_FROM: Final = 7
 _IDS_FROM: Final = 13

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import groupby
 from typing import Final
 
@@ -10,7 +9,7 @@ from kafka.broker.cluster.coordinators import TRANSACTION
 from kafka.broker.groups.pattern import compile_re2
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.transactions.service import coordinator, refusal
-from kafka.broker.transactions.transaction import State, TransactionRecord
+from kafka.broker.transactions.transaction import State
 from kafka.errors import InvalidRegularExpressionError, KafkaError
 from kafka.protocol.transaction import (
     DescribeProducersRequest,
@@ -173,22 +172,13 @@ def list_transactions(
     found = [
         (record.transactional_id, record.producer_id, record.state.value)
         for record in coordinator(call)
-        if _is_wanted(call, request, record, pattern)
+        if (
+            (not request.state_filters or record.state.value in request.state_filters)
+            and (not request.producer_id_filters or record.producer_id in request.producer_id_filters)
+            and (request.duration_filter < 0 or coordinator(call).running_for_ms(record) > request.duration_filter)
+            and (pattern is None or pattern.fullmatch(record.transactional_id) is not None)
+        )
         and call.cluster.coordinators.is_at(call.node, TRANSACTION, record.transactional_id)
         and call.allows(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, record.transactional_id)
     ]
     return call.response(error_code=0, unknown_state_filters=unknown, transaction_states=found)
-
-
-def _is_wanted(
-    call: Call[ListTransactionsResponse],
-    request: ListTransactionsRequest,
-    record: TransactionRecord,
-    pattern: re.Pattern[str] | None,
-) -> bool:
-    return (
-        (not request.state_filters or record.state.value in request.state_filters)
-        and (not request.producer_id_filters or record.producer_id in request.producer_id_filters)
-        and (request.duration_filter < 0 or coordinator(call).running_for_ms(record) > request.duration_filter)
-        and (pattern is None or pattern.fullmatch(record.transactional_id) is not None)
-    )

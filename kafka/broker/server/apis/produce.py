@@ -19,16 +19,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kafka.broker.cluster.topics import Partition
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.broker.storage.validation import Accepted, Heavy, Refused, accept, is_transactional
 from kafka.errors import KafkaError
 from kafka.protocol.produce import ProduceRequest, ProduceResponse
-
-if TYPE_CHECKING:
-    from kafka.record.header import BatchHeader, Buffer
+from kafka.record.header import BatchHeader, Buffer
 
 logger = logging.getLogger("kafka.broker")
 _RECORD_ERRORS_FROM: Final = 8

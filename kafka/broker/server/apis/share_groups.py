@@ -7,7 +7,16 @@ from typing import Final
 from uuid import UUID
 
 from kafka.broker.groups.epoch_group import JOIN, LEAVE
-from kafka.broker.groups.service import GroupService, TopicsView, coordinator, describe_group, message_of, refusal
+from kafka.broker.groups.service import (
+    GroupService,
+    coordinator,
+    describe_group,
+    first_problem,
+    message_of,
+    named_partitions,
+    refusal,
+    refused_topics,
+)
 from kafka.broker.groups.share_group import ShareAsk, ShareGroup, ShareMember
 from kafka.broker.groups.share_offsets import UNINITIALIZED
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
@@ -37,10 +46,19 @@ def share_group_heartbeat(
     """ShareGroupHeartbeat (76), version 1: join, stay in and leave a share group (KIP-932)."""
     if not call.cluster.features.serves(_FEATURE):
         return call.response(error_code=Code.UNSUPPORTED_VERSION)
-    problem = _problem(request)
+    joins = request.member_epoch == JOIN
+    problem = first_problem(
+        (
+            (not request.member_id.strip(), ""),  # Kafka does not say what is wrong
+            (not request.group_id.strip(), "GroupId can't be empty."),
+            (request.rack_id is not None and not request.rack_id.strip(), "RackId can't be empty."),
+            (joins and not request.subscribed_topic_names, "SubscribedTopicNames must be set in first request."),
+            (request.member_epoch < LEAVE, "MemberEpoch is invalid."),
+        )
+    )
     if problem is not None:
         return call.response(error_code=Code.INVALID_REQUEST, error_message=problem or None)
-    refused = refusal(call, request.group_id) or _refused_topics(call, request)
+    refused = refusal(call, request.group_id) or refused_topics(call, request.subscribed_topic_names or ())
     if refused:
         return call.response(error_code=refused)
     groups = coordinator(call)
@@ -60,26 +78,6 @@ def share_group_heartbeat(
         parts = [(topic_id, sorted(indexes)) for topic_id, indexes in member.assigned.items()]
         reply.assignment = call.response.Assignment(parts)
     return reply
-
-
-def _problem(request: ShareGroupHeartbeatRequest) -> str | None:
-    """Return what is wrong with a request; Kafka does not say so of a missing member id."""
-    joins = request.member_epoch == JOIN
-    problems = (
-        (not request.member_id.strip(), ""),
-        (not request.group_id.strip(), "GroupId can't be empty."),
-        (request.rack_id is not None and not request.rack_id.strip(), "RackId can't be empty."),
-        (joins and not request.subscribed_topic_names, "SubscribedTopicNames must be set in first request."),
-        (request.member_epoch < LEAVE, "MemberEpoch is invalid."),
-    )
-    return next((message for is_wrong, message in problems if is_wrong), None)
-
-
-def _refused_topics(call: Call[ShareGroupHeartbeatResponse], request: ShareGroupHeartbeatRequest) -> int:
-    for name in request.subscribed_topic_names or ():
-        if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
-            return Code.TOPIC_AUTHORIZATION_FAILED
-    return Code.NONE
 
 
 def _ask(call: Call[ShareGroupHeartbeatResponse], request: ShareGroupHeartbeatRequest) -> ShareAsk:
@@ -126,8 +124,6 @@ def _describe(call: Call[ShareGroupDescribeResponse], group: ShareGroup) -> Shar
 
 
 def _member(call: Call[ShareGroupDescribeResponse], member: ShareMember) -> ShareGroupDescribeResponse.Member:
-    topics = TopicsView(call.cluster)
-    named = [(topic_id, topics.topic_name(topic_id), sorted(parts)) for topic_id, parts in member.assigned.items()]
     return call.response.Member(
         member_id=member.member_id,
         rack_id=member.rack_id,
@@ -135,7 +131,7 @@ def _member(call: Call[ShareGroupDescribeResponse], member: ShareMember) -> Shar
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=list(member.names),
-        assignment=call.response.Assignment([each for each in named if each[1] is not None]),
+        assignment=call.response.Assignment(named_partitions(call, member.assigned)),
     )
 
 

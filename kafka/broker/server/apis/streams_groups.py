@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from kafka.broker.groups.epoch_group import JOIN, LEAVE
-from kafka.broker.groups.service import TopicsView, coordinator, describe_group, message_of, refusal
+from kafka.broker.groups.interfaces import Topics
+from kafka.broker.groups.service import coordinator, describe_group, first_problem, message_of, refusal, refused_topics
 from kafka.broker.groups.streams_group import StreamsAsk, StreamsGroup, StreamsMember, Target
 from kafka.broker.groups.streams_topology import InternalTopic, Subtopology, Task, Topology
-from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
+from kafka.broker.server.api import BrokerResponseError, Call, Code
 from kafka.errors import InvalidRequestError
 from kafka.protocol.streams import (
     StreamsGroupDescribeRequest,
@@ -33,7 +34,10 @@ def streams_group_heartbeat(
     problem = _problem(request)
     if problem is not None:
         return _refuse(call, Code.INVALID_REQUEST, problem)
-    refused = refusal(call, request.group_id) or _refused_topics(call, request)
+    subtopologies = request.topology.subtopologies if request.topology is not None else ()
+    refused = refusal(call, request.group_id) or refused_topics(
+        call, (name for each in subtopologies for name in each.source_topics)
+    )
     if refused:
         return _refuse(call, refused)
     groups = coordinator(call)
@@ -87,15 +91,7 @@ def _problem(request: StreamsGroupHeartbeatRequest) -> str | None:
             f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.",
         ),
     )
-    return next((message for is_wrong, message in problems if is_wrong), None)
-
-
-def _refused_topics(call: Call[StreamsGroupHeartbeatResponse], request: StreamsGroupHeartbeatRequest) -> int:
-    for each in request.topology.subtopologies if request.topology is not None else ():
-        for name in each.source_topics:
-            if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
-                return Code.TOPIC_AUTHORIZATION_FAILED
-    return Code.NONE
+    return first_problem(problems)
 
 
 def _ask(call: Call[StreamsGroupHeartbeatResponse], request: StreamsGroupHeartbeatRequest) -> StreamsAsk:
@@ -228,7 +224,7 @@ def _described_topology(
         return None
     topology = group.topology
     if group.state != "NotReady":
-        topology = topology.with_partitions(TopicsView(call.cluster).partition_count)
+        topology = topology.with_partitions(Topics(call.cluster).partition_count)
     make = call.response.Topology
     return make(
         epoch=topology.epoch, subtopologies=[_described_subtopology(call, each) for each in topology.subtopologies]

@@ -104,6 +104,8 @@ def test_a_group_that_is_not_a_share_group_is_not_described(wire: Wire) -> None:
     ):
         found = described(wire, group)
         assert (found.error_code, found.error_message) == (code, message)
+        of_consumers = wire.ask(ConsumerGroupDescribeRequest[1]([group])).groups[0]
+        assert of_consumers.error_code == code
     assert beat(wire, "a", 0, "many", group="offsets").error_message == "Group offsets is not a share group."
 
 

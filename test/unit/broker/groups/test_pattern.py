@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kafka.broker.groups.pattern import compile_re2
 from kafka.errors import InvalidRegularExpressionError
+from test.speed import slowness
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,8 @@ def test_an_accepted_expression_takes_less_than_seconds(expression: str, part: s
     pattern = accepted(expression)
     begun = time.process_time()
     pattern.fullmatch((part * 249)[:248] + end)
-    assert time.process_time() - begun < 3, expression
+    spent = time.process_time() - begun
+    assert spent < 3 or spent < 3 * slowness(), expression
 
 
 def accepted(expression: str) -> re.Pattern[str]:
