@@ -59,7 +59,7 @@ test-embedded: $(INSTALLED)  ## the tests against the embedded broker
 	$(PYTEST) -n 3 --dist loadfile -m 'not soak and not alone' test/embedded
 
 # In this order: the first one loads and compiles what the others measure.
-MEASURED := test/embedded/cli/test_promises.py test/embedded/admin/test_promises.py test/embedded/aio/test_fairness.py
+MEASURED := $(addprefix test/embedded/,cli/test_promises.py cli/test_exporter.py admin/test_promises.py aio/test_fairness.py)
 test-alone: $(INSTALLED)  ## the tests that measure what a processor does, when nothing else runs
 	$(PYTEST) -p no:randomly -m 'alone and not soak' $(MEASURED)
 

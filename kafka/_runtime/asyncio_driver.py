@@ -112,6 +112,7 @@ class _TaskDriver:
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
+        loop.slice = SLICE
         self.call: Callable[..., Coro[Any]] = call_user
         """See `Application.call`. A client may replace it by what knows how its users' code is to be called."""
         self._aio = asyncio.get_running_loop()
@@ -174,7 +175,6 @@ class AsyncioDriver(_TaskDriver):
         self._armed_for = inf
         self._fd = loop.fileno()
         self._context.run(self._aio.add_reader, self._fd, self._turn)
-        loop.slice = SLICE
         loop.attach(self._notify)
 
     def pending(self) -> Pending:

@@ -59,12 +59,7 @@ DEFAULTS: Final[dict[str, Any]] = {
 }
 # The records that a call returns at most, unless max_poll_records or max_records says otherwise.
 _MOST_RECORDS: Final = 500
-# For how long an iteration over records that are there may keep the event loop from its other tasks, in seconds.
-_SLICE: Final = 0.001
 _clock: Final = monotonic
-# From when on the event loop may have been blocked, in seconds, and how many passes a heartbeat that is due takes.
-_BLOCKED: Final = 0.1
-_PASSES_TO_SEND: Final = 4
 # The token of the consumer whose listener runs in this context.
 _inside_listener: contextvars.ContextVar[object] = contextvars.ContextVar("kafka.aio listener", default=None)
 
@@ -152,9 +147,8 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         super().__init__(loop)
         options, topics = options_before_topics("AIOKafkaConsumer", topics)
         given = given_options("AIOKafkaConsumer", options, configs)
-        self._most_records: int | None = given.pop("max_poll_records", None)
-        if self._most_records is not None:
-            checked_limit(self._most_records)
+        most_records = given.pop("max_poll_records", None)
+        self._most_records = _MOST_RECORDS if most_records is None else checked_limit(most_records)
         rebalance_timeout_ms = given.pop("rebalance_timeout_ms", None)
         given.pop("consumer_timeout_ms", None)  # the pace of aiokafka's fetcher; this one has none
         if given.get("client_rack", "") is None:
@@ -173,7 +167,6 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         self._attending: asyncio.Task[None] | None = None
         self._client_view: AIOKafkaClient | None = None
         self._commits_at_end = True
-        self._yield_at = 0.0
         if topics:
             self.subscribe(topics)
 
@@ -300,8 +293,15 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         """The core, once `start` has made it."""
         return self._core
 
-    def _usable(self) -> AIOConsumerCore:
-        self._check_usable()
+    def _usable(self, taking: str = "") -> AIOConsumerCore:
+        if not taking:
+            self._check_usable()
+        elif _inside_listener.get() is self._token:
+            raise IllegalStateError(
+                f"{taking}() was called by a rebalance listener, while no record is handed out: take records after it"
+            )
+        elif self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
+            self._refuse()
         return self._core
 
     def _check_usable(self) -> None:
@@ -333,13 +333,12 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
 
         Cancelled, it has taken none. Raises ConsumerStoppedError when the consumer is stopped.
         """
-        self._check_get("getone()")
+        core = self._usable("getone")
         if not partitions:
             return await self._next()
         only = frozenset(checked_partitions(partitions))
-        await self._yield()
         while True:
-            found = await self._core.poll(1, math.inf, only=only)
+            found = await core.poll(1, math.inf, only=only)
             for records in found.values():
                 for record in records:  # none if an interceptor left it out
                     return cast("ConsumerRecord[K, V]", record)
@@ -352,25 +351,13 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         Returns at most `max_records` (max_poll_records, 500 if that is None), and no more than can be decoded in some
         milliseconds. {} if nothing came in time, or the consumer is stopped. Cancelled, it has taken none.
         """
-        self._check_get("getmany()")
-        limit = self._limit(max_records)
+        core, deadline = self._taking("getmany", timeout_ms)
+        limit = self._most_records if max_records is None else checked_limit(max_records)
         only = frozenset(checked_partitions(partitions)) if partitions else None
-        deadline = self._poll_until(self._core, timeout_ms, "getmany")
-        await self._yield()
         try:
-            return cast("Records[K, V]", await self._core.poll(limit, deadline, only=only))
+            return cast("Records[K, V]", await core.poll(limit, deadline, only=only))
         except ConsumerStoppedError:
             return {}
-
-    def _limit(self, max_records: int | None) -> int:
-        if max_records is not None:
-            return checked_limit(max_records)
-        return self._most_records or _MOST_RECORDS
-
-    async def _taking(self, what: str) -> AIOConsumerCore:
-        self._check_get(what)
-        await self._yield()
-        return self._core
 
     def __aiter__(self) -> Self:
         if self._phase is not Phase.STARTED:
@@ -382,12 +369,12 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         if self._phase is Phase.STARTED and get_ident() == self._thread and self._aio_runs():
             core = self._core
             chunk = self._subscription.chunk
-            if chunk is not None and not chunk.interrupted and _clock() < self._yield_at:
+            if chunk is not None and not chunk.interrupted and _clock() < core.slice_ends:
                 for record in core.rows:
                     chunk.cursor.returned = record
                     return record
         try:
-            self._check_get("the iteration")
+            self._usable("__anext__")
             while True:
                 try:
                     return await self._next()
@@ -402,34 +389,13 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         if subscription.mode is Mode.NONE:
             raise IllegalStateError("There is nothing to read: call subscribe() or assign() first")
         while True:
-            await self._yield()
             chunk = subscription.chunk
-            if chunk is None or chunk.interrupted:
+            if chunk is None or chunk.interrupted or _clock() >= core.slice_ends:
                 chunk = await core.shared_chunk()
             for record in core.rows:
                 chunk.cursor.returned = record
                 return record
             subscription.end_iteration()
-
-    async def _yield(self) -> None:
-        """Let the other tasks of the event loop run, if the last time was some milliseconds ago."""
-        late = _clock() - self._yield_at
-        if late < 0:
-            return
-        if late > _BLOCKED:
-            # The application may have blocked the event loop, and may do so again: a heartbeat goes out now.
-            for _ in range(_PASSES_TO_SEND):
-                self._application.pass_now()
-        await asyncio.sleep(0)
-        self._yield_at = _clock() + _SLICE
-
-    def _check_get(self, what: str) -> None:
-        if _inside_listener.get() is self._token:
-            raise IllegalStateError(
-                f"{what} was called by a rebalance listener, while no record is handed out: take records after it"
-            )
-        if self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
-            self._refuse()
 
     def _identity(self, group: ConsumerGroup) -> ConsumerGroupMetadata:
         identity = self._core.identity

@@ -15,7 +15,6 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from operator import length_hint
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafka._runtime.asyncio_driver import call_user
@@ -32,7 +31,7 @@ from kafka.errors import (
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka._runtime.application import Application
+    from kafka._runtime.asyncio_driver import AsyncioDriver, ThreadedAsyncioDriver
     from kafka.config import Config
     from kafka.consumer.partition_state import Chunk
     from kafka.consumer.subscription_state import SubscriptionState
@@ -44,10 +43,12 @@ __all__ = ["AIOConsumerCore", "ListenerCalls"]
 
 log = logging.getLogger(__name__)
 
-# For how long records are decoded before they are returned, in seconds, and how many between two looks at the clock:
-# so few that taking them does not start the cycle collector (0.4 of 1.6 µs per record, November 2026).
-_SLICE: Final = 0.001
+# How many records are decoded between two looks at the clock: so few that taking them does not start the cycle
+# collector (0.4 of 1.6 µs per record, November 2026).
 _PIECE: Final = 500
+# From when on the event loop may have been blocked, in seconds, and how many passes a heartbeat that is due takes.
+_BLOCKED: Final = 0.1
+_PASSES_TO_SEND: Final = 4
 # Errors that say that what was subscribed to cannot be read.
 _OF_THE_SUBSCRIPTION: Final = (InvalidRegularExpressionError, InvalidTopicError, TopicAuthorizationFailedError)
 # Errors that wait for the next call that takes records, at most.
@@ -77,9 +78,14 @@ class AIOConsumerCore(ConsumerCore):
 
     record_type = ConsumerRecord
     face = "AIOKafkaConsumer"
+    application: AsyncioDriver | ThreadedAsyncioDriver
 
     def __init__(
-        self, config: Config, client: Client, application: Application, subscription: SubscriptionState
+        self,
+        config: Config,
+        client: Client,
+        application: AsyncioDriver | ThreadedAsyncioDriver,
+        subscription: SubscriptionState,
     ) -> None:
         super().__init__(config, client, application, subscription)
         self.serving = False
@@ -92,6 +98,8 @@ class AIOConsumerCore(ConsumerCore):
         """The records of the present chunk that were not handed out."""
         self.identity: ConsumerGroupMetadata | None = None
         """That of the member when a call last returned records: it ends with the next rebalance."""
+        self.slice_ends = 0.0
+        """Until when calls return records without letting the other tasks of the event loop run."""
         self._getters = 0
         self._uncommitted = False
         self._next_commit: float | None = None
@@ -203,13 +211,29 @@ class AIOConsumerCore(ConsumerCore):
         return chunk
 
     def _is_held(self) -> bool:
-        return bool(self.stopping or self.errors or self.serving or self._is_due())
+        return bool(
+            self.stopping
+            or self.errors
+            or self.serving
+            or self._is_due()
+            or (self.collector.may_have_data and self.loop.time() >= self.slice_ends)
+        )
 
     async def _serve_first(self) -> bool:
+        late = self.loop.time() - self.slice_ends
+        if late >= 0:
+            if late > _BLOCKED:
+                # The application may have blocked the event loop, and may do so again: a heartbeat goes out now.
+                for _ in range(_PASSES_TO_SEND):
+                    self.application.pass_now()
+            await asyncio.sleep(0)
+            self.slice_ends = self.loop.slice_end()
         if self.stopping:
             raise ConsumerStoppedError("The consumer was stopped")
         self.raise_error()
         if not self.serving:
+            if not self._is_due():
+                return True
             self.waiting.notify()  # `attend` serves
         return False
 
@@ -226,21 +250,22 @@ class AIOConsumerCore(ConsumerCore):
         try:
             return await super()._wait(future, deadline, only)
         finally:
+            self.slice_ends = self.loop.slice_end()  # the others had their turn
             self._getters -= 1
             if self.group is not None:
                 self.group.membership.heartbeat.poll()
 
     def _take(
-        self, limit: int, only: Only, *, room: int = PIECE_BYTES, defer_errors: bool = False
+        self, limit: int, only: Only, *, room: int = PIECE_BYTES, ends: float = math.inf, defer_errors: bool = False
     ) -> dict[TopicPartition, list[PlainRecord]] | None:
         """Take records until there are enough, or time is up: the event loop has other tasks."""
-        found = super()._take(min(limit, _PIECE), only, room=room, defer_errors=defer_errors)
+        ends = min(ends, self.loop.slice_end())
+        found = super()._take(min(limit, _PIECE), only, room=room, ends=ends, defer_errors=defer_errors)
         if not found:
             return found
         left = limit - sum(map(len, found.values()))
-        ends = monotonic() + _SLICE
-        while left > 0 and monotonic() < ends:
-            more = super()._take(min(left, _PIECE), only, room=room, defer_errors=True)
+        while left > 0 and self.loop.time() < ends:
+            more = super()._take(min(left, _PIECE), only, room=room, ends=ends, defer_errors=True)
             if not more:
                 break
             for partition, rows in more.items():

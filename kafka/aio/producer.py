@@ -219,14 +219,17 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
             now = await self._yield()
         try:
             if (
-                headers is None
+                type(value) is bytes
+                and self._plain
+                and (key is None or (type(key) is bytes and self._hashes))
+                and headers is None
                 and partition is None
                 and timestamp_ms is None
                 and on_delivery is None
                 and callback is None
                 and timestamp is None
             ):
-                place = self._add(topic, value, key, now)
+                place = self._try_append(topic, key, value, now)
                 if place is not None:
                     future = _new(AIORecordFuture)
                     future._batch, future._index = place
@@ -242,12 +245,6 @@ class AIOKafkaProducer(ImmediateCalls, Lifecycle):
         except (IllegalStateError, TypeError) as error:
             self._explain(error, headers, partition)
             raise
-
-    def _add(self, topic: str, value: object, key: object, now: int) -> tuple[ProducerBatch, int] | None:
-        """Add a record to the open batch of its partition and return its place; None if it must take the other way."""
-        if type(value) is bytes and self._plain and (key is None or (type(key) is bytes and self._hashes)):
-            return self._try_append(topic, key, value, now)
-        return None
 
     def _may_continue(self, now: int) -> bool:
         """Whether a call need not let the other tasks of the event loop run, now that the slice is over."""

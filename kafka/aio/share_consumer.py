@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, overload
 
 from kafka._core.client import Client, make_client
 from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
@@ -31,9 +31,6 @@ __all__ = ["AIOKafkaShareConsumer"]
 
 T = TypeVar("T")
 U = TypeVar("U")
-
-# For how long an iteration over records that are there may keep the event loop from its other tasks, in seconds.
-_SLICE: Final = 0.001
 
 
 class AIOKafkaShareConsumer(Lifecycle, ShareConsumerCalls[ShareRecord[K, V]], Generic[K, V]):
@@ -178,7 +175,7 @@ class AIOKafkaShareConsumer(Lifecycle, ShareConsumerCalls[ShareRecord[K, V]], Ge
     async def __anext__(self) -> ShareRecord[K, V]:
         if monotonic() >= self._yield_at:
             await asyncio.sleep(0)  # let the other tasks of the event loop run
-            self._yield_at = monotonic() + _SLICE
+            self._yield_at = self._client.loop.slice_end()
         try:
             core = self._usable()
             record = await core.next(core.deadline(self._iteration_timeout))

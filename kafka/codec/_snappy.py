@@ -34,44 +34,43 @@ def snappy_encode(payload: Bytes, xerial_compatible: bool = True, xerial_blocksi
 
 def snappy_decompress(data: Bytes, limit: int) -> bytes:
     bound = bounded(CODEC_SNAPPY, len(data), limit)
-    view = memoryview(data)
-    if bytes(view[:8]) != _XERIAL_MAGIC:
-        return _snappy_block(view, bound)
+    data = bytes(data)  # a slice of bytes costs half of what a slice of a memoryview costs
+    if not data.startswith(_XERIAL_MAGIC):
+        return _snappy_block(data, bound)
     parts: list[bytes] = []
-    room = bound
-    pos = len(_XERIAL_HEADER)
-    while pos < len(view):
+    room, size, pos = bound, len(data), len(_XERIAL_HEADER)
+    while pos < size:
         # Streams may be glued together: a header can stand where a block is due, as in SnappyInputStream.
-        if bytes(view[pos : pos + 8]) == _XERIAL_MAGIC:
+        if data.startswith(_XERIAL_MAGIC, pos):
             pos += len(_XERIAL_HEADER)
             continue
-        if pos + 4 > len(view):
+        if pos + 4 > size:
             raise bad(CODEC_SNAPPY, "a block's length is cut off")
-        size = _INT32.unpack_from(view, pos)[0]
+        (length,) = _INT32.unpack_from(data, pos)
         pos += 4
-        if size < 0 or size > len(view) - pos:
-            raise bad(CODEC_SNAPPY, f"a block of {size} bytes where {len(view) - pos} are left")
-        part = _snappy_block(view[pos : pos + size], room)
+        if length < 0 or length > size - pos:
+            raise bad(CODEC_SNAPPY, f"a block of {length} bytes where {size - pos} are left")
+        part = _snappy_block(data[pos : pos + length], room)
         room -= len(part)
-        pos += size
+        pos += length
         parts.append(part)
-    return b"".join(parts)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _snappy_block(block: memoryview, room: int) -> bytes:
+def _snappy_block(block: bytes, room: int) -> bytes:
     # The block says first what it unpacks to, and libraries allocate that much: look before they do.
     claimed = shift = 0
     for byte in block[:5]:
         claimed |= (byte & 0x7F) << shift
-        shift += 7
         if byte < 0x80:
             break
+        shift += 7
     else:
         raise bad(CODEC_SNAPPY, "no length at its start")
     if claimed > room or claimed > len(block) * 22 + 64:
         raise too_large(CODEC_SNAPPY, len(block), room)
     uncompress: Callable[[bytes], bytes] = load(CODEC_SNAPPY, "snappy").uncompress
     try:
-        return uncompress(bytes(block))
+        return uncompress(block)
     except Exception as err:  # the package has had several error types over time
         raise bad(CODEC_SNAPPY, err.__cause__ or err) from err

@@ -67,6 +67,8 @@ class ImmediateCalls(ClientStatus):
     _frames: ClassVar[Mapping[str, int]]
     """How far above a warning about an argument the application's frame is, by calls that take records."""
     _subscription: SubscriptionState
+    _most_records: int
+    """How many records a call returns unless it says otherwise."""
     _core: ConsumerCore | None = None
     """Made with `_subscription`, and with the application that waits."""
 
@@ -264,8 +266,8 @@ class ImmediateCalls(ClientStatus):
     def _identity(self, group: ConsumerGroup) -> ConsumerGroupMetadata:
         return group.metadata()
 
-    def _usable(self) -> ConsumerCore:
-        """Return the core for a call."""
+    def _usable(self, taking: str = "") -> ConsumerCore:
+        """Return the core for a call; `taking` is the name of one that takes records."""
         raise NotImplementedError
 
     def _group(self) -> ConsumerGroup:
@@ -281,23 +283,16 @@ class ImmediateCalls(ClientStatus):
         """Return the deadline of a call that looks offsets up."""
         return self._until(timeout_ms)
 
-    def _poll_until(self, core: ConsumerCore, timeout_ms: float, what: str) -> float:
-        """Return the deadline of a call that takes records."""
+    def _taking(self, what: str, timeout_ms: float) -> tuple[ConsumerCore, float]:
+        """Return the core for a call that takes records, and the deadline."""
+        core = self._usable(what)
         if type(timeout_ms) is float and 0 < timeout_ms <= _LIKELY_SECONDS:
             warnings.warn(
                 f"{what}({timeout_ms}) waits for {timeout_ms:g} milliseconds: timeouts of a {type(self).__name__} are "
                 f"in milliseconds, as in {what}({timeout_ms * 1000:.0f}) for {timeout_ms:g} seconds",
                 stacklevel=self._frames[what],
             )
-        return core.loop.time() + checked_timeout(timeout_ms)
-
-    def _limit(self, max_records: int | None) -> int:
-        """Return how many records a call may return."""
-        return int(self.config["max_poll_records"]) if max_records is None else checked_limit(max_records)
-
-    async def _taking(self, what: str) -> ConsumerCore:  # noqa: ARG002
-        """Return the core for a call that takes records."""
-        return self._usable()
+        return core, core.loop.time() + checked_timeout(timeout_ms)
 
     async def _edge(
         self, partitions: Iterable[TopicPartition], place: Reset, timeout_ms: float | None
@@ -325,10 +320,10 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         """
         if unknown:
             refuse_arguments("poll", unknown)
-        core = await self._taking("poll()")
-        limit = self._limit(max_records)
+        core, deadline = self._taking("poll", timeout_ms)
+        limit = self._most_records if max_records is None else checked_limit(max_records)
         # Nothing is called after it, not even `cast`: where a function begins Ctrl-C may come, and lose these records.
-        found: Any = await core.poll(limit, self._poll_until(core, timeout_ms, "poll"), move_on=update_offsets)
+        found: Any = await core.poll(limit, deadline, move_on=update_offsets)
         return found  # type: ignore[no-any-return]
 
     async def poll_batches(
@@ -340,14 +335,14 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         Keys and values are bytes; deserializers are not applied. ``columns.to_arrow()`` gives a
         ``pyarrow.RecordBatch``. An interceptor cannot see columns: IllegalStateError with one that has on_consume().
         """
-        core = await self._taking("poll_batches()")
+        core, deadline = self._taking("poll_batches", timeout_ms)
         if core.interceptors is not None and core.interceptors.has("on_consume"):
             raise IllegalStateError(
                 "poll_batches() returns columns, which on_consume() of this consumer's interceptors cannot see: use "
                 "poll(), or make a consumer without them"
             )
         at_least = _COLUMN_RECORDS if max_records is None else checked_limit(max_records)
-        return await core.poll_columns(at_least, self._poll_until(core, timeout_ms, "poll_batches"))
+        return await core.poll_columns(at_least, deadline)
 
     # Positions…
 

@@ -108,8 +108,9 @@ class ConsumerCore:
             ReaderSettings.of(config, key, value, self.record_type),
             self.waiting.notify,
         )
-        self.collector = FetchCollector(self.subscription, self.fetcher, self.positions)
+        self.collector = FetchCollector(self.subscription, self.fetcher, self.positions, self.loop.time)
         self.subscription.on_change = self.fetcher.kick
+        self.subscription.on_change_of = self.fetcher.changed
         self.subscription.topic_ids = lambda: client.cluster.topology.topic_ids
         self.subscription.on_ready = self.fetcher.arrivals.append
         client.metadata.on_refusal = self._refused
@@ -261,9 +262,9 @@ class ConsumerCore:
         return self._poll(self._take_chunk, limit, deadline, None)
 
     def _take(
-        self, limit: int, only: Only, *, room: int = TAKEN_BYTES, defer_errors: bool = False
+        self, limit: int, only: Only, *, room: int = TAKEN_BYTES, ends: float = math.inf, defer_errors: bool = False
     ) -> dict[TopicPartition, list[ConsumerRecord]] | None:
-        records = self.collector.take(limit, only, room=room, defer_errors=defer_errors)
+        records = self.collector.take(limit, only, room=room, ends=ends, defer_errors=defer_errors)
         if not records:
             return None
         if self.interceptors is not None:
@@ -315,16 +316,17 @@ class ConsumerCore:
     ) -> T:
         # Records are taken right before the return: nothing is awaited after that, so no cancellation can lose them.
         collector, group, fetcher = self.collector, self.group, self.fetcher
-        future: Future[None] | None = None
         taking = False
         try:
             fetcher.polls += 1
             if fetcher.resting:
                 fetcher.resume()
             while True:
+                future = self.waiting.armed()  # first: what changes after the looks below completes it
                 if group is not None:
                     group.polled()
-                if self._is_held() and not await self._serve_first():
+                is_held = self._is_held()
+                if is_held and not await self._serve_first():
                     future = self.waiting.armed()
                 else:
                     if collector.may_have_data:
@@ -335,12 +337,10 @@ class ConsumerCore:
                             self._taken()
                             return found
                         taking = False
-                    if future is None or self._is_due():
-                        future = self.waiting.armed()  # then look again: data from now on completes it
+                    if is_held and self._is_due():
                         continue
                 if not await self._wait(future, deadline, only):
                     return nothing
-                future = self.waiting.armed()
         except BaseException as error:
             if taking and not isinstance(error, KafkaError):  # Ctrl-C: the records do not reach the application
                 with SignalsDeferred(self.loop):

@@ -11,7 +11,9 @@ commit would cover records that were never returned. This is the one place that 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from kafka.consumer.partition_state import AssignedPartition, Chunk, CompletedFetch, Cursor
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from kafka.consumer.fetcher import Fetcher
     from kafka.consumer.positions import Positions
     from kafka.consumer.subscription_state import SubscriptionState
-    from kafka.record.batch_reader import RecordReader
     from kafka.record.columns import Columns
     from kafka.record.consumer_record import ConsumerRecord
 
@@ -36,7 +37,14 @@ PIECE_BYTES: Final = 1 << 20
 class FetchCollector:
     """Takes records out of the buffers of one consumer."""
 
-    def __init__(self, subscription: SubscriptionState, fetcher: Fetcher, positions: Positions) -> None:
+    def __init__(
+        self,
+        subscription: SubscriptionState,
+        fetcher: Fetcher,
+        positions: Positions,
+        time: Callable[[], float] = monotonic,
+    ) -> None:
+        self._time = time
         self._subscription = subscription
         self._fetcher = fetcher
         self._positions = positions
@@ -89,11 +97,12 @@ class FetchCollector:
         only: Collection[TopicPartition] | None = None,
         *,
         room: int = TAKEN_BYTES,
+        ends: float = inf,
         defer_errors: bool = False,
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return up to `limit` records, partition after partition in the order of the queue, or of those in `only`.
 
-        Fewer come if their bytes amount to about `room`: the rest stays as it was fetched, compressed.
+        Fewer come if their bytes amount to about `room`, or at a time: the rest stays as it was fetched, compressed.
 
         An error comes after the records before it, in the next call; with `defer_errors`, if the caller has taken
         records already, it comes in the next call in any case.
@@ -119,7 +128,7 @@ class FetchCollector:
             if rows:
                 taken[state.topic_partition] = rows
                 limit -= len(rows)
-                if limit <= 0 or room <= 0:
+                if limit <= 0 or room <= 0 or self._time() >= ends:
                     break
         return taken
 
@@ -171,10 +180,12 @@ class FetchCollector:
         """
         if self._subscription.chunk is not None:
             self._subscription.end_iteration()
-        arrivals = self._fetcher.arrivals
+        row, arrivals, partitions = self._queue, self._fetcher.arrivals, self._subscription.partitions
         while arrivals:
-            self.enter(arrivals.popleft())
-        row, partitions = self._queue, self._subscription.partitions
+            state = arrivals.popleft()
+            if not state.in_rotation:
+                state.in_rotation = True
+                row.append(state)
         for _ in range(len(row)):
             state = row[0]
             if only is not None and state.topic_partition not in only:
@@ -218,12 +229,12 @@ class FetchCollector:
             try:
                 new = reader.take(limit - len(rows), room)
             finally:
-                _follow(cursor, reader)
+                cursor.follow(reader)
             rows += new
             self._count(current, len(new))
             room -= reader.decoded - decoded
             if reader.exhausted:
-                self._drained(cursor, current)
+                self._fetcher.drained(cursor, current)
         return room
 
     def _take_columns(self, state: AssignedPartition, at_least: int, room: int) -> tuple[Columns | None, int]:
@@ -239,23 +250,17 @@ class FetchCollector:
             try:
                 columns = next(reader.columns(at_least=at_least, room=room), None)
             finally:
-                _follow(cursor, reader)
+                cursor.follow(reader)
             if columns is not None:
                 self._count(current, len(columns))
                 return columns, room - (reader.decoded - decoded)
-            self._drained(cursor, current)
+            self._fetcher.drained(cursor, current)
         return None, room
 
     def _count(self, current: CompletedFetch, records: int) -> None:
         current.count += records
         if records and self._fetcher.metrics is not None and current.reader is not None:
             self._fetcher.metrics.taken(current.reader.topic, records, 0)
-
-    def _drained(self, cursor: Cursor, current: CompletedFetch) -> None:
-        self._fetcher.drained(current)  # first: until the next line it is counted as held
-        cursor.current = None
-        if self._fetcher.starved:
-            self._fetcher.look_again()
 
     # Errors…
 
@@ -287,12 +292,6 @@ class FetchCollector:
             cursor.blocked = False
             self._fetcher.kick()
         raise error
-
-
-def _follow(cursor: Cursor, reader: RecordReader) -> None:
-    """Put the position where the reader is, with the epoch of what was passed: a check of the log asks for it."""
-    if cursor.position != reader.next_offset:
-        cursor.advance(reader.next_offset, reader.leader_epoch)
 
 
 def _take_given_back(cursor: Cursor, rows: list[ConsumerRecord], limit: int) -> None:

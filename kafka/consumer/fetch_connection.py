@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka._core.client import FETCH
 from kafka.consumer.fetch_response import FetchTarget
-from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Outgoing, Wanted
+from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Wanted
 from kafka.errors import (
     ClusterAuthorizationFailedError,
     KafkaError,
@@ -54,7 +54,6 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 SIDE: Final = "fetch-side"
-_SLICE: Final = 0.001  # how long a response may hold the loop, in seconds
 _POLL_RECORDS: Final = 500  # where max_poll_records has no limit
 TOPIC_IDS_SINCE: Final = 13
 _MAX_BYTES_SINCE: Final = 3
@@ -116,16 +115,20 @@ class FetchConnection:
         client: Client,
         node_id: int,
         settings: FetchSettings,
-        take: Callable[[FetchConnection, FetchResponse, int], Generator[None, None, bool]],
-        done: Callable[[FetchConnection, FetchResponse | None, bool], None],
+        take: Callable[[FetchConnection, FetchResponse, int], Generator[None, None, None]],
+        left_idle: Callable[[], object],
         failed: Callable[[FetchConnection, KafkaError], None],
         doubted: Callable[[FetchTarget, EpochCheck], None],
         in_flight: InFlight,
+        wanted: Callable[[FetchTarget], Wanted | None],
+        released: Callable[[AssignedPartition], object],
         *,
         main: bool,
     ) -> None:
-        """Each response is given to `take`, which yields where the loop has waited long enough for it, and says whether
-        data came. Then, as the next request may be sent, `done` is called; or `failed`, with an error.
+        """Each response is given to `take`, which yields where other work may come first and calls `end` at its end;
+        each error to `failed`. `left_idle` is called if no partition was left to ask for. `wanted` returns the part of
+        a request for a partition, None if it must not be asked for; `released` is called with each partition that it
+        asks for no more.
         """
         from kafka.protocol.fetch import FetchRequest
 
@@ -148,20 +151,20 @@ class FetchConnection:
         self.answered: list[FetchTarget] = []
         """The targets of which a response has brought records or an error."""
         self.is_outdated = False
-        """Whether all are to be released as the request is answered: something has changed since it was sent."""
-        self.slice_ends = 0.0
-        """Until when a response may hold the loop."""
+        """Whether the application has changed something since the request was sent."""
         self._client = client
         self._settings = settings
         self._timeout = client.settings.request_timeout + settings.max_wait_ms / 1000
         self._use = FETCH if main else SIDE
         self._take = take
-        self._done = done
+        self._left_idle = left_idle
         self._failed = failed
         self._log_checked = doubted
         self._in_flight = in_flight
         self._reserved = 0
-        self._released: list[AssignedPartition] = []
+        self._part_of = wanted
+        self._released = released
+        self._drops_all = False  # as the request is answered
         self._turns: list[TopicPartition] = []  # the one asked for longest ago is the first; for old brokers
         self._wanted: dict[TopicPartition, Wanted] = {}
         self._without_id: set[TopicPartition] = set()
@@ -169,11 +172,10 @@ class FetchConnection:
         self._max_bytes = 0
         self._version = 0
         self._request_type = FetchRequest
-        self._request_types: dict[tuple[int, bool], type[FetchRequest]] = {}
+        self._request_types: dict[tuple[int, int], type[FetchRequest]] = {}
         self._link: Connection | None = None
         self._linked_in: object = None  # the topology with the broker's address
         self._task: Task[object] | None = None  # connects, and checks logs
-        self._taking: Generator[None, None, bool] | None = None
         self._stopped = False
 
     def connect(self) -> None:
@@ -186,15 +188,6 @@ class FetchConnection:
 
     # Its partitions…
 
-    def add(self, target: FetchTarget, wanted: Wanted) -> None:
-        """Ask for a partition from the next request on."""
-        partition = target.state.topic_partition
-        self.targets[partition], self._wanted[partition] = target, wanted
-        self._touched.add(partition)
-        if wanted.topic_id is NO_TOPIC_ID:
-            self._without_id.add(partition)
-        target.cursor.connection = self
-
     def release(self, targets: Iterable[FetchTarget]) -> None:
         """Ask for these no more."""
         for target in targets:
@@ -206,41 +199,82 @@ class FetchConnection:
                 self._without_id.discard(partition)
             if cursor.connection is self:
                 cursor.connection = None
-            self._released.append(state)
+            self._released(state)
 
-    def take_released(self) -> list[AssignedPartition]:
-        """Return, once, the partitions that it asks for no more: the fetcher looks at them again."""
-        released, self._released = self._released, []
-        return released
+    def drop(self, partition: TopicPartition) -> None:
+        """Ask for a partition no more, once the request that is under way is answered."""
+        target = self.targets.get(partition)
+        if target is None:
+            return
+        if self.idle:
+            self.release((target,))
+        else:
+            self.is_outdated = True
+            self.answered.append(target)
 
-    def take_back(self) -> None:
-        """Release all of them, while no request is under way."""
-        self.release(tuple(self.targets.values()))
-        self._released, self.is_outdated = [], False
+    def drop_all(self) -> None:
+        """Ask for nothing of this any more, once the request that is under way is answered."""
+        if self.idle:
+            self.release(tuple(self.targets.values()))
+        else:
+            self.is_outdated = self._drops_all = True
 
     # A request…
 
-    def ask(self, max_bytes: int) -> None:
-        """Send a request."""
-        self.idle = self.is_outdated = False
+    def ask(self, targets: list[FetchTarget], max_bytes: int) -> None:
+        """Ask for these, and for what it asked for before."""
+        self.idle = self.is_outdated = self._drops_all = False
         self._max_bytes = max_bytes
-        self._reserved = min(max_bytes, len(self.targets) * self._settings.max_partition_bytes)
+        self._reserved = min(max_bytes, (len(self.targets) + len(targets)) * self._settings.max_partition_bytes)
         self._in_flight.size += self._reserved
         self._in_flight.brokers += self.main
-        client = self._client
+        for target in targets:
+            target.cursor.connection = self
+        self._run(self._asking(targets))
+
+    def _run(self, steps: Generator[None, None, None]) -> None:
+        """Take steps for a slice of time, and then let the loop do everything else that is ready."""
+        if self._stopped:
+            return
+        loop = self._client.loop
+        time, ends = loop.time, loop.slice_end()
         try:
-            link, topology = self._link, client.cluster.topology
-            if link is None or not link.ready or self._linked_in is not topology:
-                link = self._link = client.link(self.node_id, self._use)
-                self._linked_in = topology
-            if link.ready and link.versions is not None:
-                version = link.versions.version_for(self._request_type)
-                if version >= _LAST_EPOCH_SINCE:
-                    self._send(link, self._wanted, version)
-                    return
-            self._task = client.loop.spawn_logged(self._prepare(link), f"fetch from broker {self.node_id}")
+            for _ in steps:
+                if time() >= ends:
+                    loop.call_soon(self._run, steps)
+                    break
         except Exception as error:
             self._fail(error)
+
+    def _asking(self, targets: list[FetchTarget]) -> Generator[None, None, None]:
+        """Send a request, if a connection is ready; else connect first. It yields where other work may come first."""
+        client = self._client
+        for target in targets:
+            state, cursor = target.state, target.cursor
+            part = None if self._drops_all or state.cursor is not cursor else self._part_of(target)
+            if part is None:
+                self.release((target,))
+                continue
+            partition = state.topic_partition
+            self.targets[partition], self._wanted[partition] = target, part
+            self._touched.add(partition)
+            if part.topic_id is NO_TOPIC_ID:
+                self._without_id.add(partition)
+            yield
+        if self._drops_all or not self.targets:
+            self.end()
+            self._left_idle()
+            return
+        link, topology = self._link, client.cluster.topology
+        if link is None or not link.ready or self._linked_in is not topology:
+            link = self._link = client.link(self.node_id, self._use)
+            self._linked_in = topology
+        if link.ready and link.versions is not None:
+            version = link.versions.version_for(self._request_type)
+            if version >= _LAST_EPOCH_SINCE:
+                yield from self._sending(link, self._wanted, version)
+                return
+        self._task = client.loop.spawn_logged(self._prepare(link), f"fetch from broker {self.node_id}")
 
     async def _prepare(self, link: Connection) -> None:
         """Connect, and check the logs at old brokers, before a request."""
@@ -256,14 +290,16 @@ class FetchConnection:
             if version < _LAST_EPOCH_SINCE:
                 wanted = await self._checked(link, wanted, timeout)
             if wanted:
-                self._send(link, wanted, version)
+                self._run(self._sending(link, wanted, version))
             else:
-                self._release()
-                self._done(self, None, False)
+                self.end()
+                self._left_idle()
         except Exception as error:
             self._fail(error)
 
-    def _send(self, link: Connection, wanted: Mapping[TopicPartition, Wanted], version: int) -> None:
+    def _sending(
+        self, link: Connection, wanted: Mapping[TopicPartition, Wanted], version: int
+    ) -> Generator[None, None, None]:
         best, max_wait_ms = version, self._settings.max_wait_ms if self.main else 0
         if version >= TOPIC_IDS_SINCE and self._without_id:
             version = TOPIC_IDS_SINCE - 1
@@ -276,7 +312,52 @@ class FetchConnection:
         outgoing = self.session.next(wanted, self._touched)
         self._touched.clear()
         self._version, self.asked_at = version, self._client.loop.time()
-        request = self._request(outgoing, self._max_bytes, max_wait_ms, version, best=version == best)
+        # The encoder looks at each struct that is not of its version: with many partitions that is a third of the work.
+        names = self._request_types.get((version, best))
+        if names is None:
+            kind = self._request_type
+            names = kind if version == best and version < TOPIC_IDS_SINCE else kind[version]
+            self._request_types[version, best] = names
+        partition_type, topic_type, forgotten_type = names.FetchPartition, names.FetchTopic, names.ForgottenTopic
+        has_epochs, has_ids = version >= _LAST_EPOCH_SINCE, version >= TOPIC_IDS_SINCE
+        topics: dict[tuple[str, UUID], list[FetchRequest.FetchPartition]] = {}
+        of: tuple[str | None, UUID | None] = None, None
+        for partition, entry in outgoing.wanted.items():
+            if of[1] is not entry.topic_id or of[0] != partition.topic:  # a UUID's hash is a call
+                of = partition.topic, entry.topic_id
+                partitions = topics.setdefault(of, [])
+            partitions.append(
+                partition_type(
+                    partition=partition.partition,
+                    current_leader_epoch=entry.leader_epoch,
+                    fetch_offset=entry.offset,
+                    last_fetched_epoch=entry.last_epoch if has_epochs else -1,
+                    partition_max_bytes=entry.max_bytes,
+                )
+            )
+            yield
+        forgotten: dict[tuple[str, UUID], list[int]] = {}
+        for partition, topic_id in outgoing.forgotten:
+            forgotten.setdefault((partition.topic, topic_id), []).append(partition.partition)
+        request = names(
+            max_wait_ms=max_wait_ms,
+            min_bytes=self._settings.min_bytes,
+            max_bytes=self._max_bytes,
+            isolation_level=self._settings.isolation_level,
+            session_id=outgoing.session_id,
+            session_epoch=outgoing.epoch,
+            rack_id=self._settings.rack,
+            topics=[
+                topic_type(topic_id=tid, partitions=parts) if has_ids else topic_type(topic=name, partitions=parts)
+                for (name, tid), parts in topics.items()
+            ],
+            forgotten_topics_data=[
+                forgotten_type(topic_id=tid, partitions=parts)
+                if has_ids
+                else forgotten_type(topic=name, partitions=parts)
+                for (name, tid), parts in forgotten.items()
+            ],
+        )
         link.submit(request, self._timeout).add_both(self._arrived)
 
     def _arrived(self, outcome: FetchResponse | BaseException) -> None:
@@ -291,23 +372,7 @@ class FetchConnection:
         else:
             self.failures = 0
             self.session.answered(outcome.session_id)
-        self._taking = self._take(self, outcome, self._version)
-        self._go_on(outcome)
-
-    def _go_on(self, response: FetchResponse) -> None:
-        """Take the response for a slice of time, and then let the loop do everything else that is ready."""
-        if self._stopped or self._taking is None:
-            return
-        self.slice_ends = self._client.loop.time() + _SLICE
-        try:
-            next(self._taking)
-        except StopIteration as end:
-            self._release()
-            self._done(self, response, end.value)
-        except Exception as error:
-            self._fail(error)
-        else:
-            self._client.loop.call_soon(self._go_on, response)
+        self._run(self._take(self, outcome, self._version))
 
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, KafkaError):
@@ -317,16 +382,16 @@ class FetchConnection:
             )
             error = UnknownError(f"fetching failed: {error!r}")
         self.session.failed()
-        self.is_outdated = True
-        self._release()
+        self._drops_all = True
+        self.end()
         self._failed(self, error)
 
-    def _release(self) -> None:
-        """Record that no request is under way."""
+    def end(self) -> None:
+        """Record that no request is under way: the next one may be sent."""
         # The side connection is for what the main one cannot ask for now.
-        everything = self.is_outdated or not self.main
+        everything = self._drops_all or not self.main
         self.release(tuple(self.targets.values()) if everything else self.answered)
-        self.answered, self._taking = [], None
+        self.answered = []
         if not self.idle:
             self.idle = True
             self._in_flight.size -= self._reserved
@@ -366,60 +431,10 @@ class FetchConnection:
         self.release([asked[partition] for partition in checks])
         return self._wanted
 
-    def _request(
-        self, outgoing: Outgoing, max_bytes: int, max_wait_ms: int, version: int, *, best: bool
-    ) -> FetchRequest:
-        settings = self._settings
-        # The encoder looks at each struct that is not of its version: with many partitions that is a third of the work.
-        names = self._request_types.get((version, best))
-        if names is None:
-            kind = self._request_type
-            names = kind if best and version < TOPIC_IDS_SINCE else kind[version]
-            self._request_types[version, best] = names
-        partition_type, topic_type, forgotten_type = names.FetchPartition, names.FetchTopic, names.ForgottenTopic
-        has_epochs, has_ids = version >= _LAST_EPOCH_SINCE, version >= TOPIC_IDS_SINCE
-        topics: dict[tuple[str, UUID], list[FetchRequest.FetchPartition]] = {}
-        of: tuple[str | None, UUID | None] = None, None
-        for partition, entry in outgoing.wanted.items():
-            if of[1] is not entry.topic_id or of[0] != partition.topic:  # a UUID's hash is a call
-                of = partition.topic, entry.topic_id
-                partitions = topics.setdefault(of, [])
-            partitions.append(
-                partition_type(
-                    partition=partition.partition,
-                    current_leader_epoch=entry.leader_epoch,
-                    fetch_offset=entry.offset,
-                    last_fetched_epoch=entry.last_epoch if has_epochs else -1,
-                    partition_max_bytes=entry.max_bytes,
-                )
-            )
-        forgotten: dict[tuple[str, UUID], list[int]] = {}
-        for partition, topic_id in outgoing.forgotten:
-            forgotten.setdefault((partition.topic, topic_id), []).append(partition.partition)
-        return names(
-            max_wait_ms=max_wait_ms,
-            min_bytes=settings.min_bytes,
-            max_bytes=max_bytes,
-            isolation_level=settings.isolation_level,
-            session_id=outgoing.session_id,
-            session_epoch=outgoing.epoch,
-            rack_id=settings.rack,
-            topics=[
-                topic_type(topic_id=tid, partitions=parts) if has_ids else topic_type(topic=name, partitions=parts)
-                for (name, tid), parts in topics.items()
-            ],
-            forgotten_topics_data=[
-                forgotten_type(topic_id=tid, partitions=parts)
-                if has_ids
-                else forgotten_type(topic=name, partitions=parts)
-                for (name, tid), parts in forgotten.items()
-            ],
-        )
-
     def stop(self) -> None:
         """Send no more requests; the response under way is dropped."""
-        self._stopped = self.is_outdated = True
-        self._release()
+        self._stopped = self._drops_all = True
+        self.end()
         if self._task is not None:
             self._task.cancel()
 

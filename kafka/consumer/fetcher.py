@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka._text import printable
@@ -103,7 +103,8 @@ class Fetcher:
         self._in_flight = InFlight()
         self._by_node: dict[int, dict[TopicPartition, AssignedPartition]] = {}
         self._candidates: dict[int, dict[TopicPartition, AssignedPartition]] = {}
-        self._reopened: deque[AssignedPartition] = deque()  # from any thread
+        self._reopened: deque[AssignedPartition] = deque()  # to be candidates again; from any thread
+        self._changed: deque[AssignedPartition] = deque()
         self._everything = False
         self._grouped: Mapping[TopicPartition, AssignedPartition] | None = None
         self._metadata_key: object = None
@@ -122,6 +123,14 @@ class Fetcher:
         """Look at all partitions, in the next pass: something has changed. Safe from every thread."""
         self._everything = True  # first: a turn looks at it after it has lowered `_due`
         self.look_again()
+
+    def changed(self, state: AssignedPartition) -> None:
+        """Look at one partition: its position was moved, or it was paused or resumed."""
+        if state.cursor.position is None:
+            self.kick()  # it must be found
+        else:
+            self._changed.append(state)
+            self.look_again()
 
     def look_again(self) -> None:
         """Look whether a request can be sent, in the next pass. Safe from every thread."""
@@ -160,13 +169,16 @@ class Fetcher:
                 pass
         return None
 
-    def drained(self, fetched: CompletedFetch) -> None:
-        """Record that all records of a response were taken; it counts as held until then."""
-        self._drained += fetched.size
+    def drained(self, cursor: Cursor, fetched: CompletedFetch) -> None:
+        """Record that all records of a cursor's present response were taken."""
+        self._drained += fetched.size  # first: until the next line it is counted as held
+        cursor.current = None
         if self.metrics is not None:
             self.metrics.consumed(fetched.count, fetched.size)
             if fetched.reader is not None:
                 self.metrics.taken(fetched.reader.topic, 0, fetched.size)
+        if self.starved:
+            self.look_again()
 
     # On the loop: which partitions belong to which broker…
 
@@ -191,26 +203,21 @@ class Fetcher:
                 self._want_topics()  # new topics are assigned once their metadata is known
             self._look_at_all()
             self._positions.look()
-        while self._reopened:
-            self._reopen((self._reopened.popleft(),))
+        while self._changed:
+            state = self._changed.popleft()
+            for connection in self._connections.get(state.node_id, ()):
+                connection.drop(state.topic_partition)
+            self._reopened.append(state)
         for node_id in self._by_node:
             self._pump(node_id)
 
     def _look_at_all(self) -> None:
         """Make candidates of all partitions; of a request under way when it is answered."""
-        self._candidates = {node_id: dict(states) for node_id, states in self._by_node.items()}
         for pair in self._connections.values():
             for connection in pair:
-                connection.is_outdated = True
-                if connection.idle:
-                    connection.take_back()
-
-    def _reopen(self, states: Iterable[AssignedPartition]) -> None:
-        """Make candidates of partitions, unless they were taken away or have another broker now."""
-        for state in states:
-            partition, node_id = state.topic_partition, state.node_id
-            if self._by_node.get(node_id, _NONE).get(partition) is state:
-                self._candidates[node_id][partition] = state
+                connection.drop_all()
+        self._reopened.clear()
+        self._candidates = {node_id: dict(states) for node_id, states in self._by_node.items()}
 
     def _want_topics(self) -> None:
         subscription, cluster = self._subscription, self._cluster
@@ -282,6 +289,11 @@ class Fetcher:
             self.resting = True
             if connection.polls == self.polls and not self.callers:
                 return
+        while self._reopened:
+            state = self._reopened.popleft()
+            partition, leader = state.topic_partition, state.node_id
+            if self._by_node.get(leader, _NONE).get(partition) is state:  # else it has another broker now, or is gone
+                self._candidates[leader][partition] = state
         # From here on cursors are held: the application's thread may replace a partition's cursor at any time, and
         # facts about the old one do not hold for the new one.
         found: list[FetchTarget] = []
@@ -319,7 +331,6 @@ class Fetcher:
             found = [target for target in found if self._is_awaited(target.state)]
             others = [target for target in connection.targets.values() if not self._is_awaited(target.state)]
             connection.release(others)
-            self._reopen(connection.take_released())
         if room <= 0 or not (found or connection.targets):
             return
         # The bytes that the requests in flight leave are divided among the brokers without one: a broker that has no
@@ -331,19 +342,15 @@ class Fetcher:
         idle = len(self._by_node) - self._in_flight.brokers + (not connection.main)
         room = max(1, room // max(1, idle))
         for target in found:
-            if (wanted := self._wanted(target)) is not None:
-                del candidates[target.state.topic_partition]
-                connection.add(target, wanted)
-        if not connection.targets:
-            return
+            del candidates[target.state.topic_partition]
         connection.asked_in = self._by_node
         if connection.polls != self.polls:
             connection.polls, self._ahead = self.polls, 0
-        connection.ask(min(self._settings.max_bytes, room))
+        connection.ask(found, min(self._settings.max_bytes, room))
 
     def _new_connections(self, node_id: int) -> tuple[FetchConnection, FetchConnection]:
-        calls = self._partitions_answered, self._answered, self._connection_failed, self._log_checked
-        parts = self._client, node_id, self._settings, *calls, self._in_flight
+        calls = self._partitions_answered, self.look_again, self._connection_failed, self._log_checked
+        parts = self._client, node_id, self._settings, *calls, self._in_flight, self._wanted, self._reopened.append
         return FetchConnection(*parts, main=True), FetchConnection(*parts, main=False)
 
     def _wanted(self, target: FetchTarget) -> Wanted | None:
@@ -389,13 +396,9 @@ class Fetcher:
 
     # On the loop: responses…
 
-    def _answered(self, connection: FetchConnection, response: FetchResponse | None, came: bool) -> None:
+    def _answered(self, connection: FetchConnection, response: FetchResponse, *, came: bool) -> None:
         """Send the next request, and let the application look if data came."""
         if self._closed:
-            return
-        self._reopen(connection.take_released())
-        if response is None:  # no partition was left to ask for
-            self.look_again()
             return
         if response.error_code:
             # Mostly the broker has dropped the session.
@@ -425,15 +428,15 @@ class Fetcher:
 
     def _partitions_answered(  # noqa: C901, PLR0912 - hot
         self, connection: FetchConnection, response: FetchResponse, version: int
-    ) -> Generator[None, None, bool]:
-        """Take the parts of partitions whose positions were not moved; return whether the application must look.
+    ) -> Generator[None, None, None]:
+        """Take the parts of partitions whose positions were not moved, and send the next request.
 
-        It yields where the loop has waited long enough.
+        It yields before each.
         """
         came, topology, targets, answered = False, self._cluster.topology, connection.targets, connection.answered
-        time, is_main = self._loop.time, connection.main
+        now, is_main = self._loop.time(), connection.main
         if self.metrics is not None:
-            self.metrics.answered(time() - connection.asked_at, response.throttle_time_ms)
+            self.metrics.answered(now - connection.asked_at, response.throttle_time_ms)
         if not is_main:
             for asked in targets.values():  # also if the response leaves it out
                 asked.cursor.side_empty = True  # until data comes
@@ -443,15 +446,13 @@ class Fetcher:
                 continue
             topic_id = topology.topic_ids.get(name)
             for data in topic.partitions:
-                now = time()
-                if now >= connection.slice_ends:
-                    yield
+                yield
                 target = targets.get(_new(TopicPartition, (name, data.partition_index)))
                 if target is None:
                     continue
                 state, cursor = target.state, target.cursor
                 if state.cursor is not cursor or cursor.fetch_offset != target.offset:
-                    connection.is_outdated = True  # the position was moved, or another response was faster
+                    connection.drop(state.topic_partition)  # it was moved, or another response was faster
                     continue
                 if topic_id is not None and cursor.topic_id is not topic_id and cursor.topic_id not in {None, topic_id}:
                     continue  # fetched by name, and created again meanwhile: it may be of either topic
@@ -477,7 +478,8 @@ class Fetcher:
                         if fetched is not None:
                             answered.append(target)
                             came = self._deliver(target, fetched)
-        return came
+        connection.end()
+        self._answered(connection, response, came=came)
 
     def _deliver(self, target: FetchTarget, fetched: CompletedFetch) -> bool:
         cursor = target.cursor
@@ -552,7 +554,6 @@ class Fetcher:
     def _connection_failed(self, connection: FetchConnection, error: KafkaError) -> None:
         if self._closed:
             return
-        self._reopen(connection.take_released())
         for state in self._by_node.get(connection.node_id, _NONE).values():
             state.problem = str(error)
         if isinstance(error, InvalidMetadataError) or error.invalid_metadata:

@@ -118,6 +118,7 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
         options, topics = options_before_topics("KafkaConsumer", topics)
         self.config = resolve("consumer", given_options("KafkaConsumer", options, configs), self.DEFAULT_CONFIG)
         name_client(self.config, "consumer")
+        self._most_records = self.config["max_poll_records"]
         self._subscription = SubscriptionState()
         timeout = self.config["consumer_timeout_ms"]
         self._iteration_timeout = math.inf if timeout < 0 or timeout == math.inf else timeout / 1000
@@ -213,7 +214,7 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
 
     def _records(self) -> Iterator[ConsumerRecord[K, V]]:
         subscription, timeout = self._subscription, self._iteration_timeout
-        limit = self.config["max_poll_records"]
+        limit = self._most_records
         try:
             while True:
                 core = self._usable()
@@ -344,7 +345,7 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
                 "end the other's poll() call wakeup(); to read in several threads make a consumer for each"
             )
 
-    def _usable(self) -> ConsumerCore:
+    def _usable(self, taking: str = "") -> ConsumerCore:  # noqa: ARG002
         """Return the core for a call, which one thread at a time may make; ClientClosedError without one."""
         core = self._core
         if core is None or core.closed:

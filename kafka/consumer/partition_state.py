@@ -166,6 +166,12 @@ class Cursor:
         self._epoch = epoch
         self.returned = None
 
+    def follow(self, reader: RecordReader) -> None:
+        """Set the position to where a reader is, with the epoch of what was passed: a check of the log asks for it."""
+        offset = reader.next_offset
+        if self._position != offset or self.returned is not None:
+            self._position, self._epoch, self.returned = offset, reader.leader_epoch, None
+
     def place(self, offset: int, epoch: int = -1) -> None:
         """Give it its position."""
         self.start = self.fetch_offset = offset

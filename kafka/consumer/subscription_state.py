@@ -87,6 +87,8 @@ class SubscriptionState:
         """Counts changes of the subscription: a member rejoins when it differs from the one that it joined with."""
         self.on_change: Callable[[], object] = lambda: None
         """Called in the application's thread after any change that the fetcher may have to act on."""
+        self.on_change_of: Callable[[AssignedPartition], object] = lambda _state: None
+        """Called in place of it if the change is of one partition."""
         self.on_ready: Callable[[AssignedPartition], object] = lambda _state: None
         """Called in the application's thread when a partition may have records to take again."""
         self.topic_ids: Callable[[], Mapping[str, UUID]] = dict
@@ -335,7 +337,7 @@ class SubscriptionState:
         state.cursor = cursor
         state.retry_at = 0.0
         state.problem = None
-        self.on_change()
+        self.on_change_of(state)
 
     # Pausing…
 
@@ -345,14 +347,14 @@ class SubscriptionState:
         if self.chunk is not None and self.chunk.state is state:
             self.end_iteration()
         state.paused = True
-        self.on_change()
+        self.on_change_of(state)
 
     def resume(self, partition: TopicPartition) -> None:
         """Return records of a partition again."""
         state = self.get(partition)
         state.paused = False
         self.on_ready(state)
-        self.on_change()
+        self.on_change_of(state)
 
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""

@@ -24,6 +24,8 @@ from kafka.errors import (
     RebalanceInProgressError,
     RejoinNeededError,
     UnknownMemberIdError,
+    UnsupportedFieldError,
+    UnsupportedVersionError,
 )
 
 if TYPE_CHECKING:
@@ -167,7 +169,13 @@ class ClassicMember:
             )
             # A separate task: if this one is cancelled, `leave` needs the id that the coordinator assigns.
             asking = self._asking = self.loop.spawn(self.ask(request, JOINS, timeout), "join")
-            response = await asking
+            try:
+                response = await asking
+            except UnsupportedFieldError as error:
+                raise UnsupportedVersionError(
+                    f"group_instance_id={self.group_instance_id!r} needs brokers of Kafka 2.3 or newer (KIP-345); "
+                    f"leave it out: {error}"
+                ) from error
             self._asking = None
             if not join_group.is_member_id_required(response):
                 join_group.check_joined(response, self.rounds.protocol_type())

@@ -152,8 +152,7 @@ class Metrics:
         with self._lock:
             metric = self._metrics.pop(metric_name, None)
             if metric is not None:
-                for reporter in self._reporters:
-                    reporter.metric_removal(metric)
+                self._tell("metric_removal", metric)
             return metric
 
     def register_metric(self, metric: KafkaMetric) -> None:
@@ -162,8 +161,7 @@ class Metrics:
             if metric.metric_name in self._metrics:
                 raise ValueError(f"There is a metric {metric.metric_name} already")
             self._metrics[metric.metric_name] = metric
-            for reporter in self._reporters:
-                reporter.metric_change(metric)
+            self._tell("metric_change", metric)
 
     def add_reporter(self, reporter: AbstractMetricsReporter) -> None:
         """Tell one more reporter, of the metrics there are too."""
@@ -192,9 +190,13 @@ class Metrics:
             metrics.remove_expired()
 
     def close(self) -> None:
-        """Close the reporters; an error of one is logged: clients close what else they have after this."""
+        """Close the reporters."""
+        self._tell("close")
+
+    def _tell(self, what: str, *args: object) -> None:
+        """Call a method of each reporter; an error of one is logged, as the client works without it."""
         for reporter in self._reporters:
             try:
-                reporter.close()
+                getattr(reporter, what)(*args)
             except Exception:  # noqa: PERF203 - a handful
-                log.exception("The metrics reporter %r could not be closed", reporter)
+                log.exception("The metrics reporter %r failed in %s()", reporter, what)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._text import counted
@@ -40,7 +41,6 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka._core.topology import Topology
-    from kafka._runtime.timers import Timer
     from kafka.producer.sender import Sender
     from kafka.producer.sink import Sink
 
@@ -75,11 +75,11 @@ class Partition:
         "open",
         "producer_id",
         "queue",
+        "rests_until",
         "scheduled",
         "sender",
         "sequence_gap",
         "sink",
-        "timer",
         "topic",
         "topology",
         "tp",
@@ -114,7 +114,8 @@ class Partition:
         self.scheduled = False
         """It waits in its sink."""
         self.not_before = 0.0
-        self.timer: Timer | None = None
+        self.rests_until = inf
+        """When the sender looks at it again."""
         self.producer_id = -1
         self.epoch = -1
         self.next_sequence = 0
@@ -149,12 +150,11 @@ class Partition:
         if self.open is head and not head.hurried and not sender.accumulator.memory.has_waiters:
             due = max(due, head.created + sender.linger)
         if due > sender.loop.time():
-            self._rest_until(due)
+            sender.rest(self, due)
             return
         sender.resting.discard(self)
-        if self.timer is not None:  # left alone, it would wake the network thread for nothing
-            self.timer.cancel()
-            self.timer = None
+        if sender.rests and not sender.resting:
+            sender.forget_rests()
         topology = sender.cluster.topology
         if self.topology is not topology:
             self.leader = sender.sink_of(self)
@@ -185,15 +185,6 @@ class Partition:
         if sender.producer.enabled:
             return min(_REMEMBERED, sender.max_in_flight) if self.epoch_accepted and not self.sequence_gap else 1
         return 1 if sender.retries and sender.acks else sender.max_in_flight
-
-    def _rest_until(self, when: float) -> None:
-        self.sender.resting.add(self)
-        timer = self.timer
-        if timer is not None:
-            if timer.callback is not None and timer.when == when:
-                return
-            timer.cancel()
-        self.timer = self.sender.loop.call_at(when, self.sender.due, self)
 
     def retry_later(self) -> None:
         """Look again after the first backoff."""

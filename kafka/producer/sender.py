@@ -8,6 +8,8 @@ on the loop, unless they say otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from math import inf
 from threading import get_ident
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._hooks import ProducerTracer
     from kafka._runtime.application import Application
+    from kafka._runtime.timers import Timer
     from kafka.config import Config
     from kafka.producer.diagnostics import Diagnostics
     from kafka.producer.metrics import ProducerMetrics
@@ -68,6 +71,10 @@ class Sender:
         """The brokers that there is something to send to, while partitions are looked at."""
         self.resting: set[Partition] = set()
         """Partitions that wait for a point in time: the end of the linger, or of a backoff."""
+        self.rests: list[tuple[float, int, Partition]] = []
+        """When to look at them, as a heap; it has also entries of partitions that do not rest any more."""
+        self._timer: Timer | None = None
+        """That of the first of these."""
         self.keeper: Callable[[], object] = lambda: None
         """Returns the object that is kept alive while records are under way: the face."""
         self.application: Callable[[], Application | None] = lambda: None
@@ -146,12 +153,43 @@ class Sender:
         """Send all batches that wait for more records, as a call waits for memory."""
         self._schedule(tuple(self.resting))
 
-    def due(self, partition: Partition) -> None:
-        """Look at a partition whose time has come."""
-        if len(self.resting) > 1:
-            partition.schedule()  # others may be due in this pass: one request for all
-        else:
-            self._schedule((partition,))
+    def rest(self, partition: Partition, until: float) -> None:
+        """Look at a partition again at a point in time."""
+        # Hot: each batch that lingers. One timer for all costs a third of one for each.
+        self.resting.add(partition)
+        if partition.rests_until <= until:
+            return  # it is looked at before, which leads here again
+        partition.rests_until = until
+        heappush(self.rests, (until, id(partition), partition))
+        if self._timer is None or until < self._timer.when:
+            self._wake_at(until)
+
+    def _wake_at(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_at(when, self._rests_end)
+
+    def _rests_end(self) -> None:
+        """Look at the partitions whose time has come: one request to each broker for all of them."""
+        self._timer = None
+        due, rests, now = [], self.rests, self.now()
+        while rests and rests[0][0] <= now:
+            when, _, partition = heappop(rests)
+            if partition.rests_until == when:
+                partition.rests_until = inf
+                due.append(partition)
+        if rests:
+            self._wake_at(rests[0][0])
+        self._schedule(due)
+
+    def forget_rests(self) -> None:
+        """No partition rests any more: without this, the network thread would be woken for nothing."""
+        for _, _, partition in self.rests:
+            partition.rests_until = inf
+        self.rests.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _schedule(self, partitions: Iterable[Partition]) -> None:
         """Queue partitions at their leaders' sinks, then send at once: that saves a pass of the loop."""

@@ -197,7 +197,7 @@ class RecordReader:
     @property
     def exhausted(self) -> bool:
         """Whether all has been taken."""
-        return self._at_end and not self._raw
+        return self._at_end and self._header is None and not self._raw
 
     @property
     def is_cut_off(self) -> bool:
@@ -208,7 +208,7 @@ class RecordReader:
         """
         return is_cut_off(self._buffer, self._position)
 
-    def _take_raw(self, count: int, room: int) -> list[ConsumerRecord]:
+    def _take_raw(self, count: int, room: int) -> list[ConsumerRecord]:  # noqa: C901, PLR0912 - hot
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         rows: list[ConsumerRecord] = []
@@ -217,49 +217,46 @@ class RecordReader:
             while len(rows) < count and self.decoded < full and self._open_next():
                 if self._messages:
                     self._take_messages(rows, count)
-                else:
-                    self._take_rows(rows, count, full - self.decoded)
-            # Pass what holds no records, so that next_offset is as far as it can be.
-            self._find_next()
+                    continue
+                header, left, before = self._header, self._left, len(rows)
+                data, at, end = self._data, self._at, self._end
+                assert header is not None
+                wanted = min(count - before, left)
+                fits = end - at <= full - self.decoded
+                if not fits:  # of their average size, as the batch is in memory anyway: it bounds what a large one adds
+                    wanted = min(wanted, max(1, left * (full - self.decoded) // (end - at)))
+                last = before + wanted
+                if fits and left - wanted <= _MOST_AHEAD:
+                    last = before + left  # to set the decoder up again costs more than to keep a few records
+                elif not self._framed:
+                    # The batch is taken in pieces: one with more or fewer records than it claims is refused as a whole.
+                    record_ends(data, at, end, left, header.base_offset)
+                    self._framed = True
+                try:
+                    at = decode_rows(
+                        data, at, end, last - before, header, self.topic, self.partition, rows, self._record_type
+                    )
+                    if last - before == left and at != end:
+                        raise corrupt(f"{end - at} bytes after the last record", header.base_offset)
+                except CorruptRecordError:
+                    del rows[before:]  # after damage nothing has been taken
+                    raise
+                self.decoded += at - self._at
+                if wanted == left:
+                    self._close_batch()
+                    continue
+                self._at, self._left = at, left - (last - before)
+                if not self._left:
+                    self._messages = rows[before + wanted :]
+                    del rows[before + wanted :]
+                self.next_offset, self.leader_epoch = rows[-1].offset + 1, header.leader_epoch
+            if not self._at_end:
+                self._find_next()  # passes what holds no records, so that next_offset is as far as it can be
         except KafkaError as err:
             self._fail(err)
             if not rows:
                 raise
         return rows
-
-    def _take_rows(self, rows: list[ConsumerRecord], count: int, room: int) -> None:
-        """Decode from the open batch, up to ``count`` rows in all. After damage nothing has been taken."""
-        header, left, before = self._header, self._left, len(rows)
-        data, at, end, kind = self._data, self._at, self._end, self._record_type
-        assert header is not None
-        wanted = min(count - before, left)
-        fits = end - at <= room
-        if not fits:  # of their average size, as the batch is in memory anyway: it bounds what a large one adds
-            wanted = min(wanted, max(1, left * room // (end - at)))
-        last = before + wanted
-        if fits and left - wanted <= _MOST_AHEAD:
-            last = before + left  # to set the decoder up again costs more than to keep a few records
-        elif not self._framed:
-            # The batch is taken in pieces: one that has more or fewer records than it claims is refused as a whole.
-            record_ends(data, at, end, left, header.base_offset)
-            self._framed = True
-        try:
-            at = decode_rows(data, at, end, last - len(rows), header, self.topic, self.partition, rows, kind)
-            if last - before == left and at != end:
-                raise corrupt(f"{end - at} bytes after the last record", header.base_offset)
-        except CorruptRecordError:
-            del rows[before:]
-            raise
-        self.decoded += at - self._at
-        if wanted == left:
-            self._close_batch()
-            return
-        self._at, self._left = at, left - (last - before)
-        if not self._left:
-            self._messages = rows[before + wanted :]
-            del rows[before + wanted :]
-        self.next_offset = rows[-1].offset + 1
-        self.leader_epoch = header.leader_epoch
 
     def _take_messages(self, rows: list[ConsumerRecord], count: int) -> None:
         """Hand out what is decoded already: messages of formats v0 and v1, and records that were decoded ahead."""
@@ -392,7 +389,8 @@ class RecordReader:
         buffer = self._buffer
         view, checksum = memoryview(buffer), fastest()
         check_crcs = self._check_crcs and verified_to >= position
-        stop = position + room
+        size = len(buffer)
+        stop = min(position + room, size)
         # Small batches feel what is done for each: locals, not the properties of the header and `check_batch`.
         while position < stop and (header := read_header(buffer, position)) is not None:
             _, base_offset, length, leader_epoch, magic, crc, _, last_delta, _, _, _, _, _, _ = header
@@ -406,7 +404,7 @@ class RecordReader:
                 offset, epoch = last + 1, leader_epoch
             position = end
         self._verified_to = verified_to
-        return ScanResult(offset, epoch, verified_to, position, at_end=position < stop)
+        return ScanResult(offset, epoch, verified_to, position, at_end=position < stop or position >= size)
 
     def _find_next(self) -> BatchHeader | None:
         """Move to the next batch that has records to deliver and return its header; None at the end."""
@@ -430,7 +428,8 @@ class RecordReader:
                 self._following = following
             elif following > self.next_offset:
                 self.next_offset, self.leader_epoch = following, epoch
-            self._position = position + length + LOG_OVERHEAD
+            self._position = position = position + length + LOG_OVERHEAD
+            self._at_end = position >= len(self._buffer)
         return found
 
     def _is_wanted(self, header: BatchHeader, *, has_records: bool) -> bool:

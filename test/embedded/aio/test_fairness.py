@@ -287,6 +287,39 @@ def test_a_reply_about_a_thousand_topics_is_read_in_slices():
     assert max(passes) < sum(passes) / 3
 
 
+@measured
+@pytest.mark.parametrize("options", [{}, {"group_id": "g", "group_protocol": "consumer"}], ids=["alone", "KIP-848"])
+def test_a_thousand_partitions_are_asked_for_and_taken_in_slices(options):
+    """What is made, sent and taken for each of them was one pass, of 15 ms where the longest one takes 3 to 5 now."""
+    with Broker(topics={"wide": 1000}) as broker:
+        for partition in range(1000):
+            broker.append("wide", value=b"x" * 100, partition=partition)
+
+        async def read():
+            async with AIOKafkaConsumer(
+                "wide",
+                bootstrap_servers=broker.bootstrap_servers,
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+                **options,
+            ) as reader:
+                left = 1000
+                while left > 0:
+                    left -= sum(map(len, (await reader.getmany(timeout_ms=1000)).values()))
+
+        async def main():
+            await read()  # modules are loaded and codecs compiled
+            gc.collect()
+            gc.freeze()
+            with passes_timed() as passes:
+                await asyncio.ensure_future(read())
+            return sorted(passes)
+
+        passes, slow = run_on(LOOPS["selector"], main()), slowness()
+    print(f"{len(passes)} passes, times {slow:.2f}: most {[round(1e3 * took, 1) for took in passes[-5:]]} ms")
+    assert passes[-1] < 0.010 * slow
+
+
 def test_no_client_starts_a_thread(run):
     with Broker(topics=["events"], sasl=[("SCRAM-SHA-256", "ann", "secret")]) as broker:
         options = {

@@ -382,9 +382,13 @@ def test_o13_no_lag_is_negative_or_false_in_a_random_history(seed: int) -> None:
 
 @pytest.mark.alone
 def test_o12_1000_groups_of_100_partitions_cost_a_second_and_100_mb() -> None:
-    """The CPU time is the exporter's and the broker's together; the memory is Python's, without the broker's before."""
+    """The CPU time is the exporter's and the broker's together; the memory is Python's, without the broker's before.
+
+    A quarter of the groups take a quarter of both.
+    """
     import tracemalloc
 
+    groups = 250
     offsets = {("events", number): 0 for number in range(100)}
     with (
         Broker(nodes=3, topics={"events": 100}) as broker,
@@ -393,7 +397,7 @@ def test_o12_1000_groups_of_100_partitions_cost_a_second_and_100_mb() -> None:
             bootstrap_servers=broker.bootstrap_servers, default_api_timeout_ms=600_000, request_timeout_ms=600_000
         ) as admin,
     ):
-        for number in range(1000):
+        for number in range(groups):
             admin.alter_group_offsets(f"group-{number}", offsets)
         collect(admin, Choice(), LagHistory(), 0.0)
         broker.forget_requests()
@@ -401,11 +405,11 @@ def test_o12_1000_groups_of_100_partitions_cost_a_second_and_100_mb() -> None:
         facts = collect(admin, Choice(), LagHistory(), 0.0)
         made = Series("c")
         assert made.add_facts(facts, "topic", 200_000, states=False) == 0
-        assert len(b"".join(exposition([made]))) > 800_000
+        assert len(b"".join(exposition([made]))) > 800 * groups
         took = time.process_time() - began
-        assert took < 3 * slowness(), took  # about 1.3 s, with the broker
-        assert made.count > 8 * 1000
-        assert sum(lag.lags[0] == 0 for group in facts.groups.values() for lag in group.topics.values()) == 1000
+        assert took < 0.003 * groups * slowness(), took  # a third of it, with the broker
+        assert made.count > 8 * groups
+        assert sum(lag.lags[0] == 0 for group in facts.groups.values() for lag in group.topics.values()) == groups
         requests = Counter((one.node_id, one.name) for one in broker.requests)
         of_cluster = sum(
             requests.pop((node, name), 0) for node in (1, 2, 3) for name in ("Metadata", "DescribeCluster")
@@ -422,11 +426,11 @@ def test_o12_1000_groups_of_100_partitions_cost_a_second_and_100_mb() -> None:
             facts = collect(admin, Choice(), LagHistory(), 0.0)
             made = Series("c")
             made.add_facts(facts, "partition", 10**6, states=False)
-            assert made.count > 200_000
+            assert made.count > 200 * groups
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-        assert peak < 40_000_000, peak  # 19 MB
+        assert peak < 40_000 * groups, peak  # half of it
 
 
 def test_a_group_that_cannot_be_looked_at_is_counted(broker: Broker) -> None:

@@ -210,10 +210,10 @@ def test_errors_of_the_application_s_own_code_change_no_positions(broker: Broker
 
     core = consumer._core
     assert core is not None
-    core._is_due = broken  # type: ignore[method-assign]
+    core._is_held = broken  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
         consumer.poll(timeout_ms=30_000)
-    del core._is_due
+    del core._is_held
     assert consumer.position(tp()) == 20
 
 

@@ -305,6 +305,15 @@ def test_brokers_without_groups_say_so():
         poll_until(lambda: False, one)
 
 
+def test_brokers_without_static_members_are_named():
+    with (
+        Broker(topics={"t": 1}, as_version="2.2") as broker,
+        Member(broker.bootstrap_servers, group_instance_id="first") as one,
+        pytest.raises(UnsupportedVersionError, match=r"needs brokers of Kafka 2\.3.*leave it out"),
+    ):
+        poll_until(lambda: False, one)
+
+
 def test_unsubscribing_leaves_the_group_and_subscribing_joins_again(broker):
     listener = Listener()
     with Member(broker.bootstrap_servers, listener=listener) as one, Member(broker.bootstrap_servers) as two:

@@ -94,6 +94,15 @@ def test_a_cluster_that_is_away_is_an_error_and_not_an_empty_list(admin: Admin, 
     assert admin.run(admin.calls.list_groups(timeout_ms=5000, raise_errors=False)) == []
 
 
+def test_a_lag_of_no_group_is_not_ok_where_brokers_did_not_list_their_groups(admin: Admin, cluster: AdminCluster):
+    for broker in cluster.brokers:
+        broker.on("ListGroups", {"groups": []})
+    assert admin.run(admin.calls.group_lag(timeout_ms=5000)).ok
+    cluster.brokers[1].stop()
+    found = admin.run(admin.calls.group_lag(timeout_ms=5000))
+    assert (list(found.failed_brokers), found.ok, found.failed) == ([1], False, {})
+
+
 def test_a_client_that_need_not_bootstrap_connects_with_the_first_call(cluster: AdminCluster):
     admin = Admin(cluster, bootstrap_timeout_ms=0)
     assert admin.run(admin.core.brokers(admin.now + 5)) == [0, 1, 2]

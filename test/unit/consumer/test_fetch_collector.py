@@ -35,7 +35,8 @@ class Fetcher:
     def freed(self, _state: Any) -> None:
         pass
 
-    def drained(self, fetched: CompletedFetch) -> None:
+    def drained(self, cursor: Cursor, fetched: CompletedFetch) -> None:
+        cursor.current = None
         self.drained_sizes.append(fetched.size)
 
 

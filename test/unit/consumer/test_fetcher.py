@@ -97,7 +97,7 @@ def test_a_reply_that_is_drained_while_memory_is_counted_frees_its_memory_once(
     reply = cast("CompletedFetch", Reply())
     cursor.current = reply
     fetcher._received += 2 * memory
-    core.collector._drained(cursor, reply)
+    core.fetcher.drained(cursor, reply)
     assert fetcher._room() == memory
 
 
@@ -278,8 +278,9 @@ def test_after_an_error_of_a_partition_it_is_asked_for_again(cluster: Cluster, w
     assert [(record.partition, record.offset) for record in read(waiting, 1)] == [(1, 3)]
 
 
-def test_a_request_after_records_of_one_partition_does_not_look_at_the_others(
-    cluster: Cluster, make: MakeConsumer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("calls", ["none", "pause, resume", "seek"])
+def test_a_request_after_a_change_of_one_partition_does_not_look_at_the_others(
+    cluster: Cluster, make: MakeConsumer, monkeypatch: pytest.MonkeyPatch, calls: str
 ) -> None:
     cluster.topics["t"] = 100
     consumer = make(fetch_max_wait_ms=20_000)
@@ -300,6 +301,13 @@ def test_a_request_after_records_of_one_partition_does_not_look_at_the_others(
         before = len(long_polls(cluster))
         rest(consumer, 21)  # the metadata is not refreshed meanwhile
         cluster.fill(1)
+        if calls == "seek":
+            consumer.seek(T0, consumer.position(T0))
+        elif calls == "pause, resume":
+            consumer.pause(T0)
+            rest(consumer, 1)
+            consumer.resume(T0)
         read(consumer, 1)
-        assert all(set(asked_for(request)) <= {0} for request in long_polls(cluster)[before:])
+        requests = long_polls(cluster)[before:]
+        assert all(set(asked_for(request)) <= {0} and forgotten(request) <= {0} for request in requests)
     assert set(looked_at) == {T0}

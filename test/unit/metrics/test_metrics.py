@@ -413,6 +413,27 @@ def test_reporters_are_notified_of_everything(clock):
     assert second.calls == [("init", ["count", "a"]), ("removal", "a"), ("close", None)]
 
 
+@pytest.mark.parametrize("what", ["metric_change", "metric_removal", "close"])
+def test_a_reporter_that_raises_is_logged_and_the_others_are_notified(what, clock, caplog, monkeypatch):
+    """As in Java: a client works without what shows its metrics, whenever that fails."""
+    broken, second = Recorder(), Recorder()
+
+    def fails(*_):
+        raise ValueError("the gauge is full")
+
+    monkeypatch.setattr(broken, what, fails)
+    metrics = Metrics(reporters=[broken, second], clock=clock)
+    metrics.sensor("s").add(name("a"), Count())
+    metrics.remove_sensor("s")
+    metrics.close()
+    assert second.calls == [("init", []), ("change", "count"), ("change", "a"), ("removal", "a"), ("close", None)]
+    assert name("a") not in metrics.metrics
+    lines = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert len(lines) == (2 if what == "metric_change" else 1)
+    assert f"failed in {what}()" in lines[0].getMessage()
+    assert "the gauge is full" in str(lines[0].exc_info)
+
+
 def test_dict_reporter_groups_by_prefix_group_and_tags(metrics):
     reporter = DictReporter("p")
     metrics.add_metric(name("early"), AnonMeasurable(lambda config, now: 1))

@@ -15,6 +15,7 @@ from kafka.protocol.metadata import MetadataResponse
 from kafka.protocol.negotiation import ApiVersions
 from kafka.protocol.produce import ProduceResponse
 from kafka.protocol.registry import ApiKey
+from kafka.structs import TopicPartition
 from kafka.testing import SILENCE
 from test.unit.producer.memory_cluster import Cluster
 
@@ -70,6 +71,60 @@ def test_a_broker_that_has_left_the_cluster_is_forgotten(make_producer):
     refresh(producer)
     assert [producer.send("events", b"z", partition=at).get(10).offset for at in range(3)] == [2, 2, 2]
     assert sorted(producer.core.sender._sinks) == [0, 1, 2]
+
+
+def test_batches_that_wait_for_a_broker_go_to_the_new_leader(make_producer):
+    """Whatever the sink of the old leader waits for: it keeps none of them."""
+    cluster = Cluster({"events": 2}, nodes=2)
+    producer = make_producer(cluster, max_in_flight_requests_per_connection=1, linger_ms=0)
+    assert producer.send("events", b"first", partition=1).get(10).offset == 0
+    cluster.script.append(SILENCE)  # the only request that may be in flight is not answered
+    other = producer.send("events", b"owed", partition=1)
+    producer.rest(0.1)
+    cluster.topics["events"] = 4  # the broker leads another partition, whose batch waits behind that request
+    refresh(producer)
+    waits = producer.send("events", b"waits", partition=3)
+    producer.rest(0.1)
+    assert not other.is_done
+    assert not waits.is_done
+    cluster.leaders = {("events", 3): 0}
+    refresh(producer)
+    producer.rest(0.1)
+    assert waits.succeeded()
+    assert producer.send("events", b"after", partition=3).get(10).offset == 1
+    assert {at for request in cluster.brokers[1].asked("Produce") for at in written(request)} == {1}
+    assert {at for request in cluster.brokers[0].asked("Produce") for at in written(request)} == {3}
+
+
+def test_a_leader_that_a_reply_names_gets_the_batches_that_wait_for_the_old_one(make_producer):
+    """No metadata comes, so they leave the old leader's sink when it sends next (KIP-951)."""
+    cluster = Cluster({"events": 4}, nodes=2)
+    producer = make_producer(cluster, linger_ms=0)
+    cluster.throttle_ms = 10_000
+    assert producer.send("events", b"first", partition=1).get(10).offset == 0
+    cluster.throttle_ms = 0
+    waits = producer.send("events", b"waits", partition=3)
+    producer.rest(0.1)
+    assert not waits.is_done
+    assert producer.core.cluster.update_partition_leader(TopicPartition("events", 3), 0, 1)
+    assert waits.get(30).offset == 0
+    assert {at for request in cluster.brokers[1].asked("Produce") for at in written(request)} == {1}
+    assert {at for request in cluster.brokers[0].asked("Produce") for at in written(request)} == {3}
+
+
+def written(request: Any) -> list[int]:
+    return [each.index for topic in request.topic_data for each in topic.partition_data]
+
+
+def test_a_broker_at_another_address_gets_the_next_request_there(make_producer):
+    cluster = Cluster({"events": 1}, nodes=2)
+    producer = make_producer(cluster, linger_ms=0)
+    assert producer.send("events", b"x").get(10).offset == 0
+    cluster.brokers.reverse()  # broker 0 is at the address of the other one
+    cluster.brokers[0].on("Produce", lambda request, _session: cluster.produce(request, 0))
+    refresh(producer)
+    assert producer.send("events", b"y").get(10).offset == 1
+    assert [len(broker.asked("Produce")) for broker in cluster.brokers] == [1, 1]
 
 
 def test_a_broker_that_owes_an_answer_is_not_forgotten(make_producer):

@@ -23,17 +23,13 @@ class Numbering:
             producer=self.id,
             transactions=SimpleNamespace(admits=lambda _partition: True) if is_transactional else None,
             backoff=SimpleNamespace(delay=lambda _failures: 5.0),
-            loop=SimpleNamespace(time=lambda: 100.0, call_at=self.call_at),
+            loop=SimpleNamespace(time=lambda: 100.0),
             resting=set(),
-            due=None,
+            rest=lambda partition, until: self.rests.append((until, partition)),
             max_in_flight=5,
         )
-        self.timers: list[tuple[float, Partition]] = []
+        self.rests: list[tuple[float, Partition]] = []
         self.partition = Partition(Topic("t"), 0, sender)
-
-    def call_at(self, when: float, callback: Any, partition: Partition) -> Any:
-        self.timers.append((when, partition))
-        return SimpleNamespace(callback=callback, when=when)
 
     def renew(self) -> None:
         self.id.renewed += 1
@@ -90,7 +86,7 @@ def test_after_the_last_epoch_comes_another_id() -> None:
     of.partition.epoch, of.partition.sequence_gap = 2**15 - 1, True
     assert not of.ensure()
     assert of.id.renewed == 1
-    assert of.timers == [(105.0, of.partition)]
+    assert of.rests == [(105.0, of.partition)]
 
 
 def test_sealed_batches_get_new_numbers_in_the_order_of_the_queue() -> None:
@@ -167,4 +163,4 @@ def test_batches_sent_again_return_to_the_head_of_the_queue() -> None:
     of.partition.advance()
     assert list(of.partition.queue) == [first, second, third]
     assert not of.partition.in_flight
-    assert of.timers == [(105.0, of.partition)]
+    assert of.rests == [(105.0, of.partition)]
