@@ -15,7 +15,8 @@ __all__ = ["AbstractMetricsReporter", "DictReporter"]
 class AbstractMetricsReporter(ABC):
     """Base of reporters; the option ``metric_reporters`` takes classes and instances of it.
 
-    The methods are called under the registry's lock and must not block.
+    The methods are called under the registry's lock and must not block. An error is logged and ends nothing, but one of
+    `init()` does: then the client is not made.
     """
 
     @abstractmethod

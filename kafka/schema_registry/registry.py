@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import time
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -17,12 +19,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Reference", "Schema", "SchemaRegistry", "SchemaRegistryError"]
 
+log = logging.getLogger(__name__)
+
 #: Bytes that are no schema ids can look like many ids, so the memory for them is bounded.
 _REMEMBERED: Final = 1000
 #: An id that the registry does not know is asked for again after this many seconds, and not for each record before.
 _ASK_AGAIN: Final = 1.0
 _CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _NOT_FOUND: Final = 404
+_TOO_MANY: Final = 429
+#: Seconds between two attempts.
+_PAUSE: Final = 0.5
 
 
 class SchemaRegistryError(KafkaError):
@@ -65,7 +72,8 @@ class SchemaRegistry:
 
     ``url`` may be a list, or have commas between addresses: the next one is asked when one does not answer. A user and
     password may be in the URL or in ``user_info`` as ``user:password``; ``token`` is for bearer authentication. Calls
-    block for at most ``timeout`` seconds for each address.
+    block for at most ``timeout`` seconds for each address. Where none answers, or only with 429 or 5xx, a request is
+    repeated for ``retry_for`` seconds, with a warning in the log.
 
     >>> registry = SchemaRegistry("http://ada:secret@localhost:8081")
     >>> registry
@@ -83,6 +91,7 @@ class SchemaRegistry:
         ssl_keyfile: str | None = None,
         ssl_context: ssl.SSLContext | None = None,
         timeout: float = 10.0,
+        retry_for: float = 0.0,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         given = [part.strip() for part in (url.split(",") if isinstance(url, str) else url)]
@@ -108,6 +117,7 @@ class SchemaRegistry:
         self._files = (ssl_cafile, ssl_certfile, ssl_keyfile)
         self._ssl_context = ssl_context
         self._timeout = timeout
+        self._retry_for = retry_for
         self._clock = clock
         self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
         self._unknown: OrderedDict[int, tuple[float, SchemaRegistryError]] = OrderedDict()
@@ -251,7 +261,23 @@ class SchemaRegistry:
     # HTTP…
 
     def _request(self, method: str, path: str, what: str, body: object = None, wanted: type = dict) -> Any:
-        """Make a request at the first address that answers, and return the JSON of the answer, of a wanted type."""
+        """Make a request, again for a while where the registry is away; return the JSON of the answer."""
+        began = self._clock.monotonic()
+        attempts = 0
+        while True:
+            try:
+                return self._request_once(method, path, what, body, wanted)
+            except SchemaRegistryError as error:
+                is_away = error.status in {0, _TOO_MANY} or error.status >= 500
+                if not is_away or self._clock.monotonic() - began >= self._retry_for:
+                    raise
+                if not attempts:
+                    log.warning("Waiting up to %.0f seconds: %s", self._retry_for, error)
+            attempts += 1
+            time.sleep(_PAUSE)
+
+    def _request_once(self, method: str, path: str, what: str, body: object, wanted: type) -> Any:
+        """Make a request at the first address that answers."""
         from kafka.sasl.http import http_request
 
         headers = dict(self._headers)

@@ -26,6 +26,8 @@ _PLACE: Final = ("topic", "partition", "offset")
 #: The error of a value that cannot be read, as a column.
 ERROR_TYPE: Final = "struct<topic: string, partition: int, offset: bigint, reason: string>"
 _Registry = tuple[tuple[str, Any], ...]
+#: How long a task waits for a registry that is away. Spark repeats a failed task at once, and soon ends the query.
+_RETRY_FOR: Final = 60.0
 
 
 class RegistryReader(NamedTuple):
@@ -43,8 +45,7 @@ class RegistryReader(NamedTuple):
 
 @cache
 def _columns(reading: RegistryReader) -> SchemaColumns:
-    registry = SchemaRegistry(**dict(reading.registry))
-    return SchemaColumns(registry, reading.reader, key=reading.key, message=reading.message)
+    return SchemaColumns(_of_task(reading.registry), reading.reader, key=reading.key, message=reading.message)
 
 
 def from_registry(
@@ -192,14 +193,22 @@ def to_registry(
 @cache
 def _writer(registry: _Registry, schema: Schema, message: str | None, *, framed: bool) -> ColumnWriter:
     """Return what writes values, made once for each process."""
-    return ColumnWriter(SchemaRegistry(**dict(registry)), schema, message=message, framed=framed)
+    return ColumnWriter(_of_task(registry), schema, message=message, framed=framed)
 
 
 @cache
 def newest_writer(registry: _Registry, subject: str, version: int | None, message: str | None) -> ColumnWriter:
     """Return what writes values by a version of a subject, or by the newest one when a process first asks."""
-    chosen = reader_of(registry, subject, version, None).reader._replace(subject=subject)
+    chosen = _newest(_of_task(registry), subject, version)._replace(subject=subject)
     return _writer(registry, chosen, message, framed=True)
+
+
+def _of_task(registry: _Registry) -> SchemaRegistry:
+    return SchemaRegistry(**dict(registry), retry_for=_RETRY_FOR)
+
+
+def _newest(client: SchemaRegistry, subject: str, version: int | None) -> Schema:
+    return client.latest(subject) if version is None else client.version(subject, version)
 
 
 def registry_of(url: str, options: dict[str, Any]) -> _Registry:
@@ -225,8 +234,7 @@ def reader_of(
     if schema is None:
         if subject is None:
             raise KafkaSparkOptionError("give the subject, or the schema, whose types the column has")
-        client = SchemaRegistry(**dict(registry))
-        schema = client.latest(subject) if version is None else client.version(subject, version)
+        schema = _newest(SchemaRegistry(**dict(registry)), subject, version)
     return RegistryReader(registry, schema, key, message)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import threading
 from base64 import b64decode
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,6 +23,10 @@ from kafka.schema_registry import (
     SchemaRegistryServer,
     SchemaSerializer,
 )
+from kafka.testing.memory import FakeClock
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 LONG = Schema('"long"')
 
@@ -219,6 +224,53 @@ def test_it_fails_and_recovers_when_a_test_says_so(running: SchemaRegistryServer
     assert SchemaDeserializer(registry).decode(serializer.encode("t", 1)) == 1
     running.reset()
     assert (registry.subjects(), len(running.requests)) == ([], 1)
+
+
+class OnWarning(logging.Handler):
+    """Calls something when the registry's client warns."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        super().__init__()
+        self._call = call
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+        self._call()
+
+    def __enter__(self) -> Self:
+        logging.getLogger("kafka.schema_registry.registry").addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("kafka.schema_registry.registry").removeHandler(self)
+
+
+@pytest.mark.parametrize("away", ["closed", "503"])
+def test_a_registry_that_is_away_is_waited_for_where_wanted(running: SchemaRegistryServer, away: str) -> None:
+    SchemaRegistry(running.url).register("s", LONG)
+    client, impatient = SchemaRegistry(running.url, retry_for=600), SchemaRegistry(running.url)
+    leave, come_back = (
+        (running.close, running.start) if away == "closed" else (lambda: running.fail(503), running.recover)
+    )
+    leave()
+    with pytest.raises(SchemaRegistryError):
+        impatient.schema(1)
+    with OnWarning(come_back) as warned:
+        assert client.schema(1).text == LONG.text
+        with pytest.raises(SchemaRegistryError, match="404"):  # it has answered
+            client.schema(2)
+    (said,) = warned.said
+    assert said.startswith("Waiting up to 600 seconds: ")
+    assert "schema id 1" in said
+
+
+def test_a_registry_that_stays_away_is_an_error_after_that_time() -> None:
+    clock = FakeClock()
+    client = SchemaRegistry("http://127.0.0.1:1", retry_for=20, clock=clock)
+    with OnWarning(lambda: clock.advance(30)) as warned, pytest.raises(SchemaRegistryError, match="does not answer"):
+        client.latest("s")
+    assert len(warned.said) == 1
 
 
 def test_it_is_where_it_was_after_a_restart_and_closes_open_connections() -> None:

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from kafka import KafkaProducer
 from kafka.broker import Broker
 from kafka.schema_registry import Schema, SchemaRegistry, SchemaRegistryServer, SchemaSerializer
 from kafka.spark import KafkaSparkOptionError, cause_of, from_registry, to_registry
+from kafka.spark.registry import _reading, reader_of, registry_of
+from test.embedded.schema_registry.test_server import OnWarning
 from test.spark_runs.sessions import finish
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]
@@ -72,6 +75,21 @@ def test_a_value_that_cannot_be_read_ends_the_query_or_is_in_a_column(
     bare = read().select("value")
     frame = bare.select(from_registry("value", registry.url, permissive=True, place=None, **options).alias("e"))
     assert frame.where("e.error.reason is not null and e.error.topic is null").count() == 1
+
+
+@pytest.mark.parametrize("permissive", [False, True])
+def test_a_task_waits_for_a_registry_that_is_away(registry: SchemaRegistryServer, permissive: bool) -> None:
+    """It is an error neither of the query nor of a record. Needs no session: this is what runs in a worker."""
+    client = SchemaRegistry(registry.url, user_info="ada:secret")
+    value = SchemaSerializer(client, Schema(json.dumps(SECOND))).serialize("events", [], {"id": 1, "note": "x"})
+    settings = registry_of(registry.url, {"user_info": "ada:secret"})
+    reading = reader_of(settings, "events-value", None, Schema(json.dumps(FIRST)))
+    read = _reading(reading, placed=False, permissive=permissive, headers=False)
+    registry.close()
+    with OnWarning(registry.start) as warned:
+        (row,) = read(pa.array([value])).to_pylist()
+    assert row == ({"value": {"id": 1}, "error": None} if permissive else {"id": 1})
+    assert len(warned.said) == 1
 
 
 def test_a_stream_is_read_and_written_with_schemas(

@@ -15,6 +15,7 @@ from kafka.protocol.metadata import MetadataResponse
 from kafka.protocol.negotiation import ApiVersions
 from kafka.protocol.produce import ProduceResponse
 from kafka.protocol.registry import ApiKey
+from kafka.structs import TopicPartition
 from kafka.testing import SILENCE
 from test.unit.producer.memory_cluster import Cluster
 
@@ -91,6 +92,22 @@ def test_batches_that_wait_for_a_broker_go_to_the_new_leader(make_producer):
     producer.rest(0.1)
     assert waits.succeeded()
     assert producer.send("events", b"after", partition=3).get(10).offset == 1
+    assert {at for request in cluster.brokers[1].asked("Produce") for at in written(request)} == {1}
+    assert {at for request in cluster.brokers[0].asked("Produce") for at in written(request)} == {3}
+
+
+def test_a_leader_that_a_reply_names_gets_the_batches_that_wait_for_the_old_one(make_producer):
+    """No metadata comes, so they leave the old leader's sink when it sends next (KIP-951)."""
+    cluster = Cluster({"events": 4}, nodes=2)
+    producer = make_producer(cluster, linger_ms=0)
+    cluster.throttle_ms = 10_000
+    assert producer.send("events", b"first", partition=1).get(10).offset == 0
+    cluster.throttle_ms = 0
+    waits = producer.send("events", b"waits", partition=3)
+    producer.rest(0.1)
+    assert not waits.is_done
+    assert producer.core.cluster.update_partition_leader(TopicPartition("events", 3), 0, 1)
+    assert waits.get(30).offset == 0
     assert {at for request in cluster.brokers[1].asked("Produce") for at in written(request)} == {1}
     assert {at for request in cluster.brokers[0].asked("Produce") for at in written(request)} == {3}
 

@@ -32,5 +32,5 @@ def test_every_benchmark_is_run_by_tox_and_make() -> None:
 def test_the_documentation_has_each_extra_that_users_install() -> None:
     (extras,) = re.findall(r"^EXTRAS = \{\n(.*?)^\}", text("setup.py"), re.MULTILINE | re.DOTALL)
     offered = {*re.findall(r'^    "(\w+)": ', extras, re.MULTILINE), "all"} - {"dev", "docs"}
-    table = text("docs/compatibility.rst").split("What it installs")[1].split("\n\n")[0]
+    table = text("docs/dependencies.rst").split("Installed only when they are asked for")[1].split("``pip show")[0]
     assert set(re.findall(r"^``(\w+)``", table, re.MULTILINE)) == offered

@@ -330,6 +330,20 @@ def test_decided_transactions_are_carried_out_after_a_restart() -> None:
     assert later.state() is State.COMPLETE_COMMIT
 
 
+def test_the_producer_id_after_an_exhausted_one_outlives_a_restart() -> None:
+    bench = Bench()
+    who = bench.start()
+    bench.coordinator.add("x", who, [A])
+    bench.coordinator.describe("x").epoch = LAST_EPOCH
+    bench.log.down = {A}
+    bench.end(Granted(who.producer_id, LAST_EPOCH))
+    successor = bench.coordinator.describe("x").successor
+    assert successor is not None
+    bench.coordinator.close()
+    record = Bench(bench.tables).coordinator.describe("x")
+    assert (record.producer_id, record.epoch, record.previous_producer_id) == (*successor, who.producer_id)
+
+
 def test_an_open_transaction_continues_after_a_restart_and_still_times_out() -> None:
     bench = Bench()
     who = bench.start()
