@@ -67,8 +67,6 @@ class ImmediateCalls(ClientStatus):
     _frames: ClassVar[Mapping[str, int]]
     """How far above a warning about an argument the application's frame is, by calls that take records."""
     _subscription: SubscriptionState
-    _most_records: int
-    """How many records a call returns unless it says otherwise."""
     _core: ConsumerCore | None = None
     """Made with `_subscription`, and with the application that waits."""
 
@@ -321,7 +319,7 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         if unknown:
             refuse_arguments("poll", unknown)
         core, deadline = self._taking("poll", timeout_ms)
-        limit = self._most_records if max_records is None else checked_limit(max_records)
+        limit = self.config["max_poll_records"] if max_records is None else checked_limit(max_records)
         # Nothing is called after it, not even `cast`: where a function begins Ctrl-C may come, and lose these records.
         found: Any = await core.poll(limit, deadline, move_on=update_offsets)
         return found  # type: ignore[no-any-return]

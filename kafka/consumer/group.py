@@ -118,7 +118,6 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
         options, topics = options_before_topics("KafkaConsumer", topics)
         self.config = resolve("consumer", given_options("KafkaConsumer", options, configs), self.DEFAULT_CONFIG)
         name_client(self.config, "consumer")
-        self._most_records = self.config["max_poll_records"]
         self._subscription = SubscriptionState()
         timeout = self.config["consumer_timeout_ms"]
         self._iteration_timeout = math.inf if timeout < 0 or timeout == math.inf else timeout / 1000
@@ -214,7 +213,7 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
 
     def _records(self) -> Iterator[ConsumerRecord[K, V]]:
         subscription, timeout = self._subscription, self._iteration_timeout
-        limit = self._most_records
+        limit = self.config["max_poll_records"]
         try:
             while True:
                 core = self._usable()
