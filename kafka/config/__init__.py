@@ -14,15 +14,10 @@ table from here, and no other module of the library defines a default.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from kafka._lazy import lazy_names
 from kafka.config.checks import duration_ms
-from kafka.config.client_properties import (
-    ForeignOption,
-    find_option,
-    nearest_name,
-    parse_conf,
-    parse_properties,
-    translate,
-)
 from kafka.config.option import CLASSES, Option
 from kafka.config.resolve import (
     Config,
@@ -38,6 +33,16 @@ from kafka.config.resolve import (
 from kafka.config.security_options import MECHANISMS, accept_mechanism
 from kafka.config.servers import DEFAULT_PORT, ServerAddress, collect_hosts, get_ip_port_afi, parse_servers
 from kafka.config.table import BY_SPELLING, OPTIONS, SECTIONS, render_rst
+
+if TYPE_CHECKING:
+    from kafka.config.client_properties import (
+        ForeignOption,
+        find_option,
+        nearest_name,
+        parse_conf,
+        parse_properties,
+        translate,
+    )
 
 __all__ = [
     "BY_SPELLING",
@@ -70,3 +75,11 @@ __all__ = [
     "resolve_part",
     "translate",
 ]
+
+# The command line and Spark need these, clients do not.
+_HOMES = dict.fromkeys(
+    ("ForeignOption", "find_option", "nearest_name", "parse_conf", "parse_properties", "translate"), "client_properties"
+)
+
+if not TYPE_CHECKING:  # checkers report a name that is not here
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
