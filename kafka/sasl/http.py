@@ -76,11 +76,13 @@ def http_request(
         thread.start()
     except RuntimeError:  # no more threads, or the interpreter exits: better without that limit than not at all
         attempt.run()
-    if not attempt.ended.wait(timeout):
+    in_time = attempt.ended.wait(timeout)
+    if not in_time:
         attempt.give_up()
+    reason = getattr(attempt.error, "reason", attempt.error)
+    if not in_time or (isinstance(reason, TimeoutError) and reason.errno is None):  # the socket has the same limit
         raise KafkaConnectionError(f"No answer from {shown} within {timeout:g} seconds")
     if attempt.answer is None:
-        reason = getattr(attempt.error, "reason", attempt.error)
         raise KafkaConnectionError(f"No answer from {shown}: {reason}") from attempt.error
     return attempt.answer
 
