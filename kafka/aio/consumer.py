@@ -57,8 +57,6 @@ DEFAULTS: Final[dict[str, Any]] = {
     "session_timeout_ms": 10_000,
     "partition_assignment_strategy": (RoundRobinPartitionAssignor,),
 }
-# The records that a call returns at most, unless max_poll_records or max_records says otherwise.
-_MOST_RECORDS: Final = 500
 _clock: Final = monotonic
 # The token of the consumer whose listener runs in this context.
 _inside_listener: contextvars.ContextVar[object] = contextvars.ContextVar("kafka.aio listener", default=None)
@@ -147,8 +145,8 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         super().__init__(loop)
         options, topics = options_before_topics("AIOKafkaConsumer", topics)
         given = given_options("AIOKafkaConsumer", options, configs)
-        most_records = given.pop("max_poll_records", None)
-        self._most_records = _MOST_RECORDS if most_records is None else checked_limit(most_records)
+        if given.get("max_poll_records", 0) is None:
+            del given["max_poll_records"]
         rebalance_timeout_ms = given.pop("rebalance_timeout_ms", None)
         given.pop("consumer_timeout_ms", None)  # the pace of aiokafka's fetcher; this one has none
         if given.get("client_rack", "") is None:
@@ -352,7 +350,7 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         milliseconds. {} if nothing came in time, or the consumer is stopped. Cancelled, it has taken none.
         """
         core, deadline = self._taking("getmany", timeout_ms)
-        limit = self._most_records if max_records is None else checked_limit(max_records)
+        limit = self.config["max_poll_records"] if max_records is None else checked_limit(max_records)
         only = frozenset(checked_partitions(partitions)) if partitions else None
         try:
             return cast("Records[K, V]", await core.poll(limit, deadline, only=only))

@@ -265,7 +265,7 @@ def test_wrong_arguments_say_so():
             AIOKafkaConsumer().subscribe(*arguments, **options)
     with pytest.raises(TypeError):
         AIOKafkaConsumer(["t"])
-    with pytest.raises(ValueError, match=r"max_records"):
+    with pytest.raises(ValueError, match=r"max_poll_records of AIOKafkaConsumer"):
         AIOKafkaConsumer(max_poll_records=0)
     with pytest.raises(ValueError, match="isolation_level"):
         AIOKafkaConsumer(isolation_level="none")
