@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from kafka.protocol.admin import CreateTopicsRequest, DeleteRecordsRequest
-from kafka.protocol.configs import IncrementalAlterConfigsRequest
+from kafka.protocol.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from kafka.protocol.offset import ListOffsetsRequest
 from kafka.record.batch import decode_batch
 from kafka.record.batch_builder import BatchBuilder
@@ -90,7 +90,17 @@ class Cleaning(Kind):
         changes = [(name, SET, value) for name, value in options.items()]
         asked: list[Any] = [(TOPIC, self.side.name("cleaned"), changes)]
         reply = self.side.ask(IncrementalAlterConfigsRequest[1](asked, False))
-        return [one.error_code for one in reply.responses]
+        codes = [one.error_code for one in reply.responses]
+        # The controller answers before the broker has it, and the broker shows it right before its log has it.
+        deadline = time.monotonic() + 30
+        while not any(codes) and time.monotonic() < deadline and not options.items() <= self._options().items():
+            time.sleep(0.02)
+        time.sleep(0.1)
+        return codes
+
+    def _options(self) -> dict[str, str | None]:
+        request = DescribeConfigsRequest[4]([(TOPIC, self.side.name("cleaned"), list(OPTIONS))], False, False)
+        return {entry.name: entry.value for entry in self.side.ask(request).results[0].configs}
 
     def write(self, hours: float, records: list[tuple[str, str | None]]) -> Any:
         builder = BatchBuilder(limit=100_000)
