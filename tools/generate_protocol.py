@@ -381,7 +381,9 @@ def write_message(message: MessageSpec) -> str:
     head = f"class {message.name}({arguments}):"
     if len(head) > LINE:
         head = f"class {message.name}(\n    {arguments}\n):"
-    lines = [head, f'    """{purpose_of(message)}"""', ""]
+    lines = [head]
+    if message.kind != "response" or not message.fields:  # a response says by its name whose answer it is
+        lines += [f'    """{purpose_of(message)}"""', ""]
     seen: dict[str, tuple[FieldSpec, ...]] = {}
     for spec in nested_structs(message.fields):
         if spec.type in seen:
@@ -404,8 +406,6 @@ def purpose_of(message: MessageSpec) -> str:
     base = re.sub("(Request|Response)$", "", message.name)
     if base not in PURPOSES:
         raise SystemExit(f"Say in PURPOSES of tools/protocol_families.py what {base} is for")
-    if message.kind == "response":
-        return f"The answer to ``{base}Request``."
     return PURPOSES[base]
 
 

@@ -24,8 +24,6 @@ class DescribeAclsRequest(Request["DescribeAclsResponse"], api_key=29, versions=
 
 
 class DescribeAclsResponse(Response, api_key=29, versions="0-3", flexible="2+"):
-    """The answer to ``DescribeAclsRequest``."""
-
     class AclDescription(Struct):
         principal: str = field(String, "0+")
         host: str = field(String, "0+")
@@ -60,8 +58,6 @@ class CreateAclsRequest(Request["CreateAclsResponse"], api_key=30, versions="0-3
 
 
 class CreateAclsResponse(Response, api_key=30, versions="0-3", flexible="2+"):
-    """The answer to ``CreateAclsRequest``."""
-
     class AclCreationResult(Struct):
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
@@ -86,8 +82,6 @@ class DeleteAclsRequest(Request["DeleteAclsResponse"], api_key=31, versions="0-3
 
 
 class DeleteAclsResponse(Response, api_key=31, versions="0-3", flexible="2+"):
-    """The answer to ``DeleteAclsRequest``."""
-
     class DeleteAclsMatchingAcl(Struct):
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")

@@ -24,8 +24,6 @@ class ApiVersionsRequest(Request["ApiVersionsResponse"], api_key=18, versions="0
 
 
 class ApiVersionsResponse(Response, api_key=18, versions="0-4", flexible="3+"):
-    """The answer to ``ApiVersionsRequest``."""
-
     class ApiVersion(Struct):
         api_key: int = field(Int16, "0+")
         min_version: int = field(Int16, "0+")
@@ -76,8 +74,6 @@ class CreateTopicsRequest(Request["CreateTopicsResponse"], api_key=19, versions=
 
 
 class CreateTopicsResponse(Response, api_key=19, versions="0-7", flexible="5+"):
-    """The answer to ``CreateTopicsRequest``."""
-
     class CreatableTopicConfigs(Struct):
         name: str = field(String, "5+")
         value: str | None = field(String, "5+", nullable="5+")
@@ -114,8 +110,6 @@ class DeleteTopicsRequest(Request["DeleteTopicsResponse"], api_key=20, versions=
 
 
 class DeleteTopicsResponse(Response, api_key=20, versions="0-6", flexible="4+"):
-    """The answer to ``DeleteTopicsRequest``."""
-
     class DeletableTopicResult(Struct):
         name: str | None = field(String, "0+", nullable="6+")
         topic_id: UUID = field(Uuid, "6+", ignorable=True)
@@ -145,8 +139,6 @@ class CreatePartitionsRequest(Request["CreatePartitionsResponse"], api_key=37, v
 
 
 class CreatePartitionsResponse(Response, api_key=37, versions="0-3", flexible="2+"):
-    """The answer to ``CreatePartitionsRequest``."""
-
     class CreatePartitionsTopicResult(Struct):
         name: str = field(String, "0+")
         error_code: int = field(Int16, "0+")
@@ -172,8 +164,6 @@ class DeleteRecordsRequest(Request["DeleteRecordsResponse"], api_key=21, version
 
 
 class DeleteRecordsResponse(Response, api_key=21, versions="0-2", flexible="2+"):
-    """The answer to ``DeleteRecordsRequest``."""
-
     class DeleteRecordsPartitionResult(Struct):
         partition_index: int = field(Int32, "0+")
         low_watermark: int = field(Int64, "0+")
@@ -202,8 +192,6 @@ class ElectLeadersRequest(Request["ElectLeadersResponse"], api_key=43, versions=
 
 
 class ElectLeadersResponse(Response, api_key=43, versions="0-2", flexible="2+"):
-    """The answer to ``ElectLeadersRequest``."""
-
     class PartitionResult(Struct):
         partition_id: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -239,8 +227,6 @@ class AlterPartitionReassignmentsRequest(
 
 
 class AlterPartitionReassignmentsResponse(Response, api_key=45, versions="0-1", flexible="0+"):
-    """The answer to ``AlterPartitionReassignmentsRequest``."""
-
     class ReassignablePartitionResponse(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -275,8 +261,6 @@ class ListPartitionReassignmentsRequest(
 
 
 class ListPartitionReassignmentsResponse(Response, api_key=46, versions="0", flexible="0+"):
-    """The answer to ``ListPartitionReassignmentsRequest``."""
-
     class OngoingPartitionReassignment(Struct):
         partition_index: int = field(Int32, "0+")
         replicas: list[int] = field(Array(Int32), "0+")
@@ -306,8 +290,6 @@ class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"], api_key=35, ver
 
 
 class DescribeLogDirsResponse(Response, api_key=35, versions="0-5", flexible="2+"):
-    """The answer to ``DescribeLogDirsRequest``."""
-
     class DescribeLogDirsPartition(Struct):
         partition_index: int = field(Int32, "0+")
         partition_size: int = field(Int64, "0+")
@@ -348,8 +330,6 @@ class AlterReplicaLogDirsRequest(Request["AlterReplicaLogDirsResponse"], api_key
 
 
 class AlterReplicaLogDirsResponse(Response, api_key=34, versions="0-2", flexible="2+"):
-    """The answer to ``AlterReplicaLogDirsRequest``."""
-
     class AlterReplicaLogDirPartitionResult(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -372,8 +352,6 @@ class DescribeGroupsRequest(Request["DescribeGroupsResponse"], api_key=15, versi
 
 
 class DescribeGroupsResponse(Response, api_key=15, versions="0-6", flexible="5+"):
-    """The answer to ``DescribeGroupsRequest``."""
-
     class DescribedGroupMember(Struct):
         member_id: str = field(String, "0+")
         group_instance_id: str | None = field(String, "4+", nullable="4+", default=None, ignorable=True)
@@ -404,8 +382,6 @@ class ListGroupsRequest(Request["ListGroupsResponse"], api_key=16, versions="0-5
 
 
 class ListGroupsResponse(Response, api_key=16, versions="0-5", flexible="3+"):
-    """The answer to ``ListGroupsRequest``."""
-
     class ListedGroup(Struct):
         group_id: str = field(String, "0+")
         protocol_type: str = field(String, "0+")
@@ -424,8 +400,6 @@ class DeleteGroupsRequest(Request["DeleteGroupsResponse"], api_key=42, versions=
 
 
 class DeleteGroupsResponse(Response, api_key=42, versions="0-2", flexible="2+"):
-    """The answer to ``DeleteGroupsRequest``."""
-
     class DeletableGroupResult(Struct):
         group_id: str = field(String, "0+")
         error_code: int = field(Int16, "0+")
@@ -449,8 +423,6 @@ class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"], api_key=57, versi
 
 
 class UpdateFeaturesResponse(Response, api_key=57, versions="0-2", flexible="0+"):
-    """The answer to ``UpdateFeaturesRequest``."""
-
     class UpdatableFeatureResult(Struct):
         feature: str = field(String, "0+")
         error_code: int = field(Int16, "0+")
@@ -469,8 +441,6 @@ class UnregisterBrokerRequest(Request["UnregisterBrokerResponse"], api_key=64, v
 
 
 class UnregisterBrokerResponse(Response, api_key=64, versions="0", flexible="0+"):
-    """The answer to ``UnregisterBrokerRequest``."""
-
     throttle_time_ms: int = field(Int32, "0+")
     error_code: int = field(Int16, "0+")
     error_message: str | None = field(String, "0+", nullable="0+")

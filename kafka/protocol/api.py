@@ -178,6 +178,10 @@ class Response(Struct):
     FLEXIBLE_VERSION: ClassVar[Any] = _IsFlexible()
     REQUEST_TYPE: ClassVar[Any] = _Counterpart("Response", "Request")
 
+    def __init_subclass__(cls) -> None:
+        if cls.__doc__ is None and cls.__name__.endswith("Response"):
+            cls.__doc__ = f"The answer to ``{cls.__name__.removesuffix('Response')}Request``."
+
     @classmethod
     def header_version(cls, version: int | None = None) -> int:
         """Return the version of the header that goes before this response."""

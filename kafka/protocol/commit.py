@@ -42,8 +42,6 @@ class OffsetCommitRequest(Request["OffsetCommitResponse"], api_key=8, versions="
 
 
 class OffsetCommitResponse(Response, api_key=8, versions="0-10", flexible="8+"):
-    """The answer to ``OffsetCommitRequest``."""
-
     class OffsetCommitResponsePartition(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -86,8 +84,6 @@ class OffsetFetchRequest(Request["OffsetFetchResponse"], api_key=9, versions="0-
 
 
 class OffsetFetchResponse(Response, api_key=9, versions="0-10", flexible="6+"):
-    """The answer to ``OffsetFetchRequest``."""
-
     class OffsetFetchResponsePartition(Struct):
         partition_index: int = field(Int32, "0-7")
         committed_offset: int = field(Int64, "0-7")
@@ -143,8 +139,6 @@ class OffsetDeleteRequest(Request["OffsetDeleteResponse"], api_key=47, versions=
 
 
 class OffsetDeleteResponse(Response, api_key=47, versions="0", flexible="none"):
-    """The answer to ``OffsetDeleteRequest``."""
-
     class OffsetDeleteResponsePartition(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -169,8 +163,6 @@ class FindCoordinatorRequest(Request["FindCoordinatorResponse"], api_key=10, ver
 
 
 class FindCoordinatorResponse(Response, api_key=10, versions="0-6", flexible="3+"):
-    """The answer to ``FindCoordinatorRequest``."""
-
     class Coordinator(Struct):
         key: str = field(String, "4+")
         node_id: int = field(Int32, "4+")

@@ -25,8 +25,6 @@ class DescribeConfigsRequest(Request["DescribeConfigsResponse"], api_key=32, ver
 
 
 class DescribeConfigsResponse(Response, api_key=32, versions="0-4", flexible="4+"):
-    """The answer to ``DescribeConfigsRequest``."""
-
     class DescribeConfigsSynonym(Struct):
         name: str = field(String, "1+")
         value: str | None = field(String, "1+", nullable="1+")
@@ -75,8 +73,6 @@ class AlterConfigsRequest(Request["AlterConfigsResponse"], api_key=33, versions=
 
 
 class AlterConfigsResponse(Response, api_key=33, versions="0-2", flexible="2+"):
-    """The answer to ``AlterConfigsRequest``."""
-
     class AlterConfigsResourceResponse(Struct):
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
@@ -107,8 +103,6 @@ class IncrementalAlterConfigsRequest(
 
 
 class IncrementalAlterConfigsResponse(Response, api_key=44, versions="0-1", flexible="1+"):
-    """The answer to ``IncrementalAlterConfigsRequest``."""
-
     class AlterConfigsResourceResponse(Struct):
         error_code: int = field(Int16, "0+")
         error_message: str | None = field(String, "0+", nullable="0+")
@@ -126,8 +120,6 @@ class ListConfigResourcesRequest(Request["ListConfigResourcesResponse"], api_key
 
 
 class ListConfigResourcesResponse(Response, api_key=74, versions="0-1", flexible="0+"):
-    """The answer to ``ListConfigResourcesRequest``."""
-
     class ConfigResource(Struct):
         resource_name: str = field(String, "0+")
         resource_type: int = field(Int8, "1+", default=16, ignorable=True)

@@ -39,8 +39,6 @@ class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"], api_key=6
 
 
 class BrokerRegistrationResponse(Response, api_key=62, versions="0-4", flexible="0+"):
-    """The answer to ``BrokerRegistrationRequest``."""
-
     throttle_time_ms: int = field(Int32, "0+")
     error_code: int = field(Int16, "0+")
     broker_epoch: int = field(Int64, "0+", default=-1)
@@ -59,8 +57,6 @@ class BrokerHeartbeatRequest(Request["BrokerHeartbeatResponse"], api_key=63, ver
 
 
 class BrokerHeartbeatResponse(Response, api_key=63, versions="0-2", flexible="0+"):
-    """The answer to ``BrokerHeartbeatRequest``."""
-
     throttle_time_ms: int = field(Int32, "0+")
     error_code: int = field(Int16, "0+")
     is_caught_up: bool = field(Boolean, "0+")
@@ -90,8 +86,6 @@ class ControllerRegistrationRequest(Request["ControllerRegistrationResponse"], a
 
 
 class ControllerRegistrationResponse(Response, api_key=70, versions="0", flexible="0+"):
-    """The answer to ``ControllerRegistrationRequest``."""
-
     throttle_time_ms: int = field(Int32, "0+")
     error_code: int = field(Int16, "0+")
     error_message: str | None = field(String, "0+", nullable="0+")
@@ -105,8 +99,6 @@ class AllocateProducerIdsRequest(Request["AllocateProducerIdsResponse"], api_key
 
 
 class AllocateProducerIdsResponse(Response, api_key=67, versions="0", flexible="0+"):
-    """The answer to ``AllocateProducerIdsRequest``."""
-
     throttle_time_ms: int = field(Int32, "0+")
     error_code: int = field(Int16, "0+")
     producer_id_start: int = field(Int64, "0+")
@@ -122,8 +114,6 @@ class EnvelopeRequest(Request["EnvelopeResponse"], api_key=58, versions="0", fle
 
 
 class EnvelopeResponse(Response, api_key=58, versions="0", flexible="0+"):
-    """The answer to ``EnvelopeRequest``."""
-
     response_data: bytes | None = field(Bytes, "0+", nullable="0+", default=None)
     error_code: int = field(Int16, "0+")
 

@@ -58,8 +58,6 @@ class FetchRequest(Request["FetchResponse"], api_key=1, versions="0-18", flexibl
 
 
 class FetchResponse(Response, api_key=1, versions="0-18", flexible="12+"):
-    """The answer to ``FetchRequest``."""
-
     class EpochEndOffset(Struct):
         epoch: int = field(Int32, "12+", default=-1)
         end_offset: int = field(Int64, "12+", default=-1)

@@ -34,8 +34,6 @@ class JoinGroupRequest(Request["JoinGroupResponse"], api_key=11, versions="0-9",
 
 
 class JoinGroupResponse(Response, api_key=11, versions="0-9", flexible="6+"):
-    """The answer to ``JoinGroupRequest``."""
-
     class JoinGroupResponseMember(Struct):
         member_id: str = field(String, "0+")
         group_instance_id: str | None = field(String, "5+", nullable="5+", default=None, ignorable=True)
@@ -69,8 +67,6 @@ class SyncGroupRequest(Request["SyncGroupResponse"], api_key=14, versions="0-5",
 
 
 class SyncGroupResponse(Response, api_key=14, versions="0-5", flexible="4+"):
-    """The answer to ``SyncGroupRequest``."""
-
     throttle_time_ms: int = field(Int32, "1+", ignorable=True)
     error_code: int = field(Int16, "0+")
     protocol_type: str | None = field(String, "5+", nullable="5+", default=None, ignorable=True)
@@ -88,8 +84,6 @@ class HeartbeatRequest(Request["HeartbeatResponse"], api_key=12, versions="0-4",
 
 
 class HeartbeatResponse(Response, api_key=12, versions="0-4", flexible="4+"):
-    """The answer to ``HeartbeatRequest``."""
-
     throttle_time_ms: int = field(Int32, "1+", ignorable=True)
     error_code: int = field(Int16, "0+")
 
@@ -108,8 +102,6 @@ class LeaveGroupRequest(Request["LeaveGroupResponse"], api_key=13, versions="0-5
 
 
 class LeaveGroupResponse(Response, api_key=13, versions="0-5", flexible="4+"):
-    """The answer to ``LeaveGroupRequest``."""
-
     class MemberResponse(Struct):
         member_id: str = field(String, "3+")
         group_instance_id: str | None = field(String, "3+", nullable="3+")
@@ -142,8 +134,6 @@ class ConsumerGroupHeartbeatRequest(
 
 
 class ConsumerGroupHeartbeatResponse(Response, api_key=68, versions="0-1", flexible="0+"):
-    """The answer to ``ConsumerGroupHeartbeatRequest``."""
-
     class TopicPartitions(Struct):
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
@@ -168,8 +158,6 @@ class ConsumerGroupDescribeRequest(Request["ConsumerGroupDescribeResponse"], api
 
 
 class ConsumerGroupDescribeResponse(Response, api_key=69, versions="0-1", flexible="0+"):
-    """The answer to ``ConsumerGroupDescribeRequest``."""
-
     class TopicPartitions(Struct):
         topic_id: UUID = field(Uuid, "0+")
         topic_name: str = field(String, "0+")

@@ -30,8 +30,6 @@ class MetadataRequest(Request["MetadataResponse"], api_key=3, versions="0-13", f
 
 
 class MetadataResponse(Response, api_key=3, versions="0-13", flexible="9+"):
-    """The answer to ``MetadataRequest``."""
-
     class MetadataResponseBroker(Struct):
         node_id: int = field(Int32, "0+")
         host: str = field(String, "0+")
@@ -73,8 +71,6 @@ class DescribeClusterRequest(Request["DescribeClusterResponse"], api_key=60, ver
 
 
 class DescribeClusterResponse(Response, api_key=60, versions="0-2", flexible="0+"):
-    """The answer to ``DescribeClusterRequest``."""
-
     class DescribeClusterBroker(Struct):
         broker_id: int = field(Int32, "0+")
         host: str = field(String, "0+")
@@ -110,8 +106,6 @@ class DescribeTopicPartitionsRequest(
 
 
 class DescribeTopicPartitionsResponse(Response, api_key=75, versions="0", flexible="0+"):
-    """The answer to ``DescribeTopicPartitionsRequest``."""
-
     class DescribeTopicPartitionsResponsePartition(Struct):
         error_code: int = field(Int16, "0+")
         partition_index: int = field(Int32, "0+")

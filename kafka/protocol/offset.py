@@ -34,8 +34,6 @@ class ListOffsetsRequest(Request["ListOffsetsResponse"], api_key=2, versions="0-
 
 
 class ListOffsetsResponse(Response, api_key=2, versions="0-11", flexible="6+"):
-    """The answer to ``ListOffsetsRequest``."""
-
     class ListOffsetsPartitionResponse(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -73,8 +71,6 @@ class OffsetForLeaderEpochRequest(Request["OffsetForLeaderEpochResponse"], api_k
 
 
 class OffsetForLeaderEpochResponse(Response, api_key=23, versions="0-4", flexible="4+"):
-    """The answer to ``OffsetForLeaderEpochRequest``."""
-
     class EpochEndOffset(Struct):
         error_code: int = field(Int16, "0+")
         partition: int = field(Int32, "0+")

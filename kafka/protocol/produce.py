@@ -35,8 +35,6 @@ class ProduceRequest(Request["ProduceResponse"], api_key=0, versions="0-13", fle
 
 
 class ProduceResponse(Response, api_key=0, versions="0-13", flexible="9+"):
-    """The answer to ``ProduceRequest``."""
-
     class BatchIndexAndErrorMessage(Struct):
         batch_index: int = field(Int32, "8+")
         batch_index_error_message: str | None = field(String, "8+", nullable="8+", default=None)

@@ -36,8 +36,6 @@ class VoteRequest(Request["VoteResponse"], api_key=52, versions="0-2", flexible=
 
 
 class VoteResponse(Response, api_key=52, versions="0-2", flexible="0+"):
-    """The answer to ``VoteRequest``."""
-
     class PartitionData(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -84,8 +82,6 @@ class BeginQuorumEpochRequest(Request["BeginQuorumEpochResponse"], api_key=53, v
 
 
 class BeginQuorumEpochResponse(Response, api_key=53, versions="0-1", flexible="1+"):
-    """The answer to ``BeginQuorumEpochRequest``."""
-
     class PartitionData(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -137,8 +133,6 @@ class EndQuorumEpochRequest(Request["EndQuorumEpochResponse"], api_key=54, versi
 
 
 class EndQuorumEpochResponse(Response, api_key=54, versions="0-1", flexible="1+"):
-    """The answer to ``EndQuorumEpochRequest``."""
-
     class PartitionData(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -173,8 +167,6 @@ class DescribeQuorumRequest(Request["DescribeQuorumResponse"], api_key=55, versi
 
 
 class DescribeQuorumResponse(Response, api_key=55, versions="0-2", flexible="0+"):
-    """The answer to ``DescribeQuorumRequest``."""
-
     class ReplicaState(Struct):
         replica_id: int = field(Int32, "0+")
         replica_directory_id: UUID = field(Uuid, "2+")
@@ -236,8 +228,6 @@ class FetchSnapshotRequest(Request["FetchSnapshotResponse"], api_key=59, version
 
 
 class FetchSnapshotResponse(Response, api_key=59, versions="0-1", flexible="0+"):
-    """The answer to ``FetchSnapshotRequest``."""
-
     class SnapshotId(Struct):
         end_offset: int = field(Int64, "0+")
         epoch: int = field(Int32, "0+")
@@ -287,8 +277,6 @@ class AddRaftVoterRequest(Request["AddRaftVoterResponse"], api_key=80, versions=
 
 
 class AddRaftVoterResponse(Response, api_key=80, versions="0-1", flexible="0+"):
-    """The answer to ``AddRaftVoterRequest``."""
-
     throttle_time_ms: int = field(Int32, "0+")
     error_code: int = field(Int16, "0+")
     error_message: str | None = field(String, "0+", nullable="0+", ignorable=True)
@@ -303,8 +291,6 @@ class RemoveRaftVoterRequest(Request["RemoveRaftVoterResponse"], api_key=81, ver
 
 
 class RemoveRaftVoterResponse(Response, api_key=81, versions="0", flexible="0+"):
-    """The answer to ``RemoveRaftVoterRequest``."""
-
     throttle_time_ms: int = field(Int32, "0+")
     error_code: int = field(Int16, "0+")
     error_message: str | None = field(String, "0+", nullable="0+", ignorable=True)
@@ -331,8 +317,6 @@ class UpdateRaftVoterRequest(Request["UpdateRaftVoterResponse"], api_key=82, ver
 
 
 class UpdateRaftVoterResponse(Response, api_key=82, versions="0", flexible="0+"):
-    """The answer to ``UpdateRaftVoterRequest``."""
-
     class CurrentLeader(Struct):
         leader_id: int = field(Int32, "0+", default=-1)
         leader_epoch: int = field(Int32, "0+", default=-1)

@@ -53,8 +53,6 @@ class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions="
 
 
 class LeaderAndIsrResponse(Response, api_key=4, versions="0-7", flexible="4+"):
-    """The answer to ``LeaderAndIsrRequest``."""
-
     class LeaderAndIsrPartitionError(Struct):
         topic_name: str = field(String, "0-4", ignorable=True)
         partition_index: int = field(Int32, "0+")
@@ -104,8 +102,6 @@ class StopReplicaRequest(Request["StopReplicaResponse"], api_key=5, versions="0-
 
 
 class StopReplicaResponse(Response, api_key=5, versions="0-4", flexible="2+"):
-    """The answer to ``StopReplicaRequest``."""
-
     class StopReplicaPartitionError(Struct):
         topic_name: str = field(String, "0+")
         partition_index: int = field(Int32, "0+")
@@ -162,8 +158,6 @@ class UpdateMetadataRequest(Request["UpdateMetadataResponse"], api_key=6, versio
 
 
 class UpdateMetadataResponse(Response, api_key=6, versions="0-8", flexible="6+"):
-    """The answer to ``UpdateMetadataRequest``."""
-
     error_code: int = field(Int16, "0+")
 
 
@@ -175,8 +169,6 @@ class ControlledShutdownRequest(Request["ControlledShutdownResponse"], api_key=7
 
 
 class ControlledShutdownResponse(Response, api_key=7, versions="0-3", flexible="3+"):
-    """The answer to ``ControlledShutdownRequest``."""
-
     class RemainingPartition(Struct):
         topic_name: str = field(String, "0+")
         partition_index: int = field(Int32, "0+")
@@ -211,8 +203,6 @@ class AlterPartitionRequest(Request["AlterPartitionResponse"], api_key=56, versi
 
 
 class AlterPartitionResponse(Response, api_key=56, versions="0-3", flexible="0+"):
-    """The answer to ``AlterPartitionRequest``."""
-
     class PartitionData(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -252,8 +242,6 @@ class AssignReplicasToDirsRequest(Request["AssignReplicasToDirsResponse"], api_k
 
 
 class AssignReplicasToDirsResponse(Response, api_key=73, versions="0", flexible="0+"):
-    """The answer to ``AssignReplicasToDirsRequest``."""
-
     class PartitionData(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")

@@ -18,8 +18,6 @@ class SaslHandshakeRequest(Request["SaslHandshakeResponse"], api_key=17, version
 
 
 class SaslHandshakeResponse(Response, api_key=17, versions="0-1", flexible="none"):
-    """The answer to ``SaslHandshakeRequest``."""
-
     error_code: int = field(Int16, "0+")
     mechanisms: list[str] = field(Array(String), "0+")
 
@@ -31,8 +29,6 @@ class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"], api_key=36, v
 
 
 class SaslAuthenticateResponse(Response, api_key=36, versions="0-2", flexible="2+"):
-    """The answer to ``SaslAuthenticateRequest``."""
-
     error_code: int = field(Int16, "0+")
     error_message: str | None = field(String, "0+", nullable="0+")
     auth_bytes: bytes = field(Bytes, "0+", secret=True)
@@ -53,8 +49,6 @@ class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"], api
 
 
 class CreateDelegationTokenResponse(Response, api_key=38, versions="0-3", flexible="2+"):
-    """The answer to ``CreateDelegationTokenRequest``."""
-
     error_code: int = field(Int16, "0+")
     principal_type: str = field(String, "0+")
     principal_name: str = field(String, "0+")
@@ -76,8 +70,6 @@ class RenewDelegationTokenRequest(Request["RenewDelegationTokenResponse"], api_k
 
 
 class RenewDelegationTokenResponse(Response, api_key=39, versions="0-2", flexible="2+"):
-    """The answer to ``RenewDelegationTokenRequest``."""
-
     error_code: int = field(Int16, "0+")
     expiry_timestamp_ms: int = field(Int64, "0+")
     throttle_time_ms: int = field(Int32, "0+")
@@ -91,8 +83,6 @@ class ExpireDelegationTokenRequest(Request["ExpireDelegationTokenResponse"], api
 
 
 class ExpireDelegationTokenResponse(Response, api_key=40, versions="0-2", flexible="2+"):
-    """The answer to ``ExpireDelegationTokenRequest``."""
-
     error_code: int = field(Int16, "0+")
     expiry_timestamp_ms: int = field(Int64, "0+")
     throttle_time_ms: int = field(Int32, "0+")
@@ -111,8 +101,6 @@ class DescribeDelegationTokenRequest(
 
 
 class DescribeDelegationTokenResponse(Response, api_key=41, versions="0-3", flexible="2+"):
-    """The answer to ``DescribeDelegationTokenRequest``."""
-
     class DescribedDelegationTokenRenewer(Struct):
         principal_type: str = field(String, "0+")
         principal_name: str = field(String, "0+")

@@ -26,8 +26,6 @@ class ShareGroupHeartbeatRequest(
 
 
 class ShareGroupHeartbeatResponse(Response, api_key=76, versions="0-1", flexible="0+", unstable="0"):
-    """The answer to ``ShareGroupHeartbeatRequest``."""
-
     class TopicPartitions(Struct):
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
@@ -54,8 +52,6 @@ class ShareGroupDescribeRequest(
 
 
 class ShareGroupDescribeResponse(Response, api_key=77, versions="0-1", flexible="0+", unstable="0"):
-    """The answer to ``ShareGroupDescribeRequest``."""
-
     class TopicPartitions(Struct):
         topic_id: UUID = field(Uuid, "0+")
         topic_name: str = field(String, "0+")
@@ -126,8 +122,6 @@ class ShareFetchRequest(Request["ShareFetchResponse"], api_key=78, versions="0-2
 
 
 class ShareFetchResponse(Response, api_key=78, versions="0-2", flexible="0+", unstable="0"):
-    """The answer to ``ShareFetchRequest``."""
-
     class LeaderIdAndEpoch(Struct):
         leader_id: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
@@ -193,8 +187,6 @@ class ShareAcknowledgeRequest(
 
 
 class ShareAcknowledgeResponse(Response, api_key=79, versions="0-2", flexible="0+", unstable="0"):
-    """The answer to ``ShareAcknowledgeRequest``."""
-
     class LeaderIdAndEpoch(Struct):
         leader_id: int = field(Int32, "0+")
         leader_epoch: int = field(Int32, "0+")
@@ -242,8 +234,6 @@ class DescribeShareGroupOffsetsRequest(
 
 
 class DescribeShareGroupOffsetsResponse(Response, api_key=90, versions="0-1", flexible="0+"):
-    """The answer to ``DescribeShareGroupOffsetsRequest``."""
-
     class DescribeShareGroupOffsetsResponsePartition(Struct):
         partition_index: int = field(Int32, "0+")
         start_offset: int = field(Int64, "0+")
@@ -289,8 +279,6 @@ class AlterShareGroupOffsetsRequest(Request["AlterShareGroupOffsetsResponse"], a
 
 
 class AlterShareGroupOffsetsResponse(Response, api_key=91, versions="0", flexible="0+"):
-    """The answer to ``AlterShareGroupOffsetsRequest``."""
-
     class AlterShareGroupOffsetsResponsePartition(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -322,8 +310,6 @@ class DeleteShareGroupOffsetsRequest(
 
 
 class DeleteShareGroupOffsetsResponse(Response, api_key=92, versions="0", flexible="0+"):
-    """The answer to ``DeleteShareGroupOffsetsRequest``."""
-
     class DeleteShareGroupOffsetsResponseTopic(Struct):
         topic_name: str = field(String, "0+")
         topic_id: UUID = field(Uuid, "0+")

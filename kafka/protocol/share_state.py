@@ -32,8 +32,6 @@ class InitializeShareGroupStateRequest(
 
 
 class InitializeShareGroupStateResponse(Response, api_key=83, versions="0", flexible="0+"):
-    """The answer to ``InitializeShareGroupStateRequest``."""
-
     class PartitionResult(Struct):
         partition: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -62,8 +60,6 @@ class ReadShareGroupStateRequest(Request["ReadShareGroupStateResponse"], api_key
 
 
 class ReadShareGroupStateResponse(Response, api_key=84, versions="0", flexible="0+"):
-    """The answer to ``ReadShareGroupStateRequest``."""
-
     class StateBatch(Struct):
         first_offset: int = field(Int64, "0+")
         last_offset: int = field(Int64, "0+")
@@ -111,8 +107,6 @@ class WriteShareGroupStateRequest(Request["WriteShareGroupStateResponse"], api_k
 
 
 class WriteShareGroupStateResponse(Response, api_key=85, versions="0-1", flexible="0+"):
-    """The answer to ``WriteShareGroupStateRequest``."""
-
     class PartitionResult(Struct):
         partition: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -140,8 +134,6 @@ class DeleteShareGroupStateRequest(Request["DeleteShareGroupStateResponse"], api
 
 
 class DeleteShareGroupStateResponse(Response, api_key=86, versions="0", flexible="0+"):
-    """The answer to ``DeleteShareGroupStateRequest``."""
-
     class PartitionResult(Struct):
         partition: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -172,8 +164,6 @@ class ReadShareGroupStateSummaryRequest(
 
 
 class ReadShareGroupStateSummaryResponse(Response, api_key=87, versions="0-1", flexible="0+"):
-    """The answer to ``ReadShareGroupStateSummaryRequest``."""
-
     class PartitionResult(Struct):
         partition: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")

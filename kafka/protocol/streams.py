@@ -75,8 +75,6 @@ class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"], api
 
 
 class StreamsGroupHeartbeatResponse(Response, api_key=88, versions="0", flexible="0+"):
-    """The answer to ``StreamsGroupHeartbeatRequest``."""
-
     class Status(Struct):
         status_code: int = field(Int8, "0+")
         status_detail: str = field(String, "0+")
@@ -124,8 +122,6 @@ class StreamsGroupDescribeRequest(Request["StreamsGroupDescribeResponse"], api_k
 
 
 class StreamsGroupDescribeResponse(Response, api_key=89, versions="0", flexible="0+"):
-    """The answer to ``StreamsGroupDescribeRequest``."""
-
     class KeyValue(Struct):
         key: str = field(String, "0+")
         value: str = field(String, "0+")

@@ -21,8 +21,6 @@ class GetTelemetrySubscriptionsRequest(
 
 
 class GetTelemetrySubscriptionsResponse(Response, api_key=71, versions="0", flexible="0+"):
-    """The answer to ``GetTelemetrySubscriptionsRequest``."""
-
     throttle_time_ms: int = field(Int32, "0+")
     error_code: int = field(Int16, "0+")
     client_instance_id: UUID = field(Uuid, "0+")
@@ -45,7 +43,5 @@ class PushTelemetryRequest(Request["PushTelemetryResponse"], api_key=72, version
 
 
 class PushTelemetryResponse(Response, api_key=72, versions="0", flexible="0+"):
-    """The answer to ``PushTelemetryRequest``."""
-
     throttle_time_ms: int = field(Int32, "0+")
     error_code: int = field(Int16, "0+")

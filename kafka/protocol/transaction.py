@@ -23,8 +23,6 @@ class InitProducerIdRequest(Request["InitProducerIdResponse"], api_key=22, versi
 
 
 class InitProducerIdResponse(Response, api_key=22, versions="0-6", flexible="2+", unstable="6"):
-    """The answer to ``InitProducerIdRequest``."""
-
     throttle_time_ms: int = field(Int32, "0+", ignorable=True)
     error_code: int = field(Int16, "0+")
     producer_id: int = field(Int64, "0+", default=-1)
@@ -55,8 +53,6 @@ class AddPartitionsToTxnRequest(Request["AddPartitionsToTxnResponse"], api_key=2
 
 
 class AddPartitionsToTxnResponse(Response, api_key=24, versions="0-5", flexible="3+"):
-    """The answer to ``AddPartitionsToTxnRequest``."""
-
     class AddPartitionsToTxnPartitionResult(Struct):
         partition_index: int = field(Int32, "0+")
         partition_error_code: int = field(Int16, "0+")
@@ -91,8 +87,6 @@ class AddOffsetsToTxnRequest(Request["AddOffsetsToTxnResponse"], api_key=25, ver
 
 
 class AddOffsetsToTxnResponse(Response, api_key=25, versions="0-4", flexible="3+"):
-    """The answer to ``AddOffsetsToTxnRequest``."""
-
     throttle_time_ms: int = field(Int32, "0+")
     error_code: int = field(Int16, "0+")
 
@@ -107,8 +101,6 @@ class EndTxnRequest(Request["EndTxnResponse"], api_key=26, versions="0-5", flexi
 
 
 class EndTxnResponse(Response, api_key=26, versions="0-5", flexible="3+"):
-    """The answer to ``EndTxnRequest``."""
-
     throttle_time_ms: int = field(Int32, "0+")
     error_code: int = field(Int16, "0+")
     producer_id: int = field(Int64, "5+", default=-1, ignorable=True)
@@ -141,8 +133,6 @@ class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"], api_key=28, ver
 
 
 class TxnOffsetCommitResponse(Response, api_key=28, versions="0-5", flexible="3+"):
-    """The answer to ``TxnOffsetCommitRequest``."""
-
     class TxnOffsetCommitResponsePartition(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -176,8 +166,6 @@ class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"], api_key=27, ver
 
 
 class WriteTxnMarkersResponse(Response, api_key=27, versions="0-2", flexible="1+"):
-    """The answer to ``WriteTxnMarkersRequest``."""
-
     class WritableTxnMarkerPartitionResult(Struct):
         partition_index: int = field(Int32, "0+")
         error_code: int = field(Int16, "0+")
@@ -208,8 +196,6 @@ class DescribeProducersRequest(Request["DescribeProducersResponse"], api_key=61,
 
 
 class DescribeProducersResponse(Response, api_key=61, versions="0", flexible="0+"):
-    """The answer to ``DescribeProducersRequest``."""
-
     class ProducerState(Struct):
         producer_id: int = field(Int64, "0+")
         producer_epoch: int = field(Int32, "0+")
@@ -239,8 +225,6 @@ class DescribeTransactionsRequest(Request["DescribeTransactionsResponse"], api_k
 
 
 class DescribeTransactionsResponse(Response, api_key=65, versions="0", flexible="0+"):
-    """The answer to ``DescribeTransactionsRequest``."""
-
     class TopicData(Struct):
         topic: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
@@ -269,8 +253,6 @@ class ListTransactionsRequest(Request["ListTransactionsResponse"], api_key=66, v
 
 
 class ListTransactionsResponse(Response, api_key=66, versions="0-2", flexible="0+"):
-    """The answer to ``ListTransactionsRequest``."""
-
     class TransactionState(Struct):
         transactional_id: str = field(String, "0+")
         producer_id: int = field(Int64, "0+")

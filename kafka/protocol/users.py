@@ -24,8 +24,6 @@ class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"], api_k
 
 
 class DescribeClientQuotasResponse(Response, api_key=48, versions="0-1", flexible="1+"):
-    """The answer to ``DescribeClientQuotasRequest``."""
-
     class EntityData(Struct):
         entity_type: str = field(String, "0+")
         entity_name: str | None = field(String, "0+", nullable="0+")
@@ -65,8 +63,6 @@ class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"], api_key=49,
 
 
 class AlterClientQuotasResponse(Response, api_key=49, versions="0-1", flexible="1+"):
-    """The answer to ``AlterClientQuotasRequest``."""
-
     class EntityData(Struct):
         entity_type: str = field(String, "0+")
         entity_name: str | None = field(String, "0+", nullable="0+")
@@ -92,8 +88,6 @@ class DescribeUserScramCredentialsRequest(
 
 
 class DescribeUserScramCredentialsResponse(Response, api_key=50, versions="0", flexible="0+"):
-    """The answer to ``DescribeUserScramCredentialsRequest``."""
-
     class CredentialInfo(Struct):
         mechanism: int = field(Int8, "0+")
         iterations: int = field(Int32, "0+")
@@ -133,8 +127,6 @@ class AlterUserScramCredentialsRequest(
 
 
 class AlterUserScramCredentialsResponse(Response, api_key=51, versions="0", flexible="0+"):
-    """The answer to ``AlterUserScramCredentialsRequest``."""
-
     class AlterUserScramCredentialsResult(Struct):
         user: str = field(String, "0+")
         error_code: int = field(Int16, "0+")
