@@ -18,7 +18,16 @@ from kafka.broker.groups.interfaces import Answer, Topics
 from kafka.broker.groups.settings import PROPERTIES, GroupSettings
 from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.server.call import group_operations
-from kafka.errors import BrokerResponseError, Code, GroupIdNotFoundError, IllegalArgumentError, KafkaTimeoutError
+from kafka.errors import (
+    BrokerResponseError,
+    Code,
+    GroupIdNotFoundError,
+    IllegalArgumentError,
+    InvalidRequestError,
+    KafkaTimeoutError,
+    NotCoordinatorError,
+    TopicAuthorizationFailedError,
+)
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
@@ -163,14 +172,12 @@ def coordinator(call: Call) -> GroupCoordinator:
     return call.cluster.service(GroupService).coordinator
 
 
-def refusal(call: Call, group_id: str, operation: Operation = Operation.READ) -> int:
-    """Return why this client may not ask this node about the group; 0 if it may."""
-    if not call.allows(operation, Resource.GROUP, group_id):
-        return Code.GROUP_AUTHORIZATION_FAILED
+def check_group(call: Call, group_id: str, operation: Operation = Operation.READ) -> None:
+    """Raise if this client may not ask this node about the group."""
+    call.require(operation, Resource.GROUP, group_id)
     if not call.cluster.coordinators.is_at(call.node, GROUP, group_id):
-        return Code.NOT_COORDINATOR
+        raise NotCoordinatorError
     call.cluster.service(GroupService).note(group_id, call.node)
-    return Code.NONE
 
 
 def describe_group(
@@ -190,25 +197,22 @@ def describe_group(
     make: type[DescribedT] = call.response.DescribedGroup
     if not group_id:
         return make(group_id=group_id, error_code=Code.INVALID_GROUP_ID)
-    refused = refusal(call, group_id, Operation.DESCRIBE)
-    if refused:
-        return make(group_id=group_id, error_code=refused)
     try:
+        check_group(call, group_id, Operation.DESCRIBE)
         group = coordinator(call).find(kind, group_id)
+        check_topics(call, topics_of(group), hidden)
     except BrokerResponseError as error:
-        return make(group_id=group_id, error_code=error.code, error_message=message_of(error))
-    if code := refused_topics(call, topics_of(group)):
-        return make(group_id=group_id, error_code=code, error_message=hidden)
+        return make(group_id=group_id, error_code=error.code, error_message=error.args[0] if error.args else None)
     described = describe(group)
     if with_operations:
         described.authorized_operations = group_operations(call, group_id)
     return described
 
 
-def refused_topics(call: Call, names: Iterable[str]) -> int:
-    """Return why this client may not describe one of these topics; 0 if it may describe them all."""
-    allowed = all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in names)
-    return Code.NONE if allowed else Code.TOPIC_AUTHORIZATION_FAILED
+def check_topics(call: Call, names: Iterable[str], *message: str) -> None:
+    """Raise, with a message if one is given, if this client may not describe one of these topics."""
+    if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in names):
+        raise TopicAuthorizationFailedError(*message)
 
 
 def named_partitions(call: Call, assigned: Assignment) -> list[tuple[UUID, str, list[int]]]:
@@ -221,14 +225,11 @@ def named_partitions(call: Call, assigned: Assignment) -> list[tuple[UUID, str, 
     ]
 
 
-def first_problem(problems: Iterable[tuple[bool, str]]) -> str | None:
-    """Return the text of the first problem that a request has."""
-    return next((text for is_wrong, text in problems if is_wrong), None)
-
-
-def message_of(error: BrokerResponseError) -> str:
-    """Return an error's text as it goes over the wire."""
-    return str(error.args[0]) if error.args else type(error).description
+def check_fields(problems: Iterable[tuple[bool, str]]) -> None:
+    """Raise the first problem that a request has."""
+    for is_wrong, text in problems:
+        if is_wrong:
+            raise InvalidRequestError(*([text] if text else []))
 
 
 def when_answered(answer: Answer[T], make: Callable[[T], R]) -> R | asyncio.Future[R]:

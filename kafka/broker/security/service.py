@@ -156,11 +156,6 @@ def access_control(call: Call) -> AccessControl | None:
     return security(call).access
 
 
-def may_describe(call: Call) -> bool:
-    """Whether the client may see what concerns the whole cluster."""
-    return call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME)
-
-
 def may_alter(call: Call) -> bool:
-    """Whether the client may change it."""
+    """Whether the client may change what concerns the whole cluster."""
     return call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME)

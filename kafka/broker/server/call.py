@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.errors import (
+    BrokerResponseError,
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    TopicAuthorizationFailedError,
+    TransactionalIdAuthorizationFailedError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +28,14 @@ if TYPE_CHECKING:
     ResponseT_co = TypeVarWithDefault("ResponseT_co", bound=Response, covariant=True, default=Response)
 else:
     ResponseT_co = TypeVar("ResponseT_co", covariant=True)
+
+#: The error of a client without a right to a resource.
+_DENIED: Final[dict[int, type[BrokerResponseError]]] = {
+    Resource.TOPIC: TopicAuthorizationFailedError,
+    Resource.GROUP: GroupAuthorizationFailedError,
+    Resource.CLUSTER: ClusterAuthorizationFailedError,
+    Resource.TRANSACTIONAL_ID: TransactionalIdAuthorizationFailedError,
+}
 
 
 class Call(Generic[ResponseT_co]):
@@ -76,6 +91,11 @@ class Call(Generic[ResponseT_co]):
         return authorizer.allows(
             self.connection.principal, self.connection.host, operation, resource_type, resource_name
         )
+
+    def require(self, operation: int, resource_type: int, resource_name: str = CLUSTER_NAME) -> None:
+        """Raise the error of a client without the right unless this one may do that."""
+        if not self.allows(operation, resource_type, resource_name):
+            raise _DENIED[resource_type]
 
     def allows_any(self, operation: int, resource_type: int) -> bool:
         """Whether this client may do that to any resource of the type, whether or not it exists."""

@@ -19,8 +19,8 @@ from kafka.broker.faults import CLOSE, NO_REPLY, Exchange, SeenRequest
 from kafka.broker.server.apis import handler
 from kafka.broker.server.apis.handshake import unsupported_version
 from kafka.broker.server.call import Call
-from kafka.broker.server.error_replies import refuse
-from kafka.errors import KafkaError
+from kafka.broker.server.error_replies import refuse, reply_to_error
+from kafka.errors import BrokerResponseError, KafkaError
 from kafka.protocol.api import Request
 from kafka.protocol.headers import RequestHeader
 from kafka.protocol.registry import APIS, ApiKey, request_class
@@ -98,7 +98,7 @@ class Dispatcher:
         )
         if faults.is_active:
             return self._serve_with_orders(call, request, api_key)
-        reply = handler(api_key)(call, request)
+        reply = _serve(call, request, api_key)
         if isawaitable(reply):
             return _finish(reply, correlation_id)
         return None if reply is None else reply.frame_parts(correlation_id)
@@ -125,7 +125,7 @@ class Dispatcher:
         if faults.watcher is not None:
             faults.watcher.arrived(call, request)
         taken = faults.take(api_key, call.node.node_id, lambda code: refuse(call, request, code))
-        reply: Any = handler(api_key)(call, request) if taken is None else self._obey(call, request, api_key, taken)
+        reply = _serve(call, request, api_key) if taken is None else self._obey(call, request, api_key, taken)
         return self._answer_later(call, request, reply) if isawaitable(reply) else self._answer(call, request, reply)
 
     async def _answer_later(self, call: Call, request: Request[Response], reply: Awaitable[Any]) -> Parts | None:
@@ -152,7 +152,7 @@ class Dispatcher:
         exchange = Exchange(request, None, call)
         reply = next(filter(None, (look(exchange) for look in taken.before)), None) or taken.reply
         if reply is None:
-            reply = handler(api_key)(call, request)
+            reply = _serve(call, request, api_key)
             if isawaitable(reply):
                 reply = await reply
             if reply is None:
@@ -166,6 +166,14 @@ class Dispatcher:
         if reply is taken.reply:
             call.connection.refuse("a Produce request with acks=0, which has no reply, failed as a test ordered")
         return None
+
+
+def _serve(call: Call, request: Request[Response], api_key: int) -> Any:
+    """Return what the API's handler returns, or the reply to the error that it raises."""
+    try:
+        return handler(api_key)(call, request)
+    except BrokerResponseError as error:
+        return reply_to_error(call, request, error)
 
 
 def _after(exchange: Exchange, interceptors: Iterable[Interceptor]) -> Any:

@@ -3,7 +3,7 @@
 Most replies have one place for an error: the reply itself, or each element (topic, partition, group) that the request
 asked for. Where a reply has several, Kafka gives some codes to the whole and others to the elements: the tables below
 say which. An API whose reply needs the broker's state for this (Fetch, Metadata) has a second
-function::
+function. A handler that raises a broker's error is answered so, too::
 
     def refuse_fetch(call: Call, request: FetchRequest, code: int) -> FetchResponse | None: ...
 
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka.broker.server.apis import refusal
-from kafka.errors import Code
+from kafka.errors import BrokerResponseError, Code
 from kafka.protocol.fields import Field
 from kafka.protocol.registry import ApiKey
 from kafka.protocol.struct import Struct
@@ -90,6 +90,15 @@ def refuse(call: Call, request: Request[Response], code: int) -> Response | None
     """Return the reply to ``request`` that consists of this error; None if it asks for nothing that could have it."""
     special = refusal(request.API_KEY)
     return error_reply(request, code) if special is None else special(call, request, code)
+
+
+def reply_to_error(call: Call, request: Request[Response], error: BrokerResponseError) -> Response:
+    """Return the reply to a request whose handler has raised an error; its message is the error's, if that has one."""
+    reply = refuse(call, request, error.code) or call.response()
+    message = type(reply)._fields.get("error_message")
+    if message is not None and call.version in message.versions:
+        reply.error_message = str(error.args[0]) if error.args else None  # type: ignore[attr-defined]
+    return reply
 
 
 def error_reply(request: Request[ResponseT], code: int) -> ResponseT | None:

@@ -9,7 +9,7 @@ from uuid import UUID
 from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.sharing.share_partition import RENEW, Acknowledgement, SharePartition
 from kafka.broker.sharing.share_sessions import Place, share_sessions
-from kafka.errors import Code
+from kafka.errors import Code, InvalidRequestError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.topics import Partition
@@ -20,15 +20,13 @@ _FEATURE: Final = "share.version"
 _LONGEST_MEMBER_ID: Final = 36
 
 
-def refusal(call: Call, group_id: str | None, member_id: str | None) -> int:
-    """Return why this client may not read for this group; 0 if it may."""
+def check_member(call: Call, group_id: str | None, member_id: str | None) -> None:
+    """Raise if this client may not read for this group."""
     if not call.cluster.features.serves(_FEATURE):
-        return Code.UNSUPPORTED_VERSION
-    if not call.allows(Operation.READ, Resource.GROUP, group_id or ""):
-        return Code.GROUP_AUTHORIZATION_FAILED
+        raise UnsupportedVersionError
+    call.require(Operation.READ, Resource.GROUP, group_id or "")
     if not group_id or not member_id or len(member_id) > _LONGEST_MEMBER_ID:
-        return Code.INVALID_REQUEST
-    return Code.NONE
+        raise InvalidRequestError
 
 
 def lock_timeout_ms(call: Call, group_id: str) -> int:

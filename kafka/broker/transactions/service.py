@@ -16,6 +16,7 @@ from kafka.errors import (
     Code,
     ConcurrentTransactionsError,
     KafkaError,
+    NotCoordinatorError,
     ProducerFencedError,
     TransactionAbortableError,
 )
@@ -111,13 +112,11 @@ def coordinator(call: Call) -> TransactionCoordinator:
     return call.cluster.service(TransactionService).coordinator
 
 
-def refusal(call: Call, transactional_id: str, operation: Operation = Operation.WRITE) -> int:
-    """Return why this client may not ask this node about the transactional id; 0 if it may."""
-    if not call.allows(operation, Resource.TRANSACTIONAL_ID, transactional_id):
-        return Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+def check_id(call: Call, transactional_id: str, operation: Operation = Operation.WRITE) -> None:
+    """Raise if this client may not ask this node about the transactional id."""
+    call.require(operation, Resource.TRANSACTIONAL_ID, transactional_id)
     if not call.cluster.coordinators.is_at(call.node, TRANSACTION, transactional_id):
-        return Code.NOT_COORDINATOR
-    return Code.NONE
+        raise NotCoordinatorError
 
 
 def offsets_partition(call: Call, group_id: str) -> TopicPartition:

@@ -6,7 +6,8 @@ API's name and opens with the versions and a line for each version's behaviour::
     def describe_acls(call: Call[DescribeAclsResponse], request: DescribeAclsRequest) -> DescribeAclsResponse: ...
 
 It runs on the broker's event loop and must not block. It returns the reply; or an awaitable of it where the client has
-to wait; or None where no reply is due. ``call.response`` is the reply's class in the request's version.
+to wait; or None where no reply is due. ``call.response`` is the reply's class in the request's version. If the whole
+request fails it raises the error of :mod:`kafka.errors` that the reply is to have.
 
 Some have a second function, ``refuse_describe_acls(call, request, code)``: the reply to a request that fails with this
 error, where it needs more than the request (:mod:`kafka.broker.server.error_replies`).

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kafka.broker.security.acls import AccessControl, Binding, Filter, Pattern
-from kafka.broker.security.service import access_control, may_alter, may_describe
-from kafka.broker.server.api import Call, Code
-from kafka.errors import InvalidRequestError
+from kafka.broker.security.service import access_control, may_alter
+from kafka.broker.server.api import Call, Code, Operation, Resource
+from kafka.errors import InvalidRequestError, SecurityDisabledError
 from kafka.protocol.acl import (
     CreateAclsRequest,
     CreateAclsResponse,
@@ -41,19 +41,13 @@ def describe_acls(call: Call[DescribeAclsResponse], request: DescribeAclsRequest
     access = access_control(call)
     if access is None:
         # Brokers answer this one themselves, in other words than the controller has for the changes.
-        message = NO_AUTHORIZER.replace(".", " on the broker")
-        return call.response(error_code=Code.SECURITY_DISABLED, error_message=message)
-    if not may_describe(call):
-        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
+        raise SecurityDisabledError(NO_AUTHORIZER.replace(".", " on the broker"))
+    call.require(Operation.DESCRIBE, Resource.CLUSTER)
     resources: dict[tuple[int, str, int], list[tuple[str, str, int, int]]] = {}
-    try:
-        for each in access.find(filter_of(call.version, request)):
-            if call.version < 1 and each.pattern_type != Pattern.LITERAL:
-                continue
+    for each in access.find(filter_of(call.version, request)):
+        if call.version >= 1 or each.pattern_type == Pattern.LITERAL:
             entries = resources.setdefault(each[:3], [])
             entries.append((each.principal, each.host, each.operation, each.permission))
-    except InvalidRequestError as error:
-        return call.response(error_code=error.code, error_message=str(error.args[0]))
     make = call.response.DescribeAclsResource
     found = [
         make(resource_type=kind, resource_name=name, pattern_type=pattern, acls=entries)

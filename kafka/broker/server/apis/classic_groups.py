@@ -7,10 +7,10 @@ from typing import Final
 
 from kafka.broker.groups.classic_group import ClassicGroup
 from kafka.broker.groups.classic_member import JoinAsk, JoinResult, Member, State, SyncAsk, SyncResult
-from kafka.broker.groups.service import coordinator, message_of, refusal, when_answered
+from kafka.broker.groups.service import check_group, coordinator, when_answered
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation
 from kafka.broker.server.call import group_operations
-from kafka.errors import GroupIdNotFoundError
+from kafka.errors import GroupIdNotFoundError, InconsistentGroupProtocolError
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse
 from kafka.protocol.group import (
     HeartbeatRequest,
@@ -47,9 +47,7 @@ def join_group(
 
     Join; the reply comes when the rebalance has gathered everyone.
     """
-    refused = refusal(call, request.group_id)
-    if refused:
-        return _joined(call, JoinResult(refused, request.member_id))
+    check_group(call, request.group_id)
     rebalance_ms = request.rebalance_timeout_ms if call.version >= 1 else request.session_timeout_ms
     ask = JoinAsk(
         request.member_id,
@@ -100,15 +98,8 @@ def heartbeat(call: Call[HeartbeatResponse], request: HeartbeatRequest) -> Heart
     * v3: static members (KIP-345).
     * v4: flexible.
     """
-    refused = refusal(call, request.group_id)
-    if refused:
-        return call.response(error_code=refused)
-    try:
-        coordinator(call).heartbeat(
-            request.group_id, request.member_id, request.group_instance_id, request.generation_id
-        )
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code)
+    check_group(call, request.group_id)
+    coordinator(call).heartbeat(request.group_id, request.member_id, request.group_instance_id, request.generation_id)
     return call.response(error_code=0)
 
 
@@ -120,19 +111,14 @@ def leave_group(call: Call[LeaveGroupResponse], request: LeaveGroupRequest) -> L
     * v4: flexible.
     * v5: a reason, which is ignored (KIP-800).
     """
-    refused = refusal(call, request.group_id)
-    if refused:
-        return call.response(error_code=refused)
+    check_group(call, request.group_id)
     batched = call.version >= _BATCH_FROM
     leaving: list[tuple[str, str | None]] = (
         [(member.member_id, member.group_instance_id) for member in request.members]
         if batched
         else [(request.member_id, None)]
     )
-    try:
-        codes = coordinator(call).leave(request.group_id, leaving)
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code)
+    codes = coordinator(call).leave(request.group_id, leaving)
     if not batched:
         return call.response(error_code=codes[0])
     members = [
@@ -154,11 +140,9 @@ def sync_group(
 
     Synchronise; the reply comes when the leader has handed out the assignment.
     """
-    refused = refusal(call, request.group_id)
-    if not refused and call.version >= _PROTOCOL_FROM and None in (request.protocol_type, request.protocol_name):
-        refused = Code.INCONSISTENT_GROUP_PROTOCOL
-    if refused:
-        return _synced(call, SyncResult(refused))
+    check_group(call, request.group_id)
+    if call.version >= _PROTOCOL_FROM and None in (request.protocol_type, request.protocol_name):
+        raise InconsistentGroupProtocolError
     ask = SyncAsk(
         request.member_id,
         request.group_instance_id,
@@ -194,8 +178,10 @@ def _describe(
     call: Call[DescribeGroupsResponse], request: DescribeGroupsRequest, group_id: str
 ) -> DescribeGroupsResponse.DescribedGroup:
     described = call.response.DescribedGroup(group_id=group_id)
-    described.error_code = refusal(call, group_id, Operation.DESCRIBE)
-    if described.error_code:
+    try:
+        check_group(call, group_id, Operation.DESCRIBE)
+    except BrokerResponseError as error:
+        described.error_code = error.code
         return described
     if request.include_authorized_operations:
         described.authorized_operations = group_operations(call, group_id)
@@ -205,7 +191,7 @@ def _describe(
         described.group_state = State.DEAD.value
         if call.version >= _NOT_FOUND_FROM:
             described.error_code = error.code
-            described.error_message = message_of(error)
+            described.error_message = error.args[0]
         return described
     # Members' metadata mean something only while the group has agreed on a protocol.
     protocol = group.protocol_name if group.state is State.STABLE else None

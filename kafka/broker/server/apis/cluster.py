@@ -6,8 +6,9 @@ from typing import Final
 
 from kafka.broker.cluster.features import UPGRADE
 from kafka.broker.cluster.quorum import CONTROLLER_LISTENER, METADATA_TOPIC, Quorum, Voter
-from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
+from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.broker.server.call import cluster_operations
+from kafka.errors import BrokerIdNotRegisteredError, ClusterAuthorizationFailedError, InvalidUpdateVersionError
 from kafka.protocol.admin import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
@@ -40,7 +41,7 @@ def describe_quorum(call: Call[DescribeQuorumResponse], request: DescribeQuorumR
     Describe it; other topics than the metadata's have no quorum.
     """
     if not call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME):
-        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message="")
+        raise ClusterAuthorizationFailedError("")
     reply = call.response(error_message="")
     for topic in request.topics:
         known = [topic.topic_name == METADATA_TOPIC and part.partition_index == 0 for part in topic.partitions]
@@ -95,8 +96,7 @@ def update_features(call: Call[UpdateFeaturesResponse], request: UpdateFeaturesR
 
     Change the levels, all of them or none.
     """
-    if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
-        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
+    call.require(Operation.ALTER, Resource.CLUSTER)
     # Kafka reads every update of v0 as an upgrade, whatever its allow_downgrade says.
     updates = [
         (one.feature, one.max_version_level, one.upgrade_type if call.version else UPGRADE)
@@ -106,8 +106,8 @@ def update_features(call: Call[UpdateFeaturesResponse], request: UpdateFeaturesR
         call.cluster.features.update(
             updates, controller=call.cluster.controller_id, validate_only=bool(call.version) and request.validate_only
         )
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code, error_message=f"{_FAILED}{error.args[0]}")
+    except InvalidUpdateVersionError as error:
+        raise InvalidUpdateVersionError(f"{_FAILED}{error.args[0]}") from None
     reply = call.response(error_message=None)
     if call.version <= 1:
         reply.results = [
@@ -159,12 +159,10 @@ def unregister_broker(
 
     A node that runs stays reachable, but the cluster no longer lists it; a restart registers it again.
     """
-    if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
-        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
+    call.require(Operation.ALTER, Resource.CLUSTER)
     node = call.cluster.nodes.get(request.broker_id)
     if node is None or not node.is_registered:
-        message = f"Broker ID {request.broker_id} is not currently registered"
-        return call.response(error_code=Code.BROKER_ID_NOT_REGISTERED, error_message=message)
+        raise BrokerIdNotRegisteredError(f"Broker ID {request.broker_id} is not currently registered")
     node.is_registered = False
     call.cluster.nodes_changed()
     return call.response(error_message="")
@@ -175,23 +173,15 @@ def add_raft_voter(call: Call[AddRaftVoterResponse], request: AddRaftVoterReques
 
     * v1: whether the reply waits until the change is committed; changes here are committed at once.
     """
-    if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
-        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
-    try:
-        call.cluster.service(Quorum).add(
-            request.cluster_id, request.voter_id, request.voter_directory_id, [one.name for one in request.listeners]
-        )
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code, error_message=str(error.args[0]))
+    call.require(Operation.ALTER, Resource.CLUSTER)
+    call.cluster.service(Quorum).add(
+        request.cluster_id, request.voter_id, request.voter_directory_id, [one.name for one in request.listeners]
+    )
     return call.response(error_message=None)
 
 
 def remove_raft_voter(call: Call[RemoveRaftVoterResponse], request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse:
     """RemoveRaftVoter (81), version 0: let a node vote no longer in the controller quorum (KIP-853)."""
-    if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
-        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
-    try:
-        call.cluster.service(Quorum).remove(request.cluster_id, request.voter_id, request.voter_directory_id)
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code, error_message=str(error.args[0]))
+    call.require(Operation.ALTER, Resource.CLUSTER)
+    call.cluster.service(Quorum).remove(request.cluster_id, request.voter_id, request.voter_directory_id)
     return call.response(error_message=None)

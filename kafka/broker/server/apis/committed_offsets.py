@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from uuid import UUID
 
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset
-from kafka.broker.groups.service import coordinator, refusal
+from kafka.broker.groups.service import check_group, coordinator
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.protocol.commit import (
     OffsetCommitRequest,
@@ -52,10 +52,13 @@ def offset_commit(call: Call[OffsetCommitResponse], request: OffsetCommitRequest
     Commit, partition by partition; a client without the right gets an error for each.
     """
     refused = 0
-    if call.version >= _GROUPS_FROM:
-        refused = refusal(call, request.group_id)
-    elif not call.allows(Operation.READ, Resource.GROUP, request.group_id):
-        refused = Code.GROUP_AUTHORIZATION_FAILED
+    try:
+        if call.version >= _GROUPS_FROM:
+            check_group(call, request.group_id)
+        else:
+            call.require(Operation.READ, Resource.GROUP, request.group_id)
+    except BrokerResponseError as error:
+        refused = error.code
     topics = [(topic, [_check(call, topic, part, refused) for part in topic.partitions]) for topic in request.topics]
     rows = [row for _, rows in topics for row in rows]
     if not refused and any(code in _FOR_THE_GROUP for _, _, code in rows):
@@ -207,10 +210,8 @@ def _fetch(
     epoch: int = -1,
 ) -> tuple[int, list[_Topic]]:
     """Return a code for the group and its topics."""
-    refused = refusal(call, group_id, Operation.DESCRIBE)
-    if refused:
-        return refused, []
     try:
+        check_group(call, group_id, Operation.DESCRIBE)
         coordinator(call).check_fetch(group_id, member_id, epoch)
     except BrokerResponseError as error:
         return error.code, []
@@ -282,13 +283,8 @@ def _from_zookeeper(
 
 def offset_delete(call: Call[OffsetDeleteResponse], request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """OffsetDelete (47), version 0: delete committed offsets of topics that a group no longer reads (KIP-496)."""
-    refused = refusal(call, request.group_id, Operation.DELETE)
-    if refused:
-        return call.response(error_code=refused)
-    try:
-        may_delete = coordinator(call).deletable(request.group_id)
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code)
+    check_group(call, request.group_id, Operation.DELETE)
+    may_delete = coordinator(call).deletable(request.group_id)
     topics = [
         (
             topic.name,

@@ -17,7 +17,8 @@ from kafka.broker.configs.resource_kinds import (
     Described,
 )
 from kafka.broker.configs.resources import BROKER_LOGGER, SET, alter_all, describe, refusal
-from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
+from kafka.broker.server.api import BrokerResponseError, Call, Operation, Resource
+from kafka.errors import UnsupportedVersionError
 from kafka.protocol.configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
@@ -122,14 +123,13 @@ def list_config_resources(
 
     * v0: subscriptions to client metrics. v1: any kind (KIP-1142).
     """
-    if not call.allows(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER, CLUSTER_NAME):
-        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED)
+    call.require(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER)
     cluster = call.cluster
     if call.version == 0:
         return call.response(config_resources=[(name,) for name in sorted(cluster.store.table(METRICS_TABLE))])
     kinds = request.resource_types or _ALL
     if any(kind not in _ALL for kind in kinds):
-        return call.response(error_code=Code.UNSUPPORTED_VERSION)
+        raise UnsupportedVersionError
     nodes = [str(node_id) for node_id in sorted(cluster.nodes)]
     names = {
         TOPIC: sorted(cluster.topics),

@@ -10,16 +10,15 @@ from kafka.broker.groups.consumer_group import ConsumerGroup
 from kafka.broker.groups.consumer_member import LEAVE_STATIC, ConsumerMember, HeartbeatAsk, HeartbeatResult
 from kafka.broker.groups.epoch_group import JOIN
 from kafka.broker.groups.service import (
+    check_fields,
+    check_group,
+    check_topics,
     coordinator,
     describe_group,
-    first_problem,
-    message_of,
     named_partitions,
-    refusal,
-    refused_topics,
 )
-from kafka.broker.server.api import BrokerResponseError, Call
-from kafka.errors import InvalidRequestError, UnsupportedAssignorError
+from kafka.broker.server.api import Call
+from kafka.errors import UnsupportedAssignorError
 from kafka.protocol.group import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -39,15 +38,11 @@ def consumer_group_heartbeat(
     * v0: the broker makes the member's id, if it has none.
     * v1: the member makes it; topics by a pattern, matched by the broker.
     """
-    refused = refusal(call, request.group_id) or refused_topics(call, request.subscribed_topic_names or ())
-    if refused:
-        return call.response(error_code=refused)
+    check_group(call, request.group_id)
+    check_topics(call, request.subscribed_topic_names or ())
     groups = coordinator(call)
-    try:
-        _check(call, request, groups.settings.consumer_assignors)
-        result = groups.consumer_heartbeat(request.group_id, _ask(call, request))
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code, error_message=message_of(error))
+    _check(call, request, groups.settings.consumer_assignors)
+    result = groups.consumer_heartbeat(request.group_id, _ask(call, request))
     interval = groups.settings_of(request.group_id).consumer_heartbeat_interval
     return _reply(call, result, int(interval * 1000))
 
@@ -58,23 +53,22 @@ def _check(
     """Raise if the fields of the request contradict each other."""
     joins = request.member_epoch == JOIN
     named = request.subscribed_topic_names is not None or bool(request.subscribed_topic_regex)
-    problems = (
-        (not request.group_id.strip(), "GroupId can't be empty."),
-        (not request.member_id.strip() and (call.version >= 1 or not joins), "MemberId can't be empty."),
-        (request.instance_id is not None and not request.instance_id.strip(), "InstanceId can't be empty."),
-        (request.rack_id is not None and not request.rack_id.strip(), "RackId can't be empty."),
-        (request.member_epoch < LEAVE_STATIC, f"MemberEpoch {request.member_epoch} is invalid."),
-        (request.member_epoch == LEAVE_STATIC and request.instance_id is None, "InstanceId can't be null."),
-        (joins and request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request."),
-        (joins and request.topic_partitions != [], "TopicPartitions must be empty when (re-)joining."),
+    check_fields(
         (
-            joins and not named,
-            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
-        ),
+            (not request.group_id.strip(), "GroupId can't be empty."),
+            (not request.member_id.strip() and (call.version >= 1 or not joins), "MemberId can't be empty."),
+            (request.instance_id is not None and not request.instance_id.strip(), "InstanceId can't be empty."),
+            (request.rack_id is not None and not request.rack_id.strip(), "RackId can't be empty."),
+            (request.member_epoch < LEAVE_STATIC, f"MemberEpoch {request.member_epoch} is invalid."),
+            (request.member_epoch == LEAVE_STATIC and request.instance_id is None, "InstanceId can't be null."),
+            (joins and request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request."),
+            (joins and request.topic_partitions != [], "TopicPartitions must be empty when (re-)joining."),
+            (
+                joins and not named,
+                "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
+            ),
+        )
     )
-    problem = first_problem(problems)
-    if problem is not None:
-        raise InvalidRequestError(problem)
     assignor = request.server_assignor
     if assignor is not None and (assignor not in assignors or assignor not in ASSIGNORS):
         raise UnsupportedAssignorError(

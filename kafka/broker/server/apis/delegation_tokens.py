@@ -95,10 +95,7 @@ def describe_delegation_token(
     * v1: clients expect throttling after the reply. v2: flexible.
     * v3: the requester of a token (KIP-373).
     """
-    try:
-        tokens = tokens_of(call)
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code)
+    tokens = tokens_of(call)
     owners = None
     if request.owners is not None:
         owners = {f"{each.principal_type}:{each.principal_name}" for each in request.owners}

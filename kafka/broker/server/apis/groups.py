@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from kafka.broker.cluster.coordinators import GROUP, SHARE, TRANSACTION
-from kafka.broker.groups.service import GroupService, coordinator, refusal
+from kafka.broker.groups.service import GroupService, check_group, coordinator
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.server.node import Node
 from kafka.protocol.admin import DeleteGroupsRequest, DeleteGroupsResponse, ListGroupsRequest, ListGroupsResponse
@@ -106,10 +106,8 @@ def delete_groups(call: Call[DeleteGroupsResponse], request: DeleteGroupsRequest
 
 
 def _delete(call: Call[DeleteGroupsResponse], group_id: str) -> int:
-    refused = refusal(call, group_id, Operation.DELETE)
-    if refused:
-        return refused
     try:
+        check_group(call, group_id, Operation.DELETE)
         coordinator(call).delete(group_id)
         call.cluster.service(GroupService).share_group_deleted(group_id)
     except BrokerResponseError as error:

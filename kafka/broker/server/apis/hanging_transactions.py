@@ -8,7 +8,7 @@ from typing import Final
 from kafka.broker.cluster.coordinators import TRANSACTION
 from kafka.broker.groups.pattern import compile_re2
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
-from kafka.broker.transactions.service import coordinator, refusal
+from kafka.broker.transactions.service import check_id, coordinator
 from kafka.broker.transactions.transaction import State
 from kafka.errors import InvalidRegularExpressionError, KafkaError
 from kafka.protocol.transaction import (
@@ -132,10 +132,9 @@ def _transaction(
     call: Call[DescribeTransactionsResponse], transactional_id: str
 ) -> DescribeTransactionsResponse.TransactionState:
     described = call.response.TransactionState(transactional_id=transactional_id)
-    described.error_code = refusal(call, transactional_id, Operation.DESCRIBE) if transactional_id else 0
-    if described.error_code:
-        return described
     try:
+        if transactional_id:
+            check_id(call, transactional_id, Operation.DESCRIBE)
         record = coordinator(call).describe(transactional_id)
     except BrokerResponseError as error:
         described.error_code = error.code

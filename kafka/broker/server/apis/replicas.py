@@ -8,7 +8,6 @@ from typing import Final
 from kafka.broker.cluster.creation import check_assignment
 from kafka.broker.cluster.topics import NO_LEADER, Partition, move_leader, replace_replicas
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
-from kafka.broker.server.error_replies import error_reply
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -80,8 +79,7 @@ def describe_log_dirs(call: Call[DescribeLogDirsResponse], request: DescribeLogD
 
     Each node has one directory: the broker's, or ``/memory``.
     """
-    if not call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME):
-        return refuse_describe_log_dirs(call, request, Code.CLUSTER_AUTHORIZATION_FAILED)
+    call.require(Operation.DESCRIBE, Resource.CLUSTER)
     wanted: dict[str, set[int]] | None = None
     if request.topics is not None:
         wanted = {topic.topic: set(topic.partitions) for topic in request.topics}
@@ -119,8 +117,7 @@ def elect_leaders(call: Call[ElectLeadersResponse], request: ElectLeadersRequest
     No replica here is ever out of sync, so an unclean election finds a leader only where a clean one does too.
     """
     cluster = call.cluster
-    if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
-        return error_reply(request, Code.CLUSTER_AUTHORIZATION_FAILED) or call.response()
+    call.require(Operation.ALTER, Resource.CLUSTER)
     if request.election_type not in {_PREFERRED, _UNCLEAN}:
         return _refuse(call, request)
     everything = request.topic_partitions is None
@@ -184,10 +181,7 @@ def alter_partition_reassignments(
 
     Replicas are notional, so a move is done when it is asked for; there is never one to cancel.
     """
-    if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
-        refused = error_reply(request, Code.CLUSTER_AUTHORIZATION_FAILED)
-        assert refused is not None
-        return refused
+    call.require(Operation.ALTER, Resource.CLUSTER)
     may_resize = request.allow_replication_factor_change
     return call.response(
         error_message=None,
@@ -229,14 +223,13 @@ def _move(
 
 
 def list_partition_reassignments(
-    call: Call[ListPartitionReassignmentsResponse], request: ListPartitionReassignmentsRequest
+    call: Call[ListPartitionReassignmentsResponse], _: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
     """ListPartitionReassignments (46), version 0: moves under way (KIP-455).
 
     * v0: none, ever: a move here is done when it is asked for.
     """
-    if not call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME):
-        return refuse_list_partition_reassignments(call, request, Code.CLUSTER_AUTHORIZATION_FAILED)
+    call.require(Operation.DESCRIBE, Resource.CLUSTER)
     return call.response(error_code=0, error_message=None)
 
 

@@ -7,10 +7,17 @@ from collections.abc import Awaitable
 from typing import Final, TypeAlias
 from uuid import UUID
 
-from kafka.broker.server.api import BrokerResponseError, Call, Code
-from kafka.broker.sharing.requests import Acknowledging, acknowledgements_of, find_partition, lock_timeout_ms, refusal
+from kafka.broker.server.api import Call, Code
+from kafka.broker.sharing.requests import (
+    Acknowledging,
+    acknowledgements_of,
+    check_member,
+    find_partition,
+    lock_timeout_ms,
+)
 from kafka.broker.sharing.share_partition import SharePartition
 from kafka.broker.sharing.share_sessions import CLOSE, OPEN, Place, ShareSession, share_sessions
+from kafka.errors import InvalidRequestError, InvalidShareSessionEpochError, ShareSessionLimitReachedError
 from kafka.protocol.share import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
@@ -31,15 +38,13 @@ def share_fetch(
     * v1: limits in records; the reply says how long a member has them.
     * v2: an exact limit of records (KIP-1206); locks can be renewed (KIP-1222).
     """
-    refused = refusal(call, request.group_id, request.member_id)
-    if refused:
-        return call.response(error_code=refused)
+    check_member(call, request.group_id, request.member_id)
     group_id, member_id, epoch = request.group_id or "", request.member_id or "", request.share_session_epoch
     renews = call.version >= 2 and request.is_renew_ack
     if renews and (request.max_wait_ms or request.min_bytes or request.max_bytes or request.max_records):
-        return call.response(error_code=Code.INVALID_REQUEST)
+        raise InvalidRequestError
     if epoch == OPEN and acknowledgements_of(request.topics):
-        return call.response(error_code=Code.INVALID_REQUEST)
+        raise InvalidRequestError
     sessions = share_sessions(call.node)
     places = [(topic.topic_id, part.partition_index) for topic in request.topics for part in topic.partitions]
     forgotten = [(topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions]
@@ -48,10 +53,8 @@ def share_fetch(
             session = sessions.open(group_id, member_id, places, call.connection)
         else:
             session = sessions.resume(group_id, member_id, epoch, places, forgotten)
-    except BrokerResponseError as error:
-        if error.code == Code.SHARE_SESSION_LIMIT_REACHED:
-            return _after_wait(call, request, call.response(error_code=error.code))
-        return call.response(error_code=error.code)
+    except ShareSessionLimitReachedError as error:
+        return _after_wait(call, request, call.response(error_code=error.code))
     acknowledging = Acknowledging(call, group_id, member_id, request.topics, may_renew=renews)
     fetch = _Fetch(call, request, session)
     reads = epoch != CLOSE and not renews
@@ -207,17 +210,12 @@ def share_acknowledge(
 
     Take acknowledgements; with epoch -1 the member's session ends, too.
     """
-    refused = refusal(call, request.group_id, request.member_id)
-    if refused:
-        return call.response(error_code=refused)
+    check_member(call, request.group_id, request.member_id)
     group_id, member_id = request.group_id or "", request.member_id or ""
     sessions = share_sessions(call.node)
     if request.share_session_epoch == OPEN:
-        return call.response(error_code=Code.INVALID_SHARE_SESSION_EPOCH)
-    try:
-        sessions.resume(group_id, member_id, request.share_session_epoch, (), ())
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code)
+        raise InvalidShareSessionEpochError
+    sessions.resume(group_id, member_id, request.share_session_epoch, (), ())
     acknowledging = Acknowledging(call, group_id, member_id, request.topics, may_renew=request.is_renew_ack)
     acknowledging.do()
     reply = call.response()

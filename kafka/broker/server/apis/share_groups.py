@@ -9,17 +9,17 @@ from uuid import UUID
 from kafka.broker.groups.epoch_group import JOIN, LEAVE
 from kafka.broker.groups.service import (
     GroupService,
+    check_fields,
+    check_group,
+    check_topics,
     coordinator,
     describe_group,
-    first_problem,
-    message_of,
     named_partitions,
-    refusal,
-    refused_topics,
 )
 from kafka.broker.groups.share_group import ShareAsk, ShareGroup, ShareMember
 from kafka.broker.groups.share_offsets import UNINITIALIZED
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
+from kafka.errors import UnsupportedVersionError
 from kafka.protocol.fields import ZERO_UUID
 from kafka.protocol.share import (
     AlterShareGroupOffsetsRequest,
@@ -45,9 +45,9 @@ def share_group_heartbeat(
 ) -> ShareGroupHeartbeatResponse:
     """ShareGroupHeartbeat (76), version 1: join, stay in and leave a share group (KIP-932)."""
     if not call.cluster.features.serves(_FEATURE):
-        return call.response(error_code=Code.UNSUPPORTED_VERSION)
+        raise UnsupportedVersionError
     joins = request.member_epoch == JOIN
-    problem = first_problem(
+    check_fields(
         (
             (not request.member_id.strip(), ""),  # Kafka does not say what is wrong
             (not request.group_id.strip(), "GroupId can't be empty."),
@@ -56,19 +56,13 @@ def share_group_heartbeat(
             (request.member_epoch < LEAVE, "MemberEpoch is invalid."),
         )
     )
-    if problem is not None:
-        return call.response(error_code=Code.INVALID_REQUEST, error_message=problem or None)
-    refused = refusal(call, request.group_id) or refused_topics(call, request.subscribed_topic_names or ())
-    if refused:
-        return call.response(error_code=refused)
+    check_group(call, request.group_id)
+    check_topics(call, request.subscribed_topic_names or ())
     groups = coordinator(call)
-    try:
-        if request.member_epoch == LEAVE:
-            groups.share_leave(request.group_id, request.member_id)
-            return call.response(member_id=request.member_id, member_epoch=LEAVE)
-        member, has_assignment = groups.share_heartbeat(request.group_id, _ask(call, request))
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code, error_message=message_of(error))
+    if request.member_epoch == LEAVE:
+        groups.share_leave(request.group_id, request.member_id)
+        return call.response(member_id=request.member_id, member_epoch=LEAVE)
+    member, has_assignment = groups.share_heartbeat(request.group_id, _ask(call, request))
     reply = call.response(
         member_id=member.member_id,
         member_epoch=member.epoch,
@@ -151,9 +145,11 @@ def _group(
     call: Call[DescribeShareGroupOffsetsResponse],
     asked: DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup,
 ) -> DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup:
-    refused = refusal(call, asked.group_id, Operation.DESCRIBE)
-    reply = call.response.DescribeShareGroupOffsetsResponseGroup(group_id=asked.group_id, error_code=refused)
-    if refused:
+    reply = call.response.DescribeShareGroupOffsetsResponseGroup(group_id=asked.group_id)
+    try:
+        check_group(call, asked.group_id, Operation.DESCRIBE)
+    except BrokerResponseError as error:
+        reply.error_code = error.code
         return reply
     if asked.topics is not None:
         reply.topics = [_named(call, asked.group_id, topic.topic_name, topic.partitions) for topic in asked.topics]
@@ -205,15 +201,15 @@ def alter_share_group_offsets(
 
     Set the offsets; Kafka lists the topics that it refuses first.
     """
-    refused = refusal(call, request.group_id) if request.group_id else Code.NONE
-    if refused:
-        return call.response(error_code=refused)
-    try:
-        group = coordinator(call).alterable_share(request.group_id, creates=True)
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code, error_message=message_of(error))
+    group = _alterable(call, request.group_id, Operation.READ, creates=True)
     topics = [_set_offsets(call, group, topic) for topic in request.topics]
     return call.response(responses=sorted(topics, key=lambda topic: bool(topic.topic_id.int)))
+
+
+def _alterable(call: Call, group_id: str, operation: Operation, *, creates: bool) -> ShareGroup:
+    if group_id:
+        check_group(call, group_id, operation)
+    return coordinator(call).alterable_share(group_id, creates=creates)
 
 
 def _set_offsets(
@@ -249,13 +245,7 @@ def delete_share_group_offsets(
 
     Delete them; Kafka lists the topics that it refuses last.
     """
-    refused = refusal(call, request.group_id, Operation.DELETE) if request.group_id else Code.NONE
-    if refused:
-        return call.response(error_code=refused)
-    try:
-        group = coordinator(call).alterable_share(request.group_id, creates=False)
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code, error_message=message_of(error))
+    group = _alterable(call, request.group_id, Operation.DELETE, creates=False)
     topics = [_delete_offsets(call, group, topic.topic_name) for topic in request.topics]
     return call.response(responses=sorted(topics, key=lambda topic: not topic.topic_id.int))
 

@@ -8,11 +8,11 @@ from typing import Final
 
 from kafka.broker.groups.epoch_group import JOIN, LEAVE
 from kafka.broker.groups.interfaces import Topics
-from kafka.broker.groups.service import coordinator, describe_group, first_problem, message_of, refusal, refused_topics
+from kafka.broker.groups.service import check_fields, check_group, check_topics, coordinator, describe_group
 from kafka.broker.groups.streams_group import StreamsAsk, StreamsGroup, StreamsMember, Target
 from kafka.broker.groups.streams_topology import InternalTopic, Subtopology, Task, Topology
-from kafka.broker.server.api import BrokerResponseError, Call, Code
-from kafka.errors import InvalidRequestError
+from kafka.broker.server.api import Call
+from kafka.errors import InvalidRequestError, UnsupportedVersionError
 from kafka.protocol.streams import (
     StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
@@ -30,24 +30,16 @@ def streams_group_heartbeat(
 ) -> StreamsGroupHeartbeatResponse:
     """StreamsGroupHeartbeat (88), version 0: join, stay in and leave a streams group (KIP-1071)."""
     if not call.cluster.features.serves(_FEATURE):
-        return _refuse(call, Code.UNSUPPORTED_VERSION)
-    problem = _problem(request)
-    if problem is not None:
-        return _refuse(call, Code.INVALID_REQUEST, problem)
+        raise UnsupportedVersionError
+    _check(request)
     subtopologies = request.topology.subtopologies if request.topology is not None else ()
-    refused = refusal(call, request.group_id) or refused_topics(
-        call, (name for each in subtopologies for name in each.source_topics)
-    )
-    if refused:
-        return _refuse(call, refused)
+    check_group(call, request.group_id)
+    check_topics(call, (name for each in subtopologies for name in each.source_topics))
     groups = coordinator(call)
-    try:
-        if request.member_epoch == LEAVE:
-            groups.streams_leave(request.group_id, request.member_id)
-            return call.response(member_id=request.member_id, member_epoch=LEAVE, status=[])
-        result = groups.streams_heartbeat(request.group_id, _ask(call, request))
-    except BrokerResponseError as error:
-        return _refuse(call, error.code, message_of(error))
+    if request.member_epoch == LEAVE:
+        groups.streams_leave(request.group_id, request.member_id)
+        return call.response(member_id=request.member_id, member_epoch=LEAVE, status=[])
+    result = groups.streams_heartbeat(request.group_id, _ask(call, request))
     member = result.member
     reply = call.response(
         member_id=member.member_id,
@@ -67,31 +59,33 @@ def streams_group_heartbeat(
     return reply
 
 
-def _refuse(
-    call: Call[StreamsGroupHeartbeatResponse], code: int, message: str | None = None
+def refuse_streams_group_heartbeat(
+    call: Call[StreamsGroupHeartbeatResponse], _: StreamsGroupHeartbeatRequest, code: int
 ) -> StreamsGroupHeartbeatResponse:
-    return call.response(error_code=code, error_message=message, status=[])
+    """List no status beside the error."""
+    return call.response(error_code=code, status=[])
 
 
-def _problem(request: StreamsGroupHeartbeatRequest) -> str | None:
+def _check(request: StreamsGroupHeartbeatRequest) -> None:
     joins = request.member_epoch == JOIN
-    problems = (
-        (request.instance_id is not None, "Static membership is not yet supported."),
-        (not request.member_id.strip(), "MemberId can't be empty."),
-        (not request.group_id.strip(), "GroupId can't be empty."),
-        (request.rack_id is not None and not request.rack_id.strip(), "RackId can't be empty."),
-        (joins and request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request."),
-        (joins and request.topology is None, "Topology must be non-null when (re-)joining."),
-        (joins and request.active_tasks != [], "ActiveTasks must be empty when (re-)joining."),
-        (joins and request.standby_tasks != [], "StandbyTasks must be empty when (re-)joining."),
-        (joins and request.warmup_tasks != [], "WarmupTasks must be empty when (re-)joining."),
-        (request.member_epoch == _LEAVE_STATIC, "InstanceId can't be null."),
+    check_fields(
         (
-            request.member_epoch < _LEAVE_STATIC,
-            f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.",
-        ),
+            (request.instance_id is not None, "Static membership is not yet supported."),
+            (not request.member_id.strip(), "MemberId can't be empty."),
+            (not request.group_id.strip(), "GroupId can't be empty."),
+            (request.rack_id is not None and not request.rack_id.strip(), "RackId can't be empty."),
+            (joins and request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request."),
+            (joins and request.topology is None, "Topology must be non-null when (re-)joining."),
+            (joins and request.active_tasks != [], "ActiveTasks must be empty when (re-)joining."),
+            (joins and request.standby_tasks != [], "StandbyTasks must be empty when (re-)joining."),
+            (joins and request.warmup_tasks != [], "WarmupTasks must be empty when (re-)joining."),
+            (request.member_epoch == _LEAVE_STATIC, "InstanceId can't be null."),
+            (
+                request.member_epoch < _LEAVE_STATIC,
+                f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.",
+            ),
+        )
     )
-    return first_problem(problems)
 
 
 def _ask(call: Call[StreamsGroupHeartbeatResponse], request: StreamsGroupHeartbeatRequest) -> StreamsAsk:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka.broker.cluster.telemetry import COMPRESSION_TYPES, Telemetry
-from kafka.broker.server.api import BrokerResponseError, Call
+from kafka.broker.server.api import Call
 from kafka.protocol.telemetry import (
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
@@ -19,10 +19,7 @@ def get_telemetry_subscriptions(
 
     Return the subscription of a client, with an id for it if it has none.
     """
-    try:
-        client = call.cluster.service(Telemetry).ask(call, request.client_instance_id)
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code)
+    client = call.cluster.service(Telemetry).ask(call, request.client_instance_id)
     return call.response(
         client_instance_id=client.instance_id,
         subscription_id=client.subscription_id,
@@ -36,15 +33,12 @@ def get_telemetry_subscriptions(
 
 def push_telemetry(call: Call[PushTelemetryResponse], request: PushTelemetryRequest) -> PushTelemetryResponse:
     """PushTelemetry (72), version 0: metrics of a client (KIP-714). `Broker.client_metrics` shows them."""
-    try:
-        call.cluster.service(Telemetry).push(
-            call,
-            request.client_instance_id,
-            request.subscription_id,
-            request.compression_type,
-            bytes(request.metrics),
-            terminating=request.terminating,
-        )
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code)
+    call.cluster.service(Telemetry).push(
+        call,
+        request.client_instance_id,
+        request.subscription_id,
+        request.compression_type,
+        bytes(request.metrics),
+        terminating=request.terminating,
+    )
     return call.response()

@@ -7,11 +7,16 @@ from typing import Final
 from kafka.broker.cluster.topics import INTERNAL_TOPICS
 from kafka.broker.groups import service as groups
 from kafka.broker.groups.offsets import CommittedOffset
-from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
+from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.transactions.coordinator import Granted
-from kafka.broker.transactions.service import coordinator, offsets_partition, refusal
+from kafka.broker.transactions.service import check_id, coordinator, offsets_partition
 from kafka.broker.transactions.transaction import NO_EPOCH, NO_PRODUCER
-from kafka.errors import ProducerFencedError, TransactionAbortableError
+from kafka.errors import (
+    InvalidProducerEpochError,
+    InvalidRequestError,
+    ProducerFencedError,
+    TransactionAbortableError,
+)
 from kafka.protocol.transaction import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -48,29 +53,19 @@ def init_producer_id(call: Call[InitProducerIdResponse], request: InitProducerId
     """
     transactional_id = request.transactional_id
     expected = Granted(request.producer_id, request.producer_epoch)
-    refused = _refuse_producer(call, transactional_id)
-    if not refused and (expected.producer_id == NO_PRODUCER) != (expected.epoch == NO_EPOCH):
-        refused = Code.INVALID_REQUEST
-    if refused:
-        return call.response(error_code=refused, producer_id=-1, producer_epoch=-1)
+    if transactional_id:
+        check_id(call, transactional_id)
+    elif transactional_id is None and not call.allows_any(Operation.WRITE, Resource.TOPIC):
+        call.require(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER)
+    if (expected.producer_id == NO_PRODUCER) != (expected.epoch == NO_EPOCH):
+        raise InvalidRequestError
     try:
         granted = coordinator(call).init_producer(transactional_id, request.transaction_timeout_ms / 1000, expected)
-    except ProducerFencedError as error:
-        code = error.code if call.version >= _INIT_FENCED_FROM else Code.INVALID_PRODUCER_EPOCH
-        return call.response(error_code=code, producer_id=-1, producer_epoch=-1)
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code, producer_id=-1, producer_epoch=-1)
+    except ProducerFencedError:
+        if call.version >= _INIT_FENCED_FROM:
+            raise
+        raise InvalidProducerEpochError from None
     return call.response(error_code=0, producer_id=granted.producer_id, producer_epoch=granted.epoch)
-
-
-def _refuse_producer(call: Call[InitProducerIdResponse], transactional_id: str | None) -> int:
-    if transactional_id is not None:
-        return refusal(call, transactional_id) if transactional_id else Code.NONE
-    if call.allows(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER, CLUSTER_NAME) or call.allows_any(
-        Operation.WRITE, Resource.TOPIC
-    ):
-        return Code.NONE
-    return Code.CLUSTER_AUTHORIZATION_FAILED
 
 
 def add_partitions_to_txn(
@@ -87,8 +82,7 @@ def add_partitions_to_txn(
         producer = Granted(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
         codes = _serve(call, request.v3_and_below_transactional_id, producer, request.v3_and_below_topics, verify=False)
         return call.response(results_by_topic_v3_and_below=_results(request.v3_and_below_topics, codes))
-    if not call.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER, CLUSTER_NAME):
-        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED)
+    call.require(Operation.CLUSTER_ACTION, Resource.CLUSTER)
     results = []
     for each in request.transactions:
         producer = Granted(each.producer_id, each.producer_epoch)
@@ -115,9 +109,10 @@ def _serve(
     verify: bool,
 ) -> _Codes:
     wanted = [TopicPartition(topic.name, index) for topic in topics for index in topic.partitions]
-    refused = refusal(call, transactional_id)
-    if refused:
-        return dict.fromkeys(wanted, refused)
+    try:
+        check_id(call, transactional_id)
+    except BrokerResponseError as error:
+        return dict.fromkeys(wanted, error.code)
     codes = {each: _check(call, each) for each in wanted}
     if any(codes.values()):
         # All or nothing: partitions without an error are not added either.
@@ -165,11 +160,8 @@ def add_offsets_to_txn(call: Call[AddOffsetsToTxnResponse], request: AddOffsetsT
     * v2: PRODUCER_FENCED, where it was INVALID_PRODUCER_EPOCH before. v3: flexible.
     * v4: TRANSACTION_ABORTABLE is known (KIP-890). Clients of transactions of version 2 do without this API.
     """
-    refused = refusal(call, request.transactional_id)
-    if not refused and not call.allows(Operation.READ, Resource.GROUP, request.group_id):
-        refused = Code.GROUP_AUTHORIZATION_FAILED
-    if refused:
-        return call.response(error_code=refused)
+    check_id(call, request.transactional_id)
+    call.require(Operation.READ, Resource.GROUP, request.group_id)
     producer = Granted(request.producer_id, request.producer_epoch)
     try:
         coordinator(call).add(
@@ -188,9 +180,7 @@ def end_txn(call: Call[EndTxnResponse], request: EndTxnRequest) -> EndTxnRespons
     * v4: TRANSACTION_ABORTABLE is known.
     * v5: each end counts up the epoch, and the reply tells the new one (KIP-890).
     """
-    refused = refusal(call, request.transactional_id)
-    if refused:
-        return call.response(error_code=refused)
+    check_id(call, request.transactional_id)
     producer = Granted(request.producer_id, request.producer_epoch)
     try:
         granted = coordinator(call).end(
@@ -209,7 +199,12 @@ def txn_offset_commit(call: Call[TxnOffsetCommitResponse], request: TxnOffsetCom
     * v4: TRANSACTION_ABORTABLE is known.
     * v5: adds the group to the transaction implicitly (KIP-890).
     """
-    refused = _refuse_commit(call, request)
+    refused: int = Code.NONE
+    try:
+        call.require(Operation.WRITE, Resource.TRANSACTIONAL_ID, request.transactional_id)
+        groups.check_group(call, request.group_id)
+    except BrokerResponseError as error:
+        refused = error.code
     topics = [(topic.name, [_row(call, topic.name, part) for part in topic.partitions]) for topic in request.topics]
     good = [(where, offset) for _, rows in topics for where, offset, code in rows if not code]
     if not refused and good:
@@ -217,12 +212,6 @@ def txn_offset_commit(call: Call[TxnOffsetCommitResponse], request: TxnOffsetCom
     return call.response(
         topics=[(name, [(where.partition, refused or code) for where, _, code in rows]) for name, rows in topics]
     )
-
-
-def _refuse_commit(call: Call[TxnOffsetCommitResponse], request: TxnOffsetCommitRequest) -> int:
-    if not call.allows(Operation.WRITE, Resource.TRANSACTIONAL_ID, request.transactional_id):
-        return Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    return groups.refusal(call, request.group_id)
 
 
 def _row(

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from kafka.broker.cluster import quotas
 from kafka.broker.security.credentials import MECHANISMS, derive
-from kafka.broker.security.service import may_alter, may_describe, security
+from kafka.broker.security.service import may_alter, security
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.errors import (
     DuplicateResourceError,
@@ -40,13 +40,9 @@ def describe_client_quotas(
 
     * v0: components to match exactly (0), by default (1) or whatever the name (2). v1: flexible.
     """
-    if not call.allows(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER, CLUSTER_NAME):
-        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None, entries=None)
+    call.require(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER)
     components = [(one.entity_type, one.match_type, one.match) for one in request.components]
-    try:
-        found = quotas.matching(call.cluster, components, strict=request.strict)
-    except BrokerResponseError as error:
-        return call.response(error_code=error.code, error_message=str(error.args[0]), entries=None)
+    found = quotas.matching(call.cluster, components, strict=request.strict)
     return call.response(error_message="", entries=[(list(entity), sorted(values.items())) for entity, values in found])
 
 
@@ -87,8 +83,7 @@ def describe_user_scram_credentials(
     call: Call[DescribeUserScramCredentialsResponse], request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     """DescribeUserScramCredentials (50), version 0: which SCRAM mechanisms users have (KIP-554)."""
-    if not may_describe(call):
-        return refuse_describe_user_scram_credentials(call, request, Code.CLUSTER_AUTHORIZATION_FAILED)
+    call.require(Operation.DESCRIBE, Resource.CLUSTER)
     credentials = security(call).credentials
     asked = Counter(user.name for user in request.users) if request.users else Counter(credentials.users())
     return call.response(
