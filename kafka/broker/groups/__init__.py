@@ -1,12 +1,11 @@
 """The group coordinator: the members of each group, their assignments, and the committed offsets.
 
 Sans-IO: nothing here opens a socket, reads the system's clock or knows of an event loop. Time, timers, randomness and
-what is known of topics come in through ``interfaces``; requests that have to wait (JoinGroup, SyncGroup) get an
-:class:`~kafka.broker.groups.interfaces.Answer`, which is filled later.
+what is known of topics come in as arguments; requests that have to wait (JoinGroup, SyncGroup) get an
+:class:`~kafka.broker.groups.group.Answer`, which is filled later.
 
 The modules, from the inside out::
 
-    interfaces       the parts of the broker that the coordinator needs, and the answer that may come later
     settings         the broker's group.* and offsets.* properties
     pattern          RE2 expressions, matched in linear time
     assignors        range and uniform, for the consumer protocol (KIP-848)

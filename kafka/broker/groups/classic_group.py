@@ -25,8 +25,7 @@ from kafka.broker.groups.classic_member import (
     SyncResult,
     next_state,
 )
-from kafka.broker.groups.group import Commit, Group
-from kafka.broker.groups.interfaces import Answer
+from kafka.broker.groups.group import Answer, Commit, Group
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     BrokerResponseError,

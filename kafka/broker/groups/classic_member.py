@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from kafka.broker.groups.group import UNSAVED, GroupMember
-from kafka.broker.groups.interfaces import Answer
+from kafka.broker.groups.group import UNSAVED, Answer, GroupMember
 from kafka.errors import FencedInstanceIdError, IllegalStateError, KafkaError, UnknownMemberIdError
 from kafka.protocol.consumer_protocol import ConsumerProtocolSubscription
 

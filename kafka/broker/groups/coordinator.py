@@ -15,9 +15,8 @@ from kafka.broker.groups.classic_group import ClassicGroup, ClassicGroupSnapshot
 from kafka.broker.groups.classic_member import JoinAsk, JoinResult, SyncAsk, SyncResult
 from kafka.broker.groups.consumer_group import ConsumerGroup, ConsumerGroupSnapshot
 from kafka.broker.groups.consumer_member import HeartbeatAsk, HeartbeatResult
-from kafka.broker.groups.epoch_group import JOIN
-from kafka.broker.groups.group import ClassicMembers, Commit, Group
-from kafka.broker.groups.interfaces import Answer, Topics
+from kafka.broker.groups.epoch_group import JOIN, Topics
+from kafka.broker.groups.group import Answer, ClassicMembers, Commit, Group
 from kafka.broker.groups.migration import ClassicFace, check_first_join, downgrade, upgrade
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
 from kafka.broker.groups.persistence import from_json, to_json

@@ -7,19 +7,54 @@ epoch* counts changes of what is wanted, the *assignment epoch* says for which o
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from uuid import UUID
 
 from kafka.broker.cluster.clock import BrokerClock, Timers
 from kafka.broker.groups.group import Group, GroupMember
-from kafka.broker.groups.interfaces import Topics
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import FencedMemberEpochError, GroupMaxSizeReachedError, StaleMemberEpochError, UnknownMemberIdError
+
+if TYPE_CHECKING:
+    from kafka.broker.cluster.cluster import Cluster
 
 #: Epochs with a special meaning.
 JOIN: Final = 0
 LEAVE: Final = -1
+
+
+class Topics:
+    """The cluster's topics, as the coordinators ask for them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def topic_names(self) -> Iterable[str]:
+        """Every topic's name, save the internal ones, which no pattern means."""
+        return [name for name, topic in self._cluster.topics.items() if not topic.is_internal]
+
+    def topic_id(self, name: str) -> UUID | None:
+        """Return a topic's id."""
+        topic = self._cluster.topic(name)
+        return None if topic is None else topic.id
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """Return the name of the topic of that id."""
+        topic = self._cluster.topic(topic_id=topic_id)
+        return None if topic is None else topic.name
+
+    def partition_count(self, name: str) -> int | None:
+        """Return how many partitions a topic has."""
+        topic = self._cluster.topic(name)
+        return None if topic is None else len(topic.partitions)
+
+    def create_topic(
+        self, name: str, partitions: int, replication_factor: int | None, configs: Mapping[str, str]
+    ) -> object:
+        """Create a topic."""
+        return self._cluster.create_topic(name, partitions, replication_factor, configs)
 
 
 @dataclass(eq=False)

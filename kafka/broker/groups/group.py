@@ -1,4 +1,4 @@
-"""The base of all kinds of groups and of their members: the questions of the coordinator to a group.
+"""The base of all kinds of groups and of their members: the questions of the coordinator to a group, and its answers.
 
 Each kind answers the requests of classic members (JoinGroup, SyncGroup, Heartbeat, LeaveGroup) through
 ``classic_members``, or has none. Sans-IO; lives on the broker's loop and takes no lock.
@@ -7,20 +7,71 @@ Each kind answers the requests of classic members (JoinGroup, SyncGroup, Heartbe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from kafka.broker.cluster.clock import Timer
-from kafka.broker.groups.interfaces import Answer
 
 if TYPE_CHECKING:
     from kafka.broker.groups.classic_member import JoinAsk, JoinResult, SyncAsk, SyncResult
     from kafka.broker.groups.settings import GroupSettings
     from kafka.structs import TopicPartition
 
+T = TypeVar("T")
+
 #: The metadata of a dataclass's field that is not kept on disk.
 UNSAVED: Final = {"saved": False}
+
+
+class Answer(Generic[T]):
+    """A value that is there at once or comes later; it comes once.
+
+    >>> answer = Answer()
+    >>> answer.then(print)
+    >>> answer.set("joined")
+    joined
+    >>> answer.is_set, answer.value
+    (True, 'joined')
+    """
+
+    __slots__ = ("_callbacks", "_value", "is_set")
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._value: T | None = None
+        self._callbacks: list[Callable[[T], object]] = []
+
+    @classmethod
+    def of(cls, value: T) -> Answer[T]:
+        """Return an answer that is there at once."""
+        answer = cls()
+        answer.set(value)
+        return answer
+
+    @property
+    def value(self) -> T:
+        """The value; asking before it is there is an error of the caller."""
+        if not self.is_set:
+            raise ValueError("the answer is not there yet")
+        return self._value  # type: ignore[return-value]
+
+    def set(self, value: T) -> None:
+        """Give the value to the callback that waits for it."""
+        if self.is_set:
+            raise ValueError("the answer was given already")
+        self.is_set = True
+        self._value = value
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(value)
+
+    def then(self, callback: Callable[[T], object]) -> None:
+        """Call ``callback`` with the value, now or when it comes."""
+        if self.is_set:
+            callback(self.value)
+        else:
+            self._callbacks.append(callback)
 
 
 @dataclass(eq=False)

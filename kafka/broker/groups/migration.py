@@ -26,7 +26,8 @@ from kafka.broker.groups.classic_member import (
 )
 from kafka.broker.groups.consumer_group import ConsumerGroup
 from kafka.broker.groups.consumer_member import ClassicTerms, ConsumerMember, HeartbeatAsk, Holding, MemberState
-from kafka.broker.groups.interfaces import Answer, Topics
+from kafka.broker.groups.epoch_group import Topics
+from kafka.broker.groups.group import Answer
 from kafka.broker.groups.pattern import compile_re2
 from kafka.errors import (
     BrokerResponseError,

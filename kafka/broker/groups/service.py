@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
 from kafka.broker.cluster.coordinators import GROUP
@@ -13,16 +13,16 @@ from kafka.broker.configs.definitions import BROKER_OPTIONS
 from kafka.broker.configs.resource_kinds import GROUP_TABLE
 from kafka.broker.groups.assignors import Assignment
 from kafka.broker.groups.coordinator import GroupCoordinator
-from kafka.broker.groups.group import Group
-from kafka.broker.groups.interfaces import Answer, Topics
+from kafka.broker.groups.epoch_group import EpochGroup, Topics
+from kafka.broker.groups.group import Answer
 from kafka.broker.groups.settings import PROPERTIES, GroupSettings
 from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.server.call import group_operations
 from kafka.errors import (
     BrokerResponseError,
-    Code,
     GroupIdNotFoundError,
     IllegalArgumentError,
+    InvalidGroupIdError,
     InvalidRequestError,
     KafkaTimeoutError,
     NotCoordinatorError,
@@ -34,24 +34,17 @@ if TYPE_CHECKING:
     from kafka.broker.server.call import Call
     from kafka.broker.server.node import Node
     from kafka.broker.sharing.share_sessions import ShareSessions
-    from kafka.protocol.group import ConsumerGroupDescribeResponse
-    from kafka.protocol.share import ShareGroupDescribeResponse
-    from kafka.protocol.streams import StreamsGroupDescribeResponse
+    from kafka.protocol.group import ConsumerGroupDescribeRequest
+    from kafka.protocol.share import ShareGroupDescribeRequest
+    from kafka.protocol.streams import StreamsGroupDescribeRequest
     from kafka.structs import TopicPartition
 
 #: Where a node keeps its share sessions (:mod:`kafka.broker.sharing`).
 SHARE_SESSIONS: Final = "share sessions"
 
 T = TypeVar("T")
-GroupT = TypeVar("GroupT", bound=Group)
 R = TypeVar("R")
-#: The description of a group, in the response of its kind.
-DescribedT = TypeVar(
-    "DescribedT",
-    "ConsumerGroupDescribeResponse.DescribedGroup",
-    "ShareGroupDescribeResponse.DescribedGroup",
-    "StreamsGroupDescribeResponse.DescribedGroup",
-)
+EpochGroupT = TypeVar("EpochGroupT", bound=EpochGroup[Any])
 
 
 class GroupService:
@@ -180,33 +173,38 @@ def check_group(call: Call, group_id: str, operation: Operation = Operation.READ
     call.cluster.service(GroupService).note(group_id, call.node)
 
 
-def describe_group(
-    call: Call,
-    group_id: str,
-    kind: type[GroupT],
-    topics_of: Callable[[GroupT], Iterable[str]],
-    describe: Callable[[GroupT], DescribedT],
-    *,
-    hidden: str,
-    with_operations: bool,
-) -> DescribedT:
-    """Return the description of a group, or the error why this client may not have it from this node.
+def describe_groups(
+    call: Call[Any],
+    request: ConsumerGroupDescribeRequest | ShareGroupDescribeRequest | StreamsGroupDescribeRequest,
+    kind: type[EpochGroupT],
+    topics_of: Callable[[Any, EpochGroupT], Iterable[str]],
+    fill: Callable[[Any, EpochGroupT, Any], None],
+    hidden: str = "The group has described topic(s) that the client is not authorized to describe.",
+) -> Any:
+    """Return the reply to a request that describes groups of a kind, of which `fill` adds what others do not have.
 
-    `hidden` is the error message where the client may not describe one of the group's topics.
+    Instead of a description there may be the error why this client may not have it from this node; `hidden` is the
+    message where the client may not describe one of the group's topics.
     """
-    make: type[DescribedT] = call.response.DescribedGroup
-    if not group_id:
-        return make(group_id=group_id, error_code=Code.INVALID_GROUP_ID)
-    try:
-        check_group(call, group_id, Operation.DESCRIBE)
-        group = coordinator(call).find(kind, group_id)
-        check_topics(call, topics_of(group), hidden)
-    except BrokerResponseError as error:
-        return make(group_id=group_id, error_code=error.code, error_message=error.args[0] if error.args else None)
-    described = describe(group)
-    if with_operations:
-        described.authorized_operations = group_operations(call, group_id)
-    return described
+    found = []
+    for group_id in request.group_ids:
+        described = call.response.DescribedGroup(group_id=group_id)
+        found.append(described)
+        try:
+            if not group_id:
+                raise InvalidGroupIdError
+            check_group(call, group_id, Operation.DESCRIBE)
+            group = coordinator(call).find(kind, group_id)
+            check_topics(call, topics_of(call, group), hidden)
+        except BrokerResponseError as error:
+            described.error_code, described.error_message = error.code, error.args[0] if error.args else None
+            continue
+        described.group_state, described.group_epoch = group.state, group.epoch
+        described.assignment_epoch = group.assignment_epoch
+        fill(call, group, described)
+        if request.include_authorized_operations:
+            described.authorized_operations = group_operations(call, group_id)
+    return call.response(groups=found)
 
 
 def check_topics(call: Call, names: Iterable[str], *message: str) -> None:

@@ -14,7 +14,7 @@ from kafka.broker.groups.service import (
     check_group,
     check_topics,
     coordinator,
-    describe_group,
+    describe_groups,
     named_partitions,
 )
 from kafka.broker.server.api import Call
@@ -121,20 +121,7 @@ def consumer_group_describe(
     * v0: as KIP-848 says.
     * v1: which protocol each member speaks (KIP-1099).
     """
-    return call.response(
-        groups=[
-            describe_group(
-                call,
-                group_id,
-                ConsumerGroup,
-                lambda group: _topics(call, group),
-                lambda group: _describe(call, group),
-                hidden="The group has described topic(s) that the client is not authorized to describe.",
-                with_operations=request.include_authorized_operations,
-            )
-            for group_id in request.group_ids
-        ]
-    )
+    return describe_groups(call, request, ConsumerGroup, _topics, _describe)  # type: ignore[no-any-return]
 
 
 def _topics(call: Call[ConsumerGroupDescribeResponse], group: ConsumerGroup) -> set[str]:
@@ -146,16 +133,12 @@ def _topics(call: Call[ConsumerGroupDescribeResponse], group: ConsumerGroup) -> 
 
 
 def _describe(
-    call: Call[ConsumerGroupDescribeResponse], group: ConsumerGroup
-) -> ConsumerGroupDescribeResponse.DescribedGroup:
-    return call.response.DescribedGroup(
-        group_id=group.group_id,
-        group_state=group.state,
-        group_epoch=group.epoch,
-        assignment_epoch=group.assignment_epoch,
-        assignor_name=group.assignor,
-        members=[_member(call, group, member) for member in group.members.values()],
-    )
+    call: Call[ConsumerGroupDescribeResponse],
+    group: ConsumerGroup,
+    described: ConsumerGroupDescribeResponse.DescribedGroup,
+) -> None:
+    described.assignor_name = group.assignor
+    described.members = [_member(call, group, member) for member in group.members.values()]
 
 
 def _member(

@@ -13,7 +13,7 @@ from kafka.broker.groups.service import (
     check_group,
     check_topics,
     coordinator,
-    describe_group,
+    describe_groups,
     named_partitions,
 )
 from kafka.broker.groups.share_group import ShareAsk, ShareGroup, ShareMember
@@ -35,7 +35,6 @@ from kafka.protocol.share import (
 )
 
 _FEATURE: Final = "share.version"
-_HIDDEN = "The group has described topic(s) that the client is not authorized to describe."
 _DENIED = "Topic authorization failed."
 _UNKNOWN = "This server does not host this topic-partition."
 
@@ -90,31 +89,18 @@ def share_group_describe(
     call: Call[ShareGroupDescribeResponse], request: ShareGroupDescribeRequest
 ) -> ShareGroupDescribeResponse:
     """ShareGroupDescribe (77), version 1: the members of share groups and their partitions (KIP-932)."""
-    return call.response(
-        groups=[
-            describe_group(
-                call,
-                group_id,
-                ShareGroup,
-                lambda group: {name for member in group.members.values() for name in member.names},
-                lambda group: _describe(call, group),
-                hidden=_HIDDEN,
-                with_operations=request.include_authorized_operations,
-            )
-            for group_id in request.group_ids
-        ]
-    )
+    return describe_groups(call, request, ShareGroup, _topics, _describe)  # type: ignore[no-any-return]
 
 
-def _describe(call: Call[ShareGroupDescribeResponse], group: ShareGroup) -> ShareGroupDescribeResponse.DescribedGroup:
-    return call.response.DescribedGroup(
-        group_id=group.group_id,
-        group_state=group.state,
-        group_epoch=group.epoch,
-        assignment_epoch=group.assignment_epoch,
-        assignor_name=group.assignor,
-        members=[_member(call, member) for member in group.members.values()],
-    )
+def _topics(_: Call, group: ShareGroup) -> set[str]:
+    return {name for member in group.members.values() for name in member.names}
+
+
+def _describe(
+    call: Call[ShareGroupDescribeResponse], group: ShareGroup, described: ShareGroupDescribeResponse.DescribedGroup
+) -> None:
+    described.assignor_name = group.assignor
+    described.members = [_member(call, member) for member in group.members.values()]
 
 
 def _member(call: Call[ShareGroupDescribeResponse], member: ShareMember) -> ShareGroupDescribeResponse.Member:

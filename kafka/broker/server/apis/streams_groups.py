@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
-from kafka.broker.groups.epoch_group import JOIN, LEAVE
-from kafka.broker.groups.interfaces import Topics
-from kafka.broker.groups.service import check_fields, check_group, check_topics, coordinator, describe_group
+from kafka.broker.groups.epoch_group import JOIN, LEAVE, Topics
+from kafka.broker.groups.service import check_fields, check_group, check_topics, coordinator, describe_groups
 from kafka.broker.groups.streams_group import StreamsAsk, StreamsGroup, StreamsMember, Target
 from kafka.broker.groups.streams_topology import InternalTopic, Subtopology, Task, Topology
 from kafka.broker.server.api import Call
@@ -182,33 +181,20 @@ def streams_group_describe(
     call: Call[StreamsGroupDescribeResponse], request: StreamsGroupDescribeRequest
 ) -> StreamsGroupDescribeResponse:
     """StreamsGroupDescribe (89), version 0: topology, members and tasks of streams groups (KIP-1071)."""
-    return call.response(
-        groups=[
-            describe_group(
-                call,
-                group_id,
-                StreamsGroup,
-                lambda group: group.topology.source_topics() if group.topology is not None else [],
-                lambda group: _describe(call, group),
-                hidden=_HIDDEN,
-                with_operations=request.include_authorized_operations,
-            )
-            for group_id in request.group_ids
-        ]
-    )
+    return describe_groups(call, request, StreamsGroup, _topics, _describe, _HIDDEN)  # type: ignore[no-any-return]
+
+
+def _topics(_: Call, group: StreamsGroup) -> Iterable[str]:
+    return () if group.topology is None else group.topology.source_topics()
 
 
 def _describe(
-    call: Call[StreamsGroupDescribeResponse], group: StreamsGroup
-) -> StreamsGroupDescribeResponse.DescribedGroup:
-    return call.response.DescribedGroup(
-        group_id=group.group_id,
-        group_state=group.state,
-        group_epoch=group.epoch,
-        assignment_epoch=group.assignment_epoch,
-        topology=_described_topology(call, group),
-        members=[_member(call, group, member) for member in group.members.values()],
-    )
+    call: Call[StreamsGroupDescribeResponse],
+    group: StreamsGroup,
+    described: StreamsGroupDescribeResponse.DescribedGroup,
+) -> None:
+    described.topology = _described_topology(call, group)
+    described.members = [_member(call, group, member) for member in group.members.values()]
 
 
 def _described_topology(

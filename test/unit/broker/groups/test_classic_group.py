@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from kafka.broker.groups.classic_group import ClassicGroup
 from kafka.broker.groups.classic_member import Event, JoinResult, State, SyncAsk, SyncResult, next_state
-from kafka.broker.groups.interfaces import Answer
+from kafka.broker.groups.group import Answer
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     FencedInstanceIdError,
