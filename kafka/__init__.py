@@ -81,43 +81,28 @@ if TYPE_CHECKING:
     from kafka.structs import TopicPartitionReplica as TopicPartitionReplica
     from kafka.version import __version__ as __version__
 
-# Where each public name lives.
-_EXPORTS = {
-    "AcknowledgeType": "kafka.share.acknowledgements",
-    "AsyncConsumerRebalanceListener": "kafka.consumer",
-    "BrokerConnection": "kafka.conn",
-    "ConsumerGroupMetadata": "kafka.structs",
-    "ConsumerRebalanceListener": "kafka.consumer",
-    "DefaultSerializer": "kafka.serializer",
-    "Deserializer": "kafka.serializer",
-    "IsolationLevel": "kafka.admin.offsets",
-    "JsonSerializer": "kafka.serializer",
-    "KafkaAdminClient": "kafka.admin",
-    "KafkaConsumer": "kafka.consumer",
-    "KafkaProducer": "kafka.producer",
-    "KafkaShareConsumer": "kafka.share.consumer",
-    "KafkaClient": "kafka.client_async",
-    "OffsetAndMetadata": "kafka.structs",
-    "OffsetSpec": "kafka.admin.offsets",
-    "Serializer": "kafka.serializer",
-    "ShareRecord": "kafka.share.record",
-    "SubscriptionPattern": "kafka.structs",
-    "TopicPartition": "kafka.structs",
-    "TopicPartitionReplica": "kafka.structs",
-    "__version__": "kafka.version",
-    # Names of the releases up to 1.4.
-    "HashedPartitioner": "kafka.partitioner",
-    "KeyedProducer": "kafka.legacy.simple_producer",
-    "MultiProcessConsumer": "kafka.legacy.multiprocess_consumer",
-    "Murmur2Partitioner": "kafka.partitioner",
-    "RoundRobinPartitioner": "kafka.partitioner",
-    "SimpleClient": "kafka.legacy.simple_client",
-    "SimpleConsumer": "kafka.legacy.simple_consumer",
-    "SimpleProducer": "kafka.legacy.simple_producer",
-    "create_gzip_message": "kafka.protocol.legacy",
-    "create_message": "kafka.protocol.legacy",
-    "create_snappy_message": "kafka.protocol.legacy",
+# The public names, by the modules that they live in.
+_MODULES = {
+    "admin": "KafkaAdminClient",
+    "admin.offsets": "IsolationLevel OffsetSpec",
+    "client_async": "KafkaClient",
+    "conn": "BrokerConnection",
+    "consumer": "AsyncConsumerRebalanceListener ConsumerRebalanceListener KafkaConsumer",
+    "legacy.multiprocess_consumer": "MultiProcessConsumer",
+    "legacy.simple_client": "SimpleClient",
+    "legacy.simple_consumer": "SimpleConsumer",
+    "legacy.simple_producer": "KeyedProducer SimpleProducer",
+    "partitioner": "HashedPartitioner Murmur2Partitioner RoundRobinPartitioner",
+    "producer": "KafkaProducer",
+    "protocol.legacy": "create_gzip_message create_message create_snappy_message",
+    "serializer": "DefaultSerializer Deserializer JsonSerializer Serializer",
+    "share.acknowledgements": "AcknowledgeType",
+    "share.consumer": "KafkaShareConsumer",
+    "share.record": "ShareRecord",
+    "structs": "ConsumerGroupMetadata OffsetAndMetadata SubscriptionPattern TopicPartition TopicPartitionReplica",
+    "version": "__version__",
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 # The directories of the metadata of other distributions with a package ``kafka`` begin so.
 _OTHER_OWNERS = ("kafka_python-", "kafka_python_ng-")
@@ -145,7 +130,7 @@ _ELSEWHERE = {
     "ShareConsumer": "kafka.KafkaShareConsumer",
 }
 
-__all__ = list(_EXPORTS)
+__all__ = list(_HOMES)
 
 
 def _check_owners() -> None:
@@ -173,14 +158,14 @@ _check_owners()
 if not TYPE_CHECKING:  # checkers report a name that is not here
 
     def __getattr__(name: str) -> Any:
-        if name not in _EXPORTS:
+        if name not in _HOMES:
             use = _ELSEWHERE.get(name)
             if use is not None:  # the text of an AttributeError does not come out of `from kafka import ...`
                 raise ImportError(f"cannot import name {name!r} from {__name__!r}: use {use}", name=__name__)
             from kafka._lazy import module_in
 
             return module_in(__name__, name)
-        value = getattr(import_module(_EXPORTS[name]), name)
+        value = getattr(import_module(f"kafka.{_HOMES[name]}"), name)
         globals()[name] = value
         return value
 

@@ -21,16 +21,17 @@ __all__ = ["lazy_names", "module_in"]
 
 
 def lazy_names(
-    package: str, homes: Mapping[str, str], elsewhere: Mapping[str, str] = MappingProxyType({})
+    package: str, modules: Mapping[str, str], elsewhere: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the ``__getattr__`` and the ``__dir__`` of a package; `homes` has for each name the module that it is in.
+    """Return the ``__getattr__`` and the ``__dir__`` of a package; `modules` has for each module the names in it.
 
     `elsewhere` has names of other packages, with what to use here.
 
-    >>> find, names = lazy_names("kafka.serializer", {"JsonSerializer": "default"})
+    >>> find, names = lazy_names("kafka.serializer", {"default": "JsonSerializer StringSerializer"})
     >>> find("JsonSerializer")
     <class 'kafka.serializer.default.JsonSerializer'>
     """
+    homes = {name: module for module, names in modules.items() for name in names.split()}
 
     def find(name: str) -> Any:
         home = homes.get(name)

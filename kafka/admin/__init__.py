@@ -142,9 +142,7 @@ _MODULES = {
     "UserScramCredentials",
 }
 
-_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
-
-__all__ = list(_HOMES)
+__all__ = [name for names in _MODULES.values() for name in names.split()]
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES, {"AdminClient": "KafkaAdminClient"})
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES, {"AdminClient": "KafkaAdminClient"})

@@ -30,24 +30,17 @@ if TYPE_CHECKING:
     from kafka.structs import TopicPartition as TopicPartition
 
 # Where each name lives.
-_HOMES = {
-    "AIOKafkaAdminClient": "admin",
-    "AIOKafkaClient": "client",
-    "AIOKafkaConsumer": "consumer",
-    "AIOKafkaProducer": "producer",
-    "AIOKafkaShareConsumer": "share_consumer",
-    "Cluster": "cluster",
-    "ConsumerRebalanceListener": "abc",
-    "ConsumerRecord": "structs",
-    "ConsumerStoppedError": "errors",
-    "IllegalOperation": "errors",
-    "OffsetAndMetadata": "structs",
-    "OffsetAndTimestamp": "structs",
-    "TopicPartition": "structs",
+_MODULES = {
+    "abc": "ConsumerRebalanceListener",
+    "admin": "AIOKafkaAdminClient",
+    "client": "AIOKafkaClient",
+    "cluster": "Cluster",
+    "consumer": "AIOKafkaConsumer",
+    "errors": "ConsumerStoppedError IllegalOperation",
+    "producer": "AIOKafkaProducer",
+    "share_consumer": "AIOKafkaShareConsumer",
+    "structs": "ConsumerRecord OffsetAndMetadata OffsetAndTimestamp TopicPartition",
 }
-# Names of the synchronous face.
-_ELSEWHERE = {name.removeprefix("AIO"): name for name in _HOMES if name.startswith("AIO")}
-
 __all__ = [
     "AIOKafkaAdminClient",
     "AIOKafkaClient",
@@ -64,5 +57,8 @@ __all__ = [
     "TopicPartition",
 ]
 
+# Names of the synchronous face.
+_ELSEWHERE = {name.removeprefix("AIO"): name for name in __all__ if name.startswith("AIO")}
+
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES, _ELSEWHERE)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES, _ELSEWHERE)

@@ -27,17 +27,14 @@ if TYPE_CHECKING:
     from kafka.broker.faults import SeenRequest as SeenRequest
     from kafka.broker.sharing.share_partition import ShareRecord as ShareRecord
 
-_HOMES = {
-    "Broker": "broker",
-    "Snapshot": "cluster.thread",
-    "CLOSE": "faults",
-    "NO_REPLY": "faults",
-    "Exchange": "faults",
-    "SeenRequest": "faults",
-    "ShareRecord": "sharing.share_partition",
+_MODULES = {
+    "broker": "Broker",
+    "cluster.thread": "Snapshot",
+    "faults": "CLOSE Exchange NO_REPLY SeenRequest",
+    "sharing.share_partition": "ShareRecord",
 }
 
 __all__ = ["CLOSE", "NO_REPLY", "Broker", "Exchange", "SeenRequest", "ShareRecord", "Snapshot"]
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

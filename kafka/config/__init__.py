@@ -77,9 +77,7 @@ __all__ = [
 ]
 
 # The command line and Spark need these, clients do not.
-_HOMES = dict.fromkeys(
-    ("ForeignOption", "find_option", "nearest_name", "parse_conf", "parse_properties", "translate"), "client_properties"
-)
+_MODULES = {"client_properties": "ForeignOption find_option nearest_name parse_conf parse_properties translate"}
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -20,13 +20,12 @@ __all__ = [
     "SimpleConsumer",
 ]
 
-_HOMES = {
-    "SimpleConsumer": "simple",
-    "MultiProcessConsumer": "multiprocess",
-    "AsyncConsumerRebalanceListener": "subscription_state",
-    "ConsumerRebalanceListener": "subscription_state",
-    "KafkaConsumer": "group",
+_MODULES = {
+    "group": "KafkaConsumer",
+    "multiprocess": "MultiProcessConsumer",
+    "simple": "SimpleConsumer",
+    "subscription_state": "AsyncConsumerRebalanceListener ConsumerRebalanceListener",
 }
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

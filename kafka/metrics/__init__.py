@@ -45,22 +45,13 @@ __all__ = [
     "stats",
 ]
 
-_HOMES = {
-    "AbstractCompoundStat": "metric",
-    "AbstractMeasurable": "metric",
-    "AbstractMeasurableStat": "metric",
-    "AbstractMetricsReporter": "reporters",
-    "AbstractStat": "metric",
-    "AnonMeasurable": "metric",
-    "DictReporter": "reporters",
-    "KafkaMetric": "metric",
-    "MetricConfig": "metric",
-    "MetricName": "metric",
-    "Metrics": "metrics",
-    "NamedMeasurable": "metric",
-    "Quota": "metric",
-    "Sensor": "sensor",
+_MODULES = {
+    "metric": "AbstractCompoundStat AbstractMeasurable AbstractMeasurableStat AbstractStat AnonMeasurable "
+    "KafkaMetric MetricConfig MetricName NamedMeasurable Quota",
+    "metrics": "Metrics",
+    "reporters": "AbstractMetricsReporter DictReporter",
+    "sensor": "Sensor",
 }
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

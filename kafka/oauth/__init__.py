@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 __all__ = ["AbstractTokenProvider"]
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, {"AbstractTokenProvider": "abstract"})
+    __getattr__, __dir__ = lazy_names(__name__, {"abstract": "AbstractTokenProvider"})

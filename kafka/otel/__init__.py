@@ -17,4 +17,4 @@ if TYPE_CHECKING:
 __all__ = ["Instrumentor", "instrument", "process", "uninstrument"]
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, dict.fromkeys(__all__, "instrumentation"))
+    __getattr__, __dir__ = lazy_names(__name__, {"instrumentation": " ".join(__all__)})

@@ -32,17 +32,15 @@ __all__ = [
     "murmur2",
 ]
 
-_HOMES = {
-    "DefaultPartitioner": "default",
-    "HashedPartitioner": "hashed",
-    "LegacyPartitioner": "hashed",
-    "Murmur2Partitioner": "hashed",
-    "Partitioner": "abc",
-    "RoundRobinPartitioner": "roundrobin",
-    "StickyPartitioner": "sticky",
-    "bind_partitioner": "bind",
-    "murmur2": "murmur2_hash",
+_MODULES = {
+    "abc": "Partitioner",
+    "bind": "bind_partitioner",
+    "default": "DefaultPartitioner",
+    "hashed": "HashedPartitioner LegacyPartitioner Murmur2Partitioner",
+    "murmur2_hash": "murmur2",
+    "roundrobin": "RoundRobinPartitioner",
+    "sticky": "StickyPartitioner",
 }
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

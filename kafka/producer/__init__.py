@@ -19,14 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["FutureRecordMetadata", "KafkaProducer", "KeyedProducer", "RecordMetadata", "SentRecords", "SimpleProducer"]
 
-_HOMES = {
-    "SimpleProducer": "simple",
-    "KeyedProducer": "keyed",
-    "FutureRecordMetadata": "future",
-    "KafkaProducer": "kafka",
-    "RecordMetadata": "future",
-    "SentRecords": "future",
+_MODULES = {
+    "future": "FutureRecordMetadata RecordMetadata SentRecords",
+    "kafka": "KafkaProducer",
+    "keyed": "KeyedProducer",
+    "simple": "SimpleProducer",
 }
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     from kafka.record.header import BatchHeader as BatchHeader
     from kafka.record.header import scan as scan
 
-_HOMES = {
-    "BatchBuilder": "batch_builder",
-    "BatchHeader": "header",
-    "ConsumerRecord": "consumer_record",
-    "MemoryRecords": "memory_records",
-    "MemoryRecordsBuilder": "memory_records",
-    "RecordReader": "batch_reader",
-    "scan": "header",
+_MODULES = {
+    "batch_builder": "BatchBuilder",
+    "batch_reader": "RecordReader",
+    "consumer_record": "ConsumerRecord",
+    "header": "BatchHeader scan",
+    "memory_records": "MemoryRecords MemoryRecordsBuilder",
 }
 
 __all__ = [
@@ -46,4 +44,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -38,16 +38,16 @@ SASL_MECHANISMS: Final[dict[str, type[SaslMechanism] | tuple[str, str]]] = {
 MECHANISMS: Final = SASL_MECHANISMS
 _registering: Final = Lock()
 
-_HOMES: Final = {
-    "SaslMechanism": "abc",
-    "SaslMechanismAwsMskIam": "msk",
-    "SaslMechanismGSSAPI": "gssapi",
-    "SaslMechanismOAuth": "oauth",
-    "SaslMechanismPlain": "plain",
-    "SaslMechanismScram": "scram",
+_MODULES = {
+    "abc": "SaslMechanism",
+    "gssapi": "SaslMechanismGSSAPI",
+    "msk": "SaslMechanismAwsMskIam",
+    "oauth": "SaslMechanismOAuth",
+    "plain": "SaslMechanismPlain",
+    "scram": "SaslMechanismScram",
 }
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 
 
 def register_sasl_mechanism(name: str, klass: type[SaslMechanism], overwrite: bool = False) -> None:

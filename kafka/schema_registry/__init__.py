@@ -35,17 +35,11 @@ __all__ = [
     "schema_id",
 ]
 
-_HOMES = {
-    "Reference": "registry",
-    "Schema": "registry",
-    "SchemaDeserializer": "serializers",
-    "SchemaMismatchError": "serializers",
-    "SchemaRegistry": "registry",
-    "SchemaRegistryError": "registry",
-    "SchemaRegistryServer": "server.http_server",
-    "SchemaSerializer": "serializers",
-    "message_schema": "protobuf",
-    "schema_id": "serializers",
+_MODULES = {
+    "protobuf": "message_schema",
+    "registry": "Reference Schema SchemaRegistry SchemaRegistryError",
+    "serializers": "schema_id SchemaDeserializer SchemaMismatchError SchemaSerializer",
+    "server.http_server": "SchemaRegistryServer",
 }
 
 # Names that confluent-kafka has.
@@ -56,4 +50,4 @@ _ELSEWHERE = {
 }
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES, _ELSEWHERE)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES, _ELSEWHERE)

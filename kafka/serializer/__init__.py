@@ -30,19 +30,12 @@ __all__ = [
     "bind_serializer",
 ]
 
-_HOMES = {
-    "Bound": "bind",
-    "DefaultSerializer": "default",
-    "DeserializeWrapper": "wrapper",
-    "Deserializer": "abstract",
-    "Headers": "abstract",
-    "JsonSerializer": "default",
-    "SerializeWrapper": "wrapper",
-    "Serializer": "abstract",
-    "StringSerializer": "default",
-    "bind_deserializer": "bind",
-    "bind_serializer": "bind",
+_MODULES = {
+    "abstract": "Deserializer Headers Serializer",
+    "bind": "bind_deserializer bind_serializer Bound",
+    "default": "DefaultSerializer JsonSerializer StringSerializer",
+    "wrapper": "DeserializeWrapper SerializeWrapper",
 }
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AcknowledgeType", "KafkaShareConsumer", "ShareRecord"]
 
-_HOMES = {"AcknowledgeType": "acknowledgements", "KafkaShareConsumer": "consumer", "ShareRecord": "record"}
+_MODULES = {"acknowledgements": "AcknowledgeType", "consumer": "KafkaShareConsumer", "record": "ShareRecord"}
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

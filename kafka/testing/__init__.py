@@ -46,10 +46,10 @@ __all__ = [
     "Session",
 ]
 
-_MEMORY = ("FakeClock", "MemoryListener", "MemoryNetwork", "MemorySelector", "MemorySocket", "NothingWillHappenError")
-_BROKER = ("HANG_UP", "SILENCE", "ScriptedBroker", "Session")
+_MODULES = {
+    "memory": "FakeClock MemoryListener MemoryNetwork MemorySelector MemorySocket NothingWillHappenError",
+    "scripted_broker": "HANG_UP SILENCE ScriptedBroker Session",
+}
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(
-        __name__, {**dict.fromkeys(_MEMORY, "memory"), **dict.fromkeys(_BROKER, "scripted_broker")}
-    )
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

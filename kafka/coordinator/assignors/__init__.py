@@ -26,17 +26,14 @@ __all__ = [
     "make_assignors",
 ]
 
-_HOMES = {
-    "AbstractPartitionAssignor": "abstract",
-    "CooperativeStickyAssignor": "cooperative_sticky",
-    "RangePartitionAssignor": "range",
-    "RebalanceProtocol": "abstract",
-    "RoundRobinPartitionAssignor": "roundrobin",
-    "StickyPartitionAssignor": "sticky.sticky_assignor",
-    "is_builtin": "choice",
-    "common_protocol": "choice",
-    "make_assignors": "choice",
+_MODULES = {
+    "abstract": "AbstractPartitionAssignor RebalanceProtocol",
+    "choice": "common_protocol is_builtin make_assignors",
+    "cooperative_sticky": "CooperativeStickyAssignor",
+    "range": "RangePartitionAssignor",
+    "roundrobin": "RoundRobinPartitionAssignor",
+    "sticky.sticky_assignor": "StickyPartitionAssignor",
 }
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

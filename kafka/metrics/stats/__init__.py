@@ -30,22 +30,11 @@ __all__ = [
     "Total",
 ]
 
-_HOMES = {
-    "AbstractSampledStat": "sampled",
-    "Avg": "sampled",
-    "BucketSizing": "histogram",
-    "Count": "sampled",
-    "Histogram": "histogram",
-    "Max": "sampled",
-    "Min": "sampled",
-    "Percentile": "histogram",
-    "Percentiles": "histogram",
-    "Rate": "total",
-    "SampledStat": "sampled",
-    "SampledTotal": "sampled",
-    "TimeUnit": "total",
-    "Total": "total",
+_MODULES = {
+    "histogram": "BucketSizing Histogram Percentile Percentiles",
+    "sampled": "AbstractSampledStat Avg Count Max Min SampledStat SampledTotal",
+    "total": "Rate TimeUnit Total",
 }
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)
