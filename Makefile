@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-quick test-times test-unit test-embedded test-alone test-real test-matrix test-pythons test-spark-versions test-clients test-injected-errors test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons release-check generated clean \
-	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-idle bench-aio bench-cluster bench-spark
+	bench bench-imports bench-records bench-produce bench-consume bench-latency bench-idle bench-aio bench-cluster bench-spark
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST) | column -t -s :
@@ -135,10 +135,10 @@ generated: $(INSTALLED)  ## write again what the programs in tools/ generate fro
 
 BENCH = $(BIN)/python -m benchmarks
 bench: $(INSTALLED)  ## every benchmark against the other libraries; takes hours
-	$(BENCH) protocol records produce consume groups latency idle aio spark
+	$(BENCH) imports records produce consume groups latency idle aio spark
 
-bench-protocol: $(INSTALLED)  ## encoding and decoding of messages
-	$(BENCH) protocol
+bench-imports: $(INSTALLED)  ## importing the clients
+	$(BENCH) imports
 
 bench-records: $(INSTALLED)  ## building and reading of batches
 	$(BENCH) records

@@ -13,9 +13,7 @@ from benchmarks.report import Published, Result
 
 OURS = "purekafka"
 # Other builds of a library; the tables of RESULTS.md have them.
-_VARIANTS = ("-pure", "-no-numpy")
-# A chart whose cases are not in RESULTS.md shows the first ones that are.
-_FIRST = 4
+_VARIANTS = ("-no-numpy",)
 _UNITS = {"CPU": "µs", "records/s": "/s", "messages/s": "/s", "events/s": "/s"}
 _RATIO = "CPU / ours"
 
@@ -23,8 +21,6 @@ _RATIO = "CPU / ours"
 def chart(section: Published, title: str, labels: Mapping[str, str], column: str) -> str:
     """A group of bars per case: the figures of a column, and for CPU the ratio to ours."""
     chosen = {case: label for case, label in labels.items() if case in section.cases}
-    if not chosen:
-        chosen = {case: case for case in list(section.cases)[:_FIRST]}
     bars = {label: _bars(section.cases[case], column) for case, label in chosen.items()}
     most = max((value for group in bars.values() for _, value in group), default=0)
     parts = [f'<figure class="benchmark"><figcaption>{escape(title)}</figcaption>']

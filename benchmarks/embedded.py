@@ -3,6 +3,7 @@
 Records of 100 bytes go in and out with confluent-kafka and with our client, each in a process of its own; the processor
 time is that of the broker alone. The mock cluster lives in threads of the client's process, so it has no such figure.
 Besides: the memory that a million records take, and the time from the start of the process until clients can connect.
+Not a workload of ``python -m benchmarks``, which counts the processor time of clients.
 """
 
 from __future__ import annotations

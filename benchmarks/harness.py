@@ -1,6 +1,6 @@
 """The command: environments, children in turn, one table, the targets, and the section of RESULTS.md.
 
-``python -m benchmarks protocol records --check`` measures two sub-targets and exits with 1 where a target is missed,
+``python -m benchmarks imports records --check`` measures two sub-targets and exits with 1 where a target is missed,
 with 2 where something could not be measured. Each sub-target is a workload script of that name beside this file.
 """
 
@@ -25,7 +25,7 @@ from benchmarks.workload import OURS
 
 HERE = Path(__file__).resolve().parent
 SUB_TARGETS = (
-    *("protocol", "records", "produce", "consume", "groups", "share"),
+    *("imports", "records", "produce", "consume", "groups", "share"),
     *("latency", "idle", "aio", "scale", "spark"),
 )
 # What `--main` measures: the rows that say how services live, with those that README.rst and docs/benchmarks.rst show.

@@ -1,13 +1,16 @@
-"""What it takes to import a library's producer and consumer: whole processes, with compiled modules at hand."""
+"""Importing producer and consumer of each library: one operation is a process, with compiled modules at hand."""
 
 from __future__ import annotations
 
+import argparse
 import resource
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
+
+from workload import Case, Job, Target, Workload, main
 
 _KAFKA = "from kafka import KafkaProducer, KafkaConsumer"
 STATEMENTS = {
@@ -48,3 +51,26 @@ def cpu_s() -> float:
     """CPU time of the children that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
+
+
+def prepare(impl: str, _case: str, _args: argparse.Namespace) -> Job:
+    """Start one process before the clock runs, which compiles the modules."""
+    processes = Imports(impl)
+    return Job(processes.run, extra=processes.figures, cpu_s=cpu_s, warm_up=1)
+
+
+WORKLOAD = Workload(
+    title="importing the clients",
+    unit="process",
+    impls=tuple(STATEMENTS),
+    cases=[Case("import-clients", "a process that imports producer and consumer", 3)],
+    prepare=prepare,
+    targets=[
+        Target("import-clients", metric="import_ms", at_most=80),
+        Target("import-clients", peer="aiokafka", metric="import_ms", at_least=1),
+    ],
+    settings={"import ms": "what a process takes more than an empty one; CPU is that of the whole process"},
+)
+
+if __name__ == "__main__":
+    main(WORKLOAD)

@@ -1,4 +1,4 @@
-"""Building and reading record batches, against kafka-python and aiokafka, with and without its C extension.
+"""Building and reading record batches, against kafka-python and aiokafka.
 
 One operation is 2,000 records: to be built into batches, or to be read out of one fetched buffer of these batches.
 Uncompressed, all libraries must make the same bytes. Read means: checksums checked, each record in the form that the
@@ -7,8 +7,6 @@ library hands to its user (``ConsumerRecord``).
 The main rows are what users send: values of 20 to 300 bytes (``mix``) and JSON documents of 80 to 2,000 bytes
 (``json``), every second one with a key, one record each millisecond, in batches of 16 KiB or of 1, 20 and 500 records.
 Values of one size (``100``, ``1000``) are rows among these. Content is random and other in each round.
-
-``pack`` and ``unpack`` are the codecs alone, on the bytes of the same records: what no record layer can be faster than.
 
 Below these each special path of the package is held against its plain twin: ``extend`` against calls of ``append``
 (``bulk``, ``one-by-one``), columns by numpy against columns by way of rows (``columns``, ``plaincolumns``), and batches
@@ -22,11 +20,11 @@ import hashlib
 from itertools import repeat
 
 from records_content import content
-from records_impls import bulk, codec, reader, writer
+from records_impls import bulk, reader, writer
 from workload import OURS, Case, Job, Target, Workload, main
 
 _NO_NUMPY = f"{OURS}-no-numpy"
-_IMPLS = (OURS, _NO_NUMPY, "kafka-python", "aiokafka", "aiokafka-pure")
+_IMPLS = (OURS, _NO_NUMPY, "kafka-python", "aiokafka")
 
 _KINDS = (
     "mix",
@@ -47,27 +45,15 @@ _KINDS = (
     "100-nokeys-x500",
     "1000",
 )
-# Without its extension aiokafka takes thirty times as long; these show that, and the others need not.
-_SHOW_PURE = ("mix", "json")
 _TWINS = ("mix", "mix-headers", "json", "mix-x1", "mix-x20", "mix-x500", "100", "100-nokeys", "100-nokeys-x500", "1000")
 
 
 def _cases() -> list[Case]:
-    def impls(kind: str, *, no_numpy: bool = False) -> tuple[str, ...]:
-        names = [OURS, "kafka-python", "aiokafka"]
-        if kind in _SHOW_PURE:
-            names.append("aiokafka-pure")
-        return (*names, _NO_NUMPY) if no_numpy else tuple(names)
-
-    cases = [Case(f"append-{kind}", "one call per record", 20, impls=impls(kind)) for kind in _KINDS]
-    cases += [
-        Case(f"read-{kind}", "to ConsumerRecords", 5, impls=impls(kind, no_numpy=kind in ("mix", "json", "100")))
-        for kind in _KINDS
-    ]
-    cases += [
-        Case(f"{verb}-{kind}", "the codec alone", 40, impls=impls(kind)) for verb in ("pack", "unpack") for kind in
-        ("mix-lz4", "mix-zstd", "json-zstd")
-    ]  # fmt: skip
+    libraries = (OURS, "kafka-python", "aiokafka")
+    cases = [Case(f"append-{kind}", "one call per record", 20, impls=libraries) for kind in _KINDS]
+    for kind in _KINDS:
+        more = (_NO_NUMPY,) if kind in ("mix", "json", "100") else ()
+        cases.append(Case(f"read-{kind}", "to ConsumerRecords", 5, impls=(*libraries, *more)))
     about = {
         "bulk": "values with one timestamp a batch, by extend",
         "one-by-one": "the same by append",
@@ -88,8 +74,6 @@ def prepare(impl: str, case: str, args: argparse.Namespace) -> Job:
         return _twin_job(*case.split("_"), args.seed)
     verb, _, kind = case.partition("-")
     made = content(kind, args.seed)
-    if verb in ("pack", "unpack"):
-        return Job(_loop(codec(impl, made, unpack=verb == "unpack")), records=made.count, bytes=made.size)
     build = writer(impl, made)
     read = reader(impl)
     batches = build()

@@ -47,7 +47,6 @@ class Library:
 
 
 _OURS = ("crc32c", "lz4", "python-snappy", "zstandard", "numpy", "pyarrow")
-_AIOKAFKA = ("aiokafka[lz4,snappy,zstd]",)
 LIBRARIES = {
     library.name: library
     for library in (
@@ -56,10 +55,8 @@ LIBRARIES = {
         Library(f"{OURS}-aio", _OURS, venv=OURS, env={"PYTHONPATH": str(ROOT)}),
         Library("kafka-clients", _OURS, venv=OURS),  # Java's: a Python that starts it
         Library("kafka-python", ("kafka-python[crc32c,lz4,snappy,zstd]>=3",)),
-        Library("aiokafka", _AIOKAFKA),
-        Library("aiokafka-pure", _AIOKAFKA, venv="aiokafka", env={"AIOKAFKA_NO_EXTENSIONS": "1"}),
+        Library("aiokafka", ("aiokafka[lz4,snappy,zstd]",)),
         Library("confluent-kafka", ("confluent-kafka",)),
-        Library("kio", ("kio",)),
         # Of the release that the newest connector was made for (test/real/spark_jars.py).
         Library("spark-sql-kafka", ("pyspark==4.2.0", *_OURS), venv="spark"),
     )

@@ -1,11 +1,11 @@
 """The child's side of a benchmark: what a workload script declares, and how one run of it is timed.
 
-Role: a workload (benchmarks/protocol.py, ...) declares its cases, its targets and a ``prepare`` function, and hands
+Role: a workload (benchmarks/records.py, ...) declares its cases, its targets and a ``prepare`` function, and hands
 them to :func:`main`, which gives every workload the same command line::
 
-    python benchmarks/protocol.py --list
-    python benchmarks/protocol.py --describe
-    python benchmarks/protocol.py --impl kio --case NAME --count N
+    python benchmarks/records.py --list
+    python benchmarks/records.py --describe
+    python benchmarks/records.py --impl aiokafka --case NAME --count N
 
 The last prints one JSON line. A workload whose libraries have to share one process (a Spark session, say) gives
 ``together`` in place of ``prepare``, and is called once for all runs; it prints a line for each::
