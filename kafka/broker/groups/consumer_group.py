@@ -89,11 +89,6 @@ class ConsumerGroup(EpochGroup[ConsumerMember]):
         return votes.most_common(1)[0][0] if votes else self.settings.consumer_assignors[0]
 
     @property
-    def max_size(self) -> int:
-        """The most members."""
-        return self.settings.consumer_max_size
-
-    @property
     def gives_way(self) -> bool:
         """Whether a classic group takes its place when a classic member joins."""
         return self.is_empty
@@ -105,7 +100,7 @@ class ConsumerGroup(EpochGroup[ConsumerMember]):
 
     def session_timeout_of(self, member: ConsumerMember) -> float:
         """Return after how many seconds without a heartbeat a member is removed."""
-        return self.settings.consumer_session_timeout if member.classic is None else member.classic.session_timeout
+        return super().session_timeout_of(member) if member.classic is None else member.classic.session_timeout
 
     # Heartbeats
 
@@ -269,7 +264,7 @@ class ConsumerGroup(EpochGroup[ConsumerMember]):
 
         Topics to which the member does not subscribe any more are not for it, also while the target still has them.
         """
-        if self.is_assignment_due(self.settings.consumer_assignment_interval):
+        if self.is_assignment_due():
             self._assign()
         before = member.holding
         topics = self._topic_ids(member)

@@ -269,9 +269,10 @@ class GroupCoordinator:
             self.groups[group_id] = self._new_share(group_id)
         return self.find(ShareGroup, group_id).heartbeat(ask)
 
-    def share_leave(self, group_id: str, member_id: str) -> None:
-        """Serve the ShareGroupHeartbeat of a member that leaves."""
-        self.find(ShareGroup, group_id).leave(member_id)
+    def leave_epochs(self, kind: type[ShareGroup | StreamsGroup], group_id: str, member_id: str) -> None:
+        """Serve the heartbeat of a member that leaves a share or streams group."""
+        group = self.find(kind, group_id)
+        group.remove(group.expect(member_id).member_id)
 
     def streams_heartbeat(self, group_id: str, ask: StreamsAsk) -> StreamsResult:
         """Serve StreamsGroupHeartbeat."""
@@ -282,10 +283,6 @@ class GroupCoordinator:
         if group is None or (joins and group.kind == ClassicGroup.kind and group.is_empty):
             self.groups[group_id] = self._new_streams(group_id)
         return self.find(StreamsGroup, group_id).heartbeat(ask)
-
-    def streams_leave(self, group_id: str, member_id: str) -> None:
-        """Serve the StreamsGroupHeartbeat of a member that leaves."""
-        self.find(StreamsGroup, group_id).leave(member_id)
 
     def share_offsets(self, group_id: str) -> ShareOffsets:
         """Return the offsets of a share group; Kafka lets members read that have not joined, and so make a group."""

@@ -131,14 +131,13 @@ class EpochGroup(Group, Generic[M]):
     def state(self) -> str:
         """Kafka's name of the group's state."""
 
-    @property
-    @abstractmethod
-    def max_size(self) -> int:
-        """The most members."""
-
-    @abstractmethod
-    def session_timeout_of(self, member: M) -> float:
+    def session_timeout_of(self, member: M) -> float:  # noqa: ARG002 - consumer groups look at the member
         """Return after how many seconds without a heartbeat a member is removed."""
+        return float(self._setting("session_timeout"))
+
+    def _setting(self, name: str) -> Any:
+        """Return a setting that each kind of group has for itself."""
+        return getattr(self.settings, f"{self.kind}_{name}")
 
     # Members
 
@@ -151,10 +150,9 @@ class EpochGroup(Group, Generic[M]):
 
     def add(self, member: M) -> M:
         """Add a member."""
-        if len(self.members) >= self.max_size:
-            raise GroupMaxSizeReachedError(
-                f"The {self.kind} group has reached its maximum capacity of {self.max_size} members."
-            )
+        most = self._setting("max_size")
+        if len(self.members) >= most:
+            raise GroupMaxSizeReachedError(f"The {self.kind} group has reached its maximum capacity of {most} members.")
         self.members[member.member_id] = member
         return member
 
@@ -209,9 +207,9 @@ class EpochGroup(Group, Generic[M]):
                 f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}."
             )
 
-    def is_assignment_due(self, interval: float) -> bool:
+    def is_assignment_due(self) -> bool:
         """Whether the group has changed since its last assignment, which is as long ago as it must be."""
-        now = self._clock.now_ms()
+        now, interval = self._clock.now_ms(), self._setting("assignment_interval")
         waits = self._assigned_ms is not None and now - self._assigned_ms < interval * 1000
         if self.epoch <= self.assignment_epoch or waits:
             return False

@@ -66,15 +66,6 @@ class ShareGroup(EpochGroup[ShareMember]):
         """Kafka's name of the group's state."""
         return "Stable" if self.members else "Empty"
 
-    def session_timeout_of(self, _member: ShareMember) -> float:
-        """Return after how many seconds without a heartbeat a member is removed."""
-        return self.settings.share_session_timeout
-
-    @property
-    def max_size(self) -> int:
-        """The most members."""
-        return self.settings.share_max_size
-
     def expects(self, topic: str) -> bool:
         """Whether a member reads the topic."""
         return any(topic in member.names for member in self.members.values())
@@ -86,7 +77,7 @@ class ShareGroup(EpochGroup[ShareMember]):
         member = self._member(ask)
         before, epoch_before = member.assigned, self.epoch
         self._take_terms(member, ask)
-        if self.is_assignment_due(self.settings.share_assignment_interval):
+        if self.is_assignment_due():
             self.assign_all()
         member.assigned = self._targets.get(member.member_id, {})
         member.at_epoch(self.assignment_epoch)
@@ -137,10 +128,6 @@ class ShareGroup(EpochGroup[ShareMember]):
         }
         self._targets = assign(readers, self._subscribed_topics())
         self.assignment_epoch = self.epoch
-
-    def leave(self, member_id: str) -> None:
-        """Serve a member that leaves."""
-        self.remove(self.expect(member_id).member_id)
 
     def remove(self, member_id: str) -> None:
         """Remove a member; the others are assigned its share at their next heartbeats."""

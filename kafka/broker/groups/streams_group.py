@@ -134,15 +134,6 @@ class StreamsGroup(EpochGroup[StreamsMember]):
         """Whether a classic group takes its place when a classic member joins."""
         return self.is_empty
 
-    def session_timeout_of(self, _member: StreamsMember) -> float:
-        """Return after how many seconds without a heartbeat a member is removed."""
-        return self.settings.streams_session_timeout
-
-    @property
-    def max_size(self) -> int:
-        """The most members."""
-        return self.settings.streams_max_size
-
     def expects(self, topic: str) -> bool:
         """Whether the members read the topic."""
         return bool(self.members) and self.topology is not None and topic in self.topology.source_topics()
@@ -168,7 +159,7 @@ class StreamsGroup(EpochGroup[StreamsMember]):
         epoch_before = self.epoch
         self._take_terms(member, ask)
         self._look_at_topics()
-        if not self._status and self.is_assignment_due(self.settings.streams_assignment_interval):
+        if not self._status and self.is_assignment_due():
             self._assign()
         self._advance(member, ask.active)
         self.watch(member)
@@ -233,10 +224,6 @@ class StreamsGroup(EpochGroup[StreamsMember]):
 
     def _with_endpoints(self) -> list[StreamsMember] | None:
         return [member for member in self.members.values() if member.endpoint is not None] or None
-
-    def leave(self, member_id: str) -> None:
-        """Serve a member that leaves."""
-        self.remove(self.expect(member_id).member_id)
 
     def remove(self, member_id: str) -> None:
         """Remove a member; its tasks are free for the others."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import Final, TypeAlias
+from collections.abc import Awaitable, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import UUID
 
-from kafka.broker.server.api import Call, Code
-from kafka.broker.sharing.requests import (
-    Acknowledging,
-    acknowledgements_of,
-    check_member,
-    find_partition,
-    lock_timeout_ms,
-)
-from kafka.broker.sharing.share_partition import SharePartition
+from kafka.broker.server.api import Call, Code, Operation, Resource
+from kafka.broker.sharing.share_partition import RENEW, Acknowledgement, SharePartition
 from kafka.broker.sharing.share_sessions import CLOSE, OPEN, Place, ShareSession, share_sessions
-from kafka.errors import InvalidRequestError, InvalidShareSessionEpochError, ShareSessionLimitReachedError
+from kafka.errors import (
+    InvalidRequestError,
+    InvalidShareSessionEpochError,
+    ShareSessionLimitReachedError,
+    UnsupportedVersionError,
+)
 from kafka.protocol.share import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
@@ -25,6 +23,12 @@ from kafka.protocol.share import (
     ShareFetchResponse,
 )
 
+if TYPE_CHECKING:
+    from kafka.broker.cluster.topics import Partition
+
+_FEATURE: Final = "share.version"
+#: Kafka's ids of members are UUIDs in text form.
+_LONGEST_MEMBER_ID: Final = 36
 Reply: TypeAlias = "dict[Place, ShareFetchResponse.PartitionData]"
 _RECORD_LIMIT: Final = 1
 _LEADER_CODES: Final = frozenset({Code.NOT_LEADER_OR_FOLLOWER})
@@ -38,12 +42,12 @@ def share_fetch(
     * v1: limits in records; the reply says how long a member has them.
     * v2: an exact limit of records (KIP-1206); locks can be renewed (KIP-1222).
     """
-    check_member(call, request.group_id, request.member_id)
+    _check_member(call, request.group_id, request.member_id)
     group_id, member_id, epoch = request.group_id or "", request.member_id or "", request.share_session_epoch
     renews = call.version >= 2 and request.is_renew_ack
     if renews and (request.max_wait_ms or request.min_bytes or request.max_bytes or request.max_records):
         raise InvalidRequestError
-    if epoch == OPEN and acknowledgements_of(request.topics):
+    if epoch == OPEN and _acknowledgements_of(request.topics):
         raise InvalidRequestError
     sessions = share_sessions(call.node)
     places = [(topic.topic_id, part.partition_index) for topic in request.topics for part in topic.partitions]
@@ -55,7 +59,7 @@ def share_fetch(
             session = sessions.resume(group_id, member_id, epoch, places, forgotten)
     except ShareSessionLimitReachedError as error:
         return _after_wait(call, request, call.response(error_code=error.code))
-    acknowledging = Acknowledging(call, group_id, member_id, request.topics, may_renew=renews)
+    acknowledging = _Acknowledging(call, group_id, member_id, request.topics, may_renew=renews)
     fetch = _Fetch(call, request, session)
     reads = epoch != CLOSE and not renews
     is_ready = reads and fetch.is_ready()
@@ -96,7 +100,7 @@ class _Fetch:
         sessions = share_sessions(call.node)
         self._has_errors = False
         for place in self._places:
-            partition, code = find_partition(call, place)
+            partition, code = _find_partition(call, place)
             if partition is not None and partition.leader != call.node.node_id:
                 code = Code.NOT_LEADER_OR_FOLLOWER
             if partition is None or code:
@@ -196,7 +200,7 @@ def _reply(call: Call[ShareFetchResponse], request: ShareFetchRequest, reply: Re
         if data.error_code in _LEADER_CODES:
             leaders.add(data.current_leader.leader_id)
     whole = call.response(responses=list(by_topic.values()))
-    whole.acquisition_lock_timeout_ms = lock_timeout_ms(call, request.group_id or "")
+    whole.acquisition_lock_timeout_ms = _lock_timeout_ms(call, request.group_id or "")
     whole.node_endpoints = [call.response.NodeEndpoint(*node) for node in call.cluster.endpoints(leaders)]
     return whole
 
@@ -210,13 +214,13 @@ def share_acknowledge(
 
     Take acknowledgements; with epoch -1 the member's session ends, too.
     """
-    check_member(call, request.group_id, request.member_id)
+    _check_member(call, request.group_id, request.member_id)
     group_id, member_id = request.group_id or "", request.member_id or ""
     sessions = share_sessions(call.node)
     if request.share_session_epoch == OPEN:
         raise InvalidShareSessionEpochError
     sessions.resume(group_id, member_id, request.share_session_epoch, (), ())
-    acknowledging = Acknowledging(call, group_id, member_id, request.topics, may_renew=request.is_renew_ack)
+    acknowledging = _Acknowledging(call, group_id, member_id, request.topics, may_renew=request.is_renew_ack)
     acknowledging.do()
     reply = call.response()
     by_topic: dict[UUID, ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse] = {}
@@ -229,5 +233,89 @@ def share_acknowledge(
     if request.share_session_epoch == CLOSE:
         sessions.close(group_id, member_id)
     if call.version >= 2:
-        reply.acquisition_lock_timeout_ms = lock_timeout_ms(call, group_id)
+        reply.acquisition_lock_timeout_ms = _lock_timeout_ms(call, group_id)
     return reply
+
+
+# Rights, partitions, and acknowledgements
+
+
+def _check_member(call: Call, group_id: str | None, member_id: str | None) -> None:
+    """Raise if this client may not read for this group."""
+    if not call.cluster.features.serves(_FEATURE):
+        raise UnsupportedVersionError
+    call.require(Operation.READ, Resource.GROUP, group_id or "")
+    if not group_id or not member_id or len(member_id) > _LONGEST_MEMBER_ID:
+        raise InvalidRequestError
+
+
+def _lock_timeout_ms(call: Call, group_id: str) -> int:
+    """Return how long a member of the group has what it acquires."""
+    return round(share_sessions(call.node).settings_of(group_id).share_record_lock_duration * 1000)
+
+
+def _find_partition(call: Call, place: Place) -> tuple[Partition | None, int]:
+    """Return a partition that the client may read, or why it may not."""
+    topic = call.cluster.topic(topic_id=place[0])
+    if topic is None:
+        return None, Code.UNKNOWN_TOPIC_ID
+    if not call.allows(Operation.READ, Resource.TOPIC, topic.name):
+        return None, Code.TOPIC_AUTHORIZATION_FAILED
+    partition = topic.partition(place[1])
+    return partition, Code.NONE if partition is not None else Code.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _acknowledgements_of(topics: Iterable[Any]) -> dict[Place, list[Acknowledgement]]:
+    """Return the acknowledgements of a request, by partition."""
+    found: dict[tuple[UUID, int], list[Acknowledgement]] = {}
+    for topic in topics:
+        for part in topic.partitions:
+            rows = [
+                Acknowledgement(one.first_offset, one.last_offset, one.acknowledge_types)
+                for one in part.acknowledgement_batches
+            ]
+            if rows:
+                found[topic.topic_id, part.partition_index] = rows
+    return found
+
+
+class _Acknowledging:
+    """The acknowledgements of a request: all are checked first, and done later."""
+
+    def __init__(self, call: Call, group_id: str, member_id: str, topics: Iterable[Any], *, may_renew: bool) -> None:
+        self._member_id = member_id
+        #: Error codes by partition.
+        self.codes: dict[Place, int] = {}
+        self._checked: dict[Place, tuple[SharePartition, dict[int, int]]] = {}
+        for place, rows in _acknowledgements_of(topics).items():
+            partition, code = _find_partition(call, place)
+            shared = share_sessions(call.node).partition(group_id, place)
+            if partition is not None and not _is_valid(rows, may_renew=may_renew):
+                code = Code.INVALID_REQUEST
+            elif partition is not None and shared is None:
+                code = Code.UNKNOWN_TOPIC_OR_PARTITION
+            if not code and shared is not None:
+                outcome = shared.check(member_id, rows)
+                if isinstance(outcome, Code):
+                    code = outcome
+                else:
+                    self._checked[place] = (shared, outcome)
+            self.codes[place] = code
+
+    def do(self) -> None:
+        """Do all that is correct."""
+        for place, (shared, outcome) in self._checked.items():
+            self.codes[place] = shared.acknowledge(self._member_id, outcome)
+
+
+def _is_valid(rows: Iterable[Acknowledgement], *, may_renew: bool) -> bool:
+    """Whether acknowledgements ascend, and have a type for all offsets or for each."""
+    known = range(RENEW + 1 if may_renew else RENEW)
+    before = -1
+    for first, last, types in rows:
+        if not types or not before < first <= last or len(types) not in {1, last - first + 1}:
+            return False
+        if not all(kind in known for kind in types):
+            return False
+        before = last
+    return True

@@ -59,7 +59,7 @@ def share_group_heartbeat(
     check_topics(call, request.subscribed_topic_names or ())
     groups = coordinator(call)
     if request.member_epoch == LEAVE:
-        groups.share_leave(request.group_id, request.member_id)
+        groups.leave_epochs(ShareGroup, request.group_id, request.member_id)
         return call.response(member_id=request.member_id, member_epoch=LEAVE)
     member, has_assignment = groups.share_heartbeat(request.group_id, _ask(call, request))
     reply = call.response(

@@ -36,7 +36,7 @@ def streams_group_heartbeat(
     check_topics(call, (name for each in subtopologies for name in each.source_topics))
     groups = coordinator(call)
     if request.member_epoch == LEAVE:
-        groups.streams_leave(request.group_id, request.member_id)
+        groups.leave_epochs(StreamsGroup, request.group_id, request.member_id)
         return call.response(member_id=request.member_id, member_epoch=LEAVE, status=[])
     result = groups.streams_heartbeat(request.group_id, _ask(call, request))
     member = result.member
