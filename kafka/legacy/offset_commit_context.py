@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from kafka.errors import OffsetOutOfRangeError
 from kafka.legacy import warn_deprecated
+from kafka.legacy.payload_requests import check_error
 from kafka.legacy.payloads import OffsetCommitRequestPayload
-from kafka.legacy.simple_client import check_error
 from kafka.legacy.simple_consumer import SimpleConsumer
 
 if TYPE_CHECKING:

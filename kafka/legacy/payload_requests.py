@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
+from kafka import errors
 from kafka.codec import CODEC_NONE
+from kafka.errors import BrokerResponseError, FailedPayloadsError
 from kafka.legacy.payloads import (
     FetchRequestPayload,
     FetchResponsePayload,
@@ -32,6 +34,9 @@ from kafka.protocol.fields import Buffer
 from kafka.protocol.offset import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.produce import ProduceRequest, ProduceResponse
 from kafka.record import MemoryRecords, MemoryRecordsBuilder
+
+if TYPE_CHECKING:
+    from kafka.legacy.payloads import OfPartition
 
 # The newest version of each request that is used here: later ones have topic ids or several groups.
 NEWEST: Final[Mapping[type[Request[Response]], int]] = {
@@ -196,3 +201,30 @@ def commit_request(version: int, group: str, payloads: Iterable[OffsetCommitRequ
 
 def _text(metadata: str | bytes | None) -> str:
     return metadata.decode() if isinstance(metadata, bytes) else metadata or ""
+
+
+# Outcomes, and names
+
+
+def check_error(response: Any) -> None:
+    """Raise the error of a response; of a payload that was not sent the broker's error, if there is one."""
+    if isinstance(response, FailedPayloadsError) and isinstance(response.__cause__, BrokerResponseError):
+        raise response.__cause__
+    errors.check_error(response)
+
+
+def name_of(topic: str | bytes) -> str:
+    """Return the name of a topic or a group, which the manual's examples give as bytes too."""
+    return topic.decode() if isinstance(topic, bytes) else topic
+
+
+def with_names(payloads: Iterable[Any]) -> list[Any]:
+    """Return payloads whose topics are text."""
+    return [p._replace(topic=name_of(p.topic)) if isinstance(p.topic, bytes) else p for p in payloads]
+
+
+def failed_payload(payload: OfPartition, cause: BaseException) -> FailedPayloadsError:
+    """Return the error of a payload that could not be sent."""
+    error = FailedPayloadsError(payload, f"{payload.topic} partition {payload.partition}: {cause}")
+    error.__cause__ = cause
+    return error

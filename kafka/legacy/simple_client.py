@@ -33,7 +33,9 @@ from kafka.errors import (
 )
 from kafka.future import Future
 from kafka.legacy import payload_requests, warn_deprecated
+from kafka.legacy.payload_requests import check_error, failed_payload, name_of, with_names
 from kafka.legacy.payloads import ConsumerMetadataResponse
+from kafka.legacy.private_names import HistoricConnection
 from kafka.legacy.protocol_payloads import KafkaProtocol
 from kafka.protocol.commit import FindCoordinatorRequest, OffsetCommitRequest
 from kafka.protocol.fetch import FetchRequest
@@ -197,11 +199,11 @@ class SimpleClient:
 
     def has_metadata_for_topic(self, topic: TopicName) -> bool:
         """Whether the topic is known and has partitions."""
-        return bool(self.topic_partitions.get(_name(topic)))
+        return bool(self.topic_partitions.get(name_of(topic)))
 
     def get_partition_ids_for_topic(self, topic: TopicName) -> list[int]:
         """Return the partitions of a topic in order; none if it is not known."""
-        return sorted(self.topic_partitions.get(_name(topic), ()))
+        return sorted(self.topic_partitions.get(name_of(topic), ()))
 
     def ensure_topic_exists(self, topic: TopicName, timeout: float = 30) -> None:
         """Wait until the topic has partitions, which creates it on brokers with auto.create.topics.enable."""
@@ -210,12 +212,12 @@ class SimpleClient:
             self.load_metadata_for_topics(topic, ignore_leadernotavailable=True)
             if not self.has_metadata_for_topic(topic):
                 if time.monotonic() >= deadline:
-                    raise KafkaTimeoutError(f"The brokers do not have topic {_name(topic)!r} after {timeout:g} s")
+                    raise KafkaTimeoutError(f"The brokers do not have topic {name_of(topic)!r} after {timeout:g} s")
                 time.sleep(_PAUSE)
 
     def reset_topic_metadata(self, *topics: TopicName) -> None:
         """Forget the partitions and leaders of topics."""
-        for topic in map(_name, topics):
+        for topic in map(name_of, topics):
             for partition in self.topic_partitions.pop(topic, ()):
                 self.topics_to_brokers.pop(TopicPartition(topic, partition), None)
 
@@ -230,7 +232,7 @@ class SimpleClient:
         For topics that are named, UnknownTopicOrPartitionError and LeaderNotAvailableError are raised; the latter
         not with ``ignore_leadernotavailable=True``.
         """
-        names = [_name(topic) for topic in topics]
+        names = [name_of(topic) for topic in topics]
         response: MetadataResponse = self.send_metadata_request(names)
         self.brokers.update({b.node_id: BrokerMetadata(b.node_id, b.host, b.port) for b in response.brokers})
         if names:
@@ -286,7 +288,7 @@ class SimpleClient:
         callback: Callback = None,
     ) -> Any:
         """Ask any broker for topics, or for all of them, and return the response."""
-        names = [_name(topic) for topic in payloads]
+        names = [name_of(topic) for topic in payloads]
         with self._asking():
             response = self.client.ask(MetadataRequest[0](names))
             self.client.cluster.update_metadata(response)
@@ -300,7 +302,7 @@ class SimpleClient:
         answers = []
         for group in groups:
             with self._asking():
-                found = self.client.ask(FindCoordinatorRequest[0](_name(group)), self._any_node())
+                found = self.client.ask(FindCoordinatorRequest[0](name_of(group)), self.client.least_loaded_node())
             answers.append(ConsumerMetadataResponse(found.error_code, found.node_id, found.host, found.port))
         return self._results(answers, fail_on_error, callback)
 
@@ -319,13 +321,14 @@ class SimpleClient:
         """
         if acks not in (1, 0, -1):
             raise ValueError(f"acks must be 1, 0 or -1, not {acks!r}")
-        responses = self._send_to_leaders(
+        return self._send_to_leaders(
             payloads,
             ProduceRequest,
             lambda version, own: payload_requests.produce_request(version, own, acks, timeout),
             payload_requests.produce_responses if acks else None,
+            fail_on_error,
+            callback,
         )
-        return self._results(responses, fail_on_error, callback)
 
     def send_fetch_request(
         self,
@@ -336,13 +339,14 @@ class SimpleClient:
         min_bytes: int = 4096,
     ) -> list[Any]:
         """Send `FetchRequestPayload`; return a `FetchResponsePayload` for each, in their order."""
-        responses = self._send_to_leaders(
+        return self._send_to_leaders(
             payloads,
             FetchRequest,
             lambda version, own: payload_requests.fetch_request(version, own, max_wait_time, min_bytes),
             payload_requests.fetch_responses,
+            fail_on_error,
+            callback,
         )
-        return self._results(responses, fail_on_error, callback)
 
     def send_offset_request(
         self, payloads: Iterable[object] = (), fail_on_error: bool = True, callback: Callback = None
@@ -351,34 +355,29 @@ class SimpleClient:
 
         Kafka 4 has one offset for each partition, whatever ``max_offsets`` asks for.
         """
-        responses = self._send_to_leaders(
-            payloads,
-            ListOffsetsRequest,
-            payload_requests.offset_request,
-            payload_requests.offset_responses,
-            oldest=True,
-        )
-        return self._results(responses, fail_on_error, callback)
+        make, read = payload_requests.offset_request, payload_requests.offset_responses
+        return self._send_to_leaders(payloads, ListOffsetsRequest, make, read, fail_on_error, callback, oldest=True)
 
     def send_list_offset_request(
         self, payloads: Iterable[object] = (), fail_on_error: bool = True, callback: Callback = None
     ) -> list[Any]:
         """Send `ListOffsetRequestPayload`; return a `ListOffsetResponsePayload` for each. Needs Kafka 0.10.1."""
-        responses = self._send_to_leaders(
+        return self._send_to_leaders(
             payloads,
             ListOffsetsRequest,
             lambda _version, own: KafkaProtocol.encode_list_offset_request(own),
             KafkaProtocol.decode_list_offset_response,
+            fail_on_error,
+            callback,
         )
-        return self._results(responses, fail_on_error, callback)
 
     def send_offset_commit_request(
         self, group: str | bytes, payloads: Iterable[object] = (), fail_on_error: bool = True, callback: Callback = None
     ) -> list[Any]:
         """Commit `OffsetCommitRequestPayload`: to ZooKeeper on brokers of 0.8, to Kafka on later ones."""
-        wanted = _with_names(payloads)
+        wanted = with_names(payloads)
         version = 0 if self._has_zookeeper() else self._version(OffsetCommitRequest)
-        request = payload_requests.commit_request(version, _name(group), wanted)
+        request = payload_requests.commit_request(version, name_of(group), wanted)
         read = KafkaProtocol.decode_offset_commit_response
         return self._ask_coordinator(request, wanted, read, fail_on_error, callback)
 
@@ -397,8 +396,8 @@ class SimpleClient:
     def _fetch_offsets(
         self, from_kafka: bool, group: str | bytes, payloads: Iterable[object], fail_on_error: bool, callback: Callback
     ) -> list[Any]:
-        wanted = _with_names(payloads)
-        request = KafkaProtocol.encode_offset_fetch_request(_name(group), wanted, from_kafka)
+        wanted = with_names(payloads)
+        request = KafkaProtocol.encode_offset_fetch_request(name_of(group), wanted, from_kafka)
         read = KafkaProtocol.decode_offset_fetch_response
         return self._ask_coordinator(request, wanted, read, fail_on_error, callback)
 
@@ -424,19 +423,18 @@ class SimpleClient:
         release = self.client.api_version
         return release is not None and release[:3] <= _LAST_WITH_ZOOKEEPER
 
-    def _any_node(self) -> int | str | None:
-        return self.client.least_loaded_node()
-
     def _send_to_leaders(
         self,
         payloads: Iterable[object],
         api: type[Request[Response]] | None,
         make: Callable[[int, list[Any]], Request[ResponseT]],
         read: Callable[[ResponseT], list[R]] | None,
+        fail_on_error: bool = False,
+        callback: Callback = None,
         oldest: bool = False,
-    ) -> list[R | FailedPayloadsError]:
+    ) -> list[Any]:
         """Send each payload to its partition's leader, to all leaders at once, and return the responses in order."""
-        wanted = _with_names(payloads)
+        wanted = with_names(payloads)
         results: dict[tuple[str, int], R | FailedPayloadsError] = {}
         with self._lock:
             by_leader = self._by_leader(wanted, results)
@@ -449,8 +447,10 @@ class SimpleClient:
                 self._wait(future, deadline)
                 self._take(future, own, read, results)
         if read is None:
-            return [failed for failed in results.values() if isinstance(failed, FailedPayloadsError)]
-        return [results[payload.topic, payload.partition] for payload in wanted]
+            failed = [one for one in results.values() if isinstance(one, FailedPayloadsError)]
+            return self._results(failed, fail_on_error, callback)
+        in_order = [results[payload.topic, payload.partition] for payload in wanted]
+        return self._results(in_order, fail_on_error, callback)
 
     def _by_leader(
         self, wanted: list[P], results: dict[tuple[str, int], R | FailedPayloadsError]
@@ -460,7 +460,7 @@ class SimpleClient:
             try:
                 leader = self._leader(payload.topic, payload.partition)
             except (KafkaUnavailableError, BrokerResponseError) as error:  # noqa: PERF203 - of one partition
-                results[payload.topic, payload.partition] = _failed(payload, error)
+                results[payload.topic, payload.partition] = failed_payload(payload, error)
             else:
                 by_leader[int(leader.nodeId)].append(payload)
         return by_leader
@@ -502,7 +502,7 @@ class SimpleClient:
             self.reset_all_metadata()
         if read is not None or not future.succeeded():
             for payload in own:
-                results.setdefault((payload.topic, payload.partition), _failed(payload, missing))
+                results.setdefault((payload.topic, payload.partition), failed_payload(payload, missing))
 
     def _ask_coordinator(
         self,
@@ -517,7 +517,7 @@ class SimpleClient:
         group = request.group_id
         while True:
             with self._asking():
-                node_id = self._any_node() if request.API_VERSION == 0 else None
+                node_id = self.client.least_loaded_node() if request.API_VERSION == 0 else None
                 responses = read(self.client.ask(request, node_id))
                 moved = any(response.error in _COORDINATOR_ERRORS for response in responses)
                 if not moved or time.monotonic() >= deadline:
@@ -540,12 +540,8 @@ class SimpleClient:
 
     # Private methods of 1.x, which subclasses in operators' tools call
 
-    @staticmethod
-    def _raise_on_response_error(resp: object) -> None:
-        check_error(resp)
-
-    def _get_leader_for_partition(self, topic: str, partition: int) -> BrokerMetadata:
-        return self._leader(topic, partition)
+    _raise_on_response_error = staticmethod(check_error)
+    _get_leader_for_partition = _leader
 
     def _get_coordinator_for_group(self, group: str) -> BrokerMetadata:
         """Return the coordinator of a group; an error if the brokers do not have one yet."""
@@ -557,11 +553,11 @@ class SimpleClient:
             raise GroupCoordinatorNotAvailableError(f"group {group}")
         return BrokerMetadata(found.nodeId, found.host, found.port)
 
-    def _get_conn(self, host: str, port: int, afi: int = 0) -> _HistoricConnection:  # noqa: ARG002 - as it was
+    def _get_conn(self, host: str, port: int, afi: int = 0) -> HistoricConnection:  # noqa: ARG002 - as it was
         """Return a connection to a broker by its address."""
         for broker in (*self.brokers.values(), *self.client.cluster.brokers()):
             if (broker.host, broker.port) == (host, port):
-                return _HistoricConnection(self, int(broker.nodeId))
+                return HistoricConnection(self, int(broker.nodeId))
         raise KafkaConnectionError(f"no broker has the address {host}:{port}")
 
     def _send_broker_unaware_request(
@@ -569,7 +565,7 @@ class SimpleClient:
     ) -> Any:
         """Send one request to any broker and decode the response."""
         with self._asking():
-            return decoder_fn(self.client.ask(encoder_fn(payloads=payloads), self._any_node()))
+            return decoder_fn(self.client.ask(encoder_fn(payloads=payloads), self.client.least_loaded_node()))
 
     def _send_broker_aware_request(
         self, payloads: Iterable[object], encoder_fn: Callable[..., Any], decoder_fn: Callable[[Any], list[Any]] | None
@@ -590,55 +586,3 @@ class SimpleClient:
         if missing:
             raise KafkaError(f"the response lacks {missing}")
         return [found[payload.topic, payload.partition] for payload in wanted]
-
-
-class _HistoricConnection:
-    """A connection as 1.x had it: `recv` returns responses with their futures, which the caller completes."""
-
-    def __init__(self, client: SimpleClient, node_id: int) -> None:
-        self._client = client
-        self._node_id = node_id
-        self._sent: list[tuple[Future[Any], Future[Any]]] = []
-
-    def send(self, request: Request[Response], *_: object, **__: object) -> Future[Any]:
-        """Send a request; the future is completed by who calls `recv`."""
-        outcome: Future[Any] = Future()
-        self._sent.append((self._client.client.submit(self._node_id, request, timeout=self._client.timeout), outcome))
-        return outcome
-
-    def recv(self) -> list[tuple[Any, Future[Any]]]:
-        """Wait for the oldest response, and return what has arrived; an error completes its future."""
-        if self._sent:
-            self._client.client.poll(future=self._sent[0][0])
-        arrived = [pair for pair in self._sent if pair[0].is_done]
-        self._sent = [pair for pair in self._sent if not pair[0].is_done]
-        for inner, outcome in arrived:
-            if inner.exception is not None:
-                outcome.failure(inner.exception)
-        return [(inner.value, outcome) for inner, outcome in arrived if inner.succeeded()]
-
-
-def check_error(response: Any) -> None:
-    """Raise the error of a response, if it has one."""
-    if isinstance(response, FailedPayloadsError):
-        cause = response.__cause__
-        raise cause if isinstance(cause, BrokerResponseError) else response
-    if isinstance(response, Exception):
-        raise response
-    if response.error:
-        raise for_code(response.error)(repr(response))
-
-
-def _name(topic: str | bytes) -> str:
-    """Return the name of a topic or a group, which the manual's examples give as bytes too."""
-    return topic.decode() if isinstance(topic, bytes) else topic
-
-
-def _with_names(payloads: Iterable[Any]) -> list[Any]:
-    return [p._replace(topic=_name(p.topic)) if isinstance(p.topic, bytes) else p for p in payloads]
-
-
-def _failed(payload: OfPartition, cause: BaseException) -> FailedPayloadsError:
-    error = FailedPayloadsError(payload, f"{payload.topic} partition {payload.partition}: {cause}")
-    error.__cause__ = cause
-    return error

@@ -25,6 +25,7 @@ from kafka.errors import (
 )
 from kafka.legacy import warn_deprecated
 from kafka.legacy.message_set import PartialMessage
+from kafka.legacy.payload_requests import check_error
 from kafka.legacy.payloads import (
     FetchRequestPayload,
     OffsetAndMessage,
@@ -32,7 +33,7 @@ from kafka.legacy.payloads import (
     OffsetFetchRequestPayload,
     OffsetRequestPayload,
 )
-from kafka.legacy.simple_client import SimpleClient, check_error
+from kafka.legacy.simple_client import SimpleClient
 from kafka.legacy.util import ReentrantTimer, try_method_on_system_exit
 
 __all__ = [
