@@ -5,6 +5,7 @@ All are Kafka's. The brokers' options that mean nothing to this broker are in ``
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from kafka.broker.configs.option import Kind, Option
@@ -15,75 +16,61 @@ _INT_MAX: Final = 2**31 - 1
 _LONG: Final = str(_LONG_MAX)
 
 
-def _topic(
-    name: str,
-    kind: Kind,
-    default: str,
-    doc: str,
-    broker_name: str | None = None,
-    *,
-    low: float | None = None,
-    high: float | None = None,
-    choices: tuple[str, ...] = (),
-) -> Option:
-    return Option(name, kind, default, doc, low, high, choices, broker_name)
-
-
 _TOPIC: Final = (
-    _topic("cleanup.policy", Kind.LIST, "delete", "Whether old segments are deleted, compacted or both.",
+    Option("cleanup.policy", Kind.LIST, "delete", "Whether old segments are deleted, compacted or both.",
            "log.cleanup.policy", choices=("compact", "delete")),
-    _topic("compression.gzip.level", Kind.INT, "-1", "The level for gzip, if the broker compresses.",
+    Option("compression.gzip.level", Kind.INT, "-1", "The level for gzip, if the broker compresses.",
            "compression.gzip.level", low=-1, high=9),
-    _topic("compression.lz4.level", Kind.INT, "9", "The level for lz4, if the broker compresses.",
+    Option("compression.lz4.level", Kind.INT, "9", "The level for lz4, if the broker compresses.",
            "compression.lz4.level", low=1, high=17),
-    _topic("compression.type", Kind.STRING, "producer", "The codec of the topic; 'producer' keeps the producer's.",
+    Option("compression.type", Kind.STRING, "producer", "The codec of the topic; 'producer' keeps the producer's.",
            "compression.type", choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
-    _topic("compression.zstd.level", Kind.INT, "3", "The level for zstd, if the broker compresses.",
+    Option("compression.zstd.level", Kind.INT, "3", "The level for zstd, if the broker compresses.",
            "compression.zstd.level", low=-131072, high=22),
-    _topic("delete.retention.ms", Kind.LONG, "86400000", "How long tombstones of compacted topics are kept.",
+    Option("delete.retention.ms", Kind.LONG, "86400000", "How long tombstones of compacted topics are kept.",
            "log.cleaner.delete.retention.ms", low=0),
-    _topic("file.delete.delay.ms", Kind.LONG, "60000", "How long files outlive their deletion.",
+    Option("file.delete.delay.ms", Kind.LONG, "60000", "How long files outlive their deletion.",
            "log.segment.delete.delay.ms", low=0),
-    _topic("flush.messages", Kind.LONG, _LONG, "After how many records they are forced to the disk.",
+    Option("flush.messages", Kind.LONG, _LONG, "After how many records they are forced to the disk.",
            "log.flush.interval.messages", low=1),
-    _topic("flush.ms", Kind.LONG, _LONG, "After how long records are forced to the disk.",
+    Option("flush.ms", Kind.LONG, _LONG, "After how long records are forced to the disk.",
            "log.flush.interval.ms", low=0),
-    _topic("follower.replication.throttled.replicas", Kind.LIST, "", "Followers whose replication is throttled."),
-    _topic("index.interval.bytes", Kind.INT, "4096", "Bytes between entries of the offset index.",
+    Option("follower.replication.throttled.replicas", Kind.LIST, "", "Followers whose replication is throttled."),
+    Option("index.interval.bytes", Kind.INT, "4096", "Bytes between entries of the offset index.",
            "log.index.interval.bytes", low=0),
-    _topic("leader.replication.throttled.replicas", Kind.LIST, "", "Leaders whose replication is throttled."),
-    _topic("local.retention.bytes", Kind.LONG, "-2", "Bytes kept locally with tiered storage.",
+    Option("leader.replication.throttled.replicas", Kind.LIST, "", "Leaders whose replication is throttled."),
+    Option("local.retention.bytes", Kind.LONG, "-2", "Bytes kept locally with tiered storage.",
            "log.local.retention.bytes", low=-2),
-    _topic("local.retention.ms", Kind.LONG, "-2", "Time kept locally with tiered storage.",
+    Option("local.retention.ms", Kind.LONG, "-2", "Time kept locally with tiered storage.",
            "log.local.retention.ms", low=-2),
-    _topic("max.compaction.lag.ms", Kind.LONG, _LONG, "The longest a record stays uncompacted.",
+    Option("max.compaction.lag.ms", Kind.LONG, _LONG, "The longest a record stays uncompacted.",
            "log.cleaner.max.compaction.lag.ms", low=1),
-    _topic("max.message.bytes", Kind.INT, "1048588", "The largest batch that is taken.", "message.max.bytes", low=0),
-    _topic("message.timestamp.after.max.ms", Kind.LONG, "3600000", "How far in the future a timestamp may be.",
+    Option("max.message.bytes", Kind.INT, "1048588", "The largest batch that is taken.", "message.max.bytes", low=0),
+    Option("message.timestamp.after.max.ms", Kind.LONG, "3600000", "How far in the future a timestamp may be.",
            "log.message.timestamp.after.max.ms", low=0),
-    _topic("message.timestamp.before.max.ms", Kind.LONG, _LONG, "How far in the past a timestamp may be.",
+    Option("message.timestamp.before.max.ms", Kind.LONG, _LONG, "How far in the past a timestamp may be.",
            "log.message.timestamp.before.max.ms", low=0),
-    _topic("message.timestamp.type", Kind.STRING, "CreateTime", "Whose timestamp records have.",
+    Option("message.timestamp.type", Kind.STRING, "CreateTime", "Whose timestamp records have.",
            "log.message.timestamp.type", choices=("CreateTime", "LogAppendTime")),
-    _topic("min.cleanable.dirty.ratio", Kind.DOUBLE, "0.5", "The share of uncompacted bytes that starts compaction.",
+    Option("min.cleanable.dirty.ratio", Kind.DOUBLE, "0.5", "The share of uncompacted bytes that starts compaction.",
            "log.cleaner.min.cleanable.ratio", low=0, high=1),
-    _topic("min.compaction.lag.ms", Kind.LONG, "0", "The least time before a record is compacted.",
+    Option("min.compaction.lag.ms", Kind.LONG, "0", "The least time before a record is compacted.",
            "log.cleaner.min.compaction.lag.ms", low=0),
-    _topic("min.insync.replicas", Kind.INT, "1", "Replicas that must be in sync for acks=all.",
+    Option("min.insync.replicas", Kind.INT, "1", "Replicas that must be in sync for acks=all.",
            "min.insync.replicas", low=1),
-    _topic("preallocate", Kind.BOOLEAN, "false", "Whether files are allocated at their full size.",
+    Option("preallocate", Kind.BOOLEAN, "false", "Whether files are allocated at their full size.",
            "log.preallocate"),
-    _topic("remote.log.copy.disable", Kind.BOOLEAN, "false", "Whether tiered storage is read only."),
-    _topic("remote.log.delete.on.disable", Kind.BOOLEAN, "false", "Whether disabling tiered storage deletes it."),
-    _topic("remote.storage.enable", Kind.BOOLEAN, "false", "Whether the topic uses tiered storage."),
-    _topic("retention.bytes", Kind.LONG, "-1", "The size beyond which old segments go.", "log.retention.bytes"),
-    _topic("retention.ms", Kind.LONG, "604800000", "The age beyond which old segments go.", "log.retention.ms", low=-1),
-    _topic("segment.bytes", Kind.INT, "1073741824", "The size of a segment.", "log.segment.bytes", low=1048576),
-    _topic("segment.index.bytes", Kind.INT, "10485760", "The size of a segment's index.",
+    Option("remote.log.copy.disable", Kind.BOOLEAN, "false", "Whether tiered storage is read only."),
+    Option("remote.log.delete.on.disable", Kind.BOOLEAN, "false", "Whether disabling tiered storage deletes it."),
+    Option("remote.storage.enable", Kind.BOOLEAN, "false", "Whether the topic uses tiered storage."),
+    Option("retention.bytes", Kind.LONG, "-1", "The size beyond which old segments go.", "log.retention.bytes"),
+    Option("retention.ms", Kind.LONG, "604800000", "The age beyond which old segments go.", "log.retention.ms", low=-1),
+    Option("segment.bytes", Kind.INT, "1073741824", "The size of a segment.", "log.segment.bytes", low=1048576),
+    Option("segment.index.bytes", Kind.INT, "10485760", "The size of a segment's index.",
            "log.index.size.max.bytes", low=4),
-    _topic("segment.jitter.ms", Kind.LONG, "0", "By how much segment.ms is spread.", "log.roll.jitter.ms", low=0),
-    _topic("segment.ms", Kind.LONG, "604800000", "The age at which a new segment is begun.", "log.roll.ms", low=1),
-    _topic("unclean.leader.election.enable", Kind.BOOLEAN, "false", "Whether a replica out of sync may lead.",
+    Option("segment.jitter.ms", Kind.LONG, "0", "By how much segment.ms is spread.", "log.roll.jitter.ms", low=0),
+    Option("segment.ms", Kind.LONG, "604800000", "The age at which a new segment is begun.", "log.roll.ms", low=1),
+    Option("unclean.leader.election.enable", Kind.BOOLEAN, "false", "Whether a replica out of sync may lead.",
            "unclean.leader.election.enable"),
 )  # fmt: skip
 
@@ -99,11 +86,11 @@ SETTABLE_TOPIC_OPTIONS: Final = {
 def _broker(
     name: str, kind: Kind, default: str | None, doc: str, *, is_dynamic: bool = False, low: float | None = None
 ) -> Option:
-    return Option(name, kind, default, doc, low, is_dynamic=is_dynamic)
+    return Option(name, kind, default, doc, low=low, is_dynamic=is_dynamic)
 
 
 def _limit(name: str, default: int) -> Option:
-    return Option(name, Kind.INT, str(default), "A limit of what can be set for a group.", 0, is_dynamic=False)
+    return Option(name, Kind.INT, str(default), "A limit of what can be set for a group.", low=0, is_dynamic=False)
 
 
 _BROKER: Final = (
@@ -211,10 +198,8 @@ def _broker_options() -> dict[str, Option]:
     options = {**OPTIONS_WITHOUT_EFFECT, **{option.name: option for option in _BROKER}}
     for topic in _TOPIC:
         if topic.broker_name:
-            kind, default = topic.kind, None if topic.broker_name in _UNSET else topic.default
-            options[topic.broker_name] = Option(
-                topic.broker_name, kind, default, topic.doc, topic.low, topic.high, topic.choices
-            )
+            default = None if topic.broker_name in _UNSET else topic.default
+            options[topic.broker_name] = replace(topic, name=topic.broker_name, default=default, broker_name=None)
     for name, kind, default in _DERIVED:
         options[name] = Option(name, kind, default, "As the option in milliseconds, in hours.", is_dynamic=False)
     return dict(sorted(options.items()))
@@ -224,7 +209,7 @@ BROKER_OPTIONS: Final = _broker_options()
 
 #: Broker options that are described only where they are set (KIP-73, KIP-113): nothing is throttled here.
 REPLICATION_QUOTAS: Final = {
-    name: Option(name, Kind.LONG, None, "Bytes a second; not enforced.", 0, has_effect=False)
+    name: Option(name, Kind.LONG, None, "Bytes a second; not enforced.", low=0, has_effect=False)
     for name in (
         "follower.replication.throttled.rate",
         "leader.replication.throttled.rate",
@@ -242,8 +227,8 @@ def _bounded(name: str, doc: str, low: float = 0, *, is_bounded_below: bool = Tr
         Kind.INT,
         BROKER_OPTIONS[of_brokers].default,
         doc,
+        of_brokers,
         low,
-        broker_name=of_brokers,
         least=f"group.{kind}.min.{rest}" if is_bounded_below else None,
         most=f"group.{kind}.max.{rest}" if f"group.{kind}.max.{rest}" in BROKER_OPTIONS else None,
     )
@@ -285,8 +270,8 @@ _GROUP: Final = (
         Kind.INT,
         "0",
         "Standby tasks of a task.",
-        0,
-        broker_name="group.streams.num.standby.replicas",
+        "group.streams.num.standby.replicas",
+        low=0,
         most="group.streams.max.standby.replicas",
     ),
     _bounded("streams.session.timeout.ms", "After how long a silent member of a streams group is out.", 1),

@@ -36,11 +36,11 @@ class Option:
     kind: Kind
     default: str | None
     doc: str
+    #: The broker's option that gives the default to one of a topic, a group or a listener.
+    broker_name: str | None = None
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
-    #: The broker's option that gives the default to one of a topic, a group or a listener.
-    broker_name: str | None = None
     is_dynamic: bool = True
     #: For an option of a group: the brokers' options that limit it.
     least: str | None = None
