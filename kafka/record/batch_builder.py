@@ -71,8 +71,8 @@ _VARINTS: Final = VARINT[:VARINT_END]
 _LENGTHS: Final = [encoded + b"\0" for encoded in _VARINTS]
 #: A value's length, and the null key in front of it.
 _NULL_KEYS: Final = [_NULL + encoded for encoded in _VARINTS]
-#: The size of a key or value together with its length.
-_FIELD_SIZES: Final = [size + len(encoded) for size, encoded in enumerate(_VARINTS)]
+#: The size of a key or value together with its length, which takes a second byte from 64 on.
+_FIELD_SIZES: Final = [*range(1, 65), *range(66, VARINT_END + 2)]
 
 
 class SealedBatch:

@@ -15,13 +15,10 @@ from kafka.errors import CorruptRecordError
 
 Buffer = bytes | bytearray | memoryview
 
+_BYTES: Final = [bytes((n,)) for n in range(0x100)]
 #: ``VARINT[n]`` is the encoding of n for 0 <= n < VARINT_END (one or two bytes), ``VARINT[-1]`` that of -1.
+VARINT: Final = [*_BYTES[0:0x80:2], *[low + high for high in _BYTES[1:0x80] for low in _BYTES[0x80::2]], b"\x01"]
 VARINT_END: Final = 8192
-VARINT: Final[list[bytes]] = [
-    *(bytes((n,)) for n in range(0, 0x80, 2)),
-    *(bytes((n & 0x7F | 0x80, n >> 7)) for n in range(0x80, 2 * VARINT_END, 2)),
-    b"\x01",
-]
 
 _LONGEST: Final = 10
 
