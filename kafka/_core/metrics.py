@@ -59,13 +59,13 @@ class ConnectionMetrics:
         self._add_bytes(self._sent, self._received, self._latency, group)
 
     def journals_of(self, node_id: int | str) -> tuple[Journal, Journal]:
-        """Return the journals of a broker: requests with their bytes, and responses with latency in ms and bytes."""
+        """Return the journals of a broker: its requests with their responses, and its requests without one."""
         group = f"{self._prefix}-node-metrics.node-{node_id}"
         sent = self._sensor("bytes-sent", group, self._sent)
         received = self._sensor("bytes-received", group, self._received)
         latency = self._sensor("latency", group, self._latency)
         self._add_bytes(sent, received, latency, group)
-        return Journal(sent), Journal(latency, received)
+        return Journal(sent, latency, received), Journal(sent)
 
     def on_state(self, _node_id: int | str, before: ConnectionStates, state: ConnectionStates) -> None:
         """Record a new connection, which one that has renewed its session is not, or the end of one."""

@@ -462,27 +462,30 @@ class Loop:
 
         The loop rests while nothing is queued and its driver sleeps. Then no thread is woken.
         """
-        if not self._rests() or not self._lock.acquire(blocking=False):
+        if not self._lock.acquire(blocking=False):
             return function(*args)
+        rests = False
         try:
-            if not self._rests():  # another thread was faster
-                return function(*args)
-            self._passing = get_ident()  # so `call_soon` wakes no thread
-            try:
-                result = function(*args)
-            finally:
-                self._passing = None
-            self._pass([], None)
-            return result
+            rests = (
+                bool(self._sleepers)
+                and not self._ready
+                and self._gate is not None
+                and self._claimed_by is None
+                and self._unusable is None
+            )
+            if rests:
+                self._passing = get_ident()  # so `call_soon` wakes no thread
+                try:
+                    result = function(*args)
+                finally:
+                    self._passing = None
+                self._pass([], None)
         finally:
-            stale = self._is_stale()
+            stale = rests and self._is_stale()
             self._lock.release()
             if stale:
                 self.wakeup()
-
-    def _rests(self) -> bool:
-        free = self._gate is not None and self._claimed_by is None and self._unusable is None
-        return free and bool(self._sleepers) and not self._ready
+        return result if rests else function(*args)
 
     def _is_stale(self) -> bool:
         """Whether the driver sleeps, and should not: something is queued, or there is an earlier deadline."""

@@ -31,6 +31,9 @@ _signal: Final[Any] = sys.modules.get("_signal", signal)
 
 # The threads that Python did not let set a handler: all but the one that runs them.
 _WITHOUT_SIGNALS: Final[set[int]] = set()
+Handlers = list[tuple[int, Callable[[int, "FrameType | None"], object]]]
+# The handlers of the signals above when they were looked at last, and those of them to put off: they rarely change.
+_known: tuple[tuple[object, ...], Handlers] = ((), [])
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_WITHOUT_SIGNALS.clear)  # in the child the thread that forked runs them
 
@@ -46,19 +49,23 @@ class SignalsDeferred:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._pending: list[tuple[int, FrameType | None]] = []
-        self.handlers: list[tuple[int, Callable[[int, FrameType | None], object]]] = []
+        self.handlers: Handlers = []
         """The application's, which are put off."""
 
     def __enter__(self) -> list[tuple[int, FrameType | None]]:
+        global _known  # noqa: PLW0603 - for all threads, of which one has signals
         if threading.get_ident() in _WITHOUT_SIGNALS:
             return self._pending
         try:
+            found = tuple(map(_signal.getsignal, _DEFERRED))
+            if found != _known[0]:  # callable: not SIG_DFL, SIG_IGN, or set by C code, as those do not raise
+                _known = found, [each for each in zip(_DEFERRED, found, strict=True) if callable(each[1])]
             # SIGINT first: its handler is the one that may raise in between.
-            for number in _DEFERRED:
-                handler = _signal.getsignal(number)
-                if callable(handler):  # not SIG_DFL, SIG_IGN, or set by C code: those do not raise
-                    self.handlers.append((number, handler))
-                    _signal.signal(number, self._note)
+            for number, handler in _known[1]:
+                self.handlers.append((number, handler))
+                before = _signal.signal(number, self._note)
+                if before is not handler:  # the handler of an earlier signal has just set another one
+                    self.handlers[-1] = number, before
         except BaseException as error:
             # Only Python knows which thread runs the handlers: `threading` takes the thread that imported it first for
             # the main one, and a second interpreter has none. Elsewhere the very first attempt is refused.

@@ -50,6 +50,7 @@ class Exchange:
         self._endpoint = endpoint
         self._loop = endpoint.context.loop
         self._outgoing = SendQueue()
+        self._size = 0  # of the last request
         self._arrived: deque[Buffer] = deque()
 
     async def ask(
@@ -84,17 +85,17 @@ class Exchange:
             self.ignored.remove(found)
             if found == probed:
                 raise AnsweredProbeError(f"the broker does not answer {name}")
-        self._endpoint.traffic.answered(self._loop.time() - began, len(frame) + 4)
+        self._endpoint.traffic.answered(self._size, self._loop.time() - began, len(frame) + 4)
         return (decoder_of(type(request), version) if decode is None else decode)(frame)
 
     async def ask_raw(self, data: bytes) -> bytes:
         """Send a bare SASL token and wait for the bare response."""
         began = self._loop.time()
         deadline = began + self._endpoint.context.settings.request_timeout
-        self._endpoint.traffic.asked(self._outgoing.put([len(data).to_bytes(4, "big") + data]))
+        self._size = self._outgoing.put([len(data).to_bytes(4, "big") + data])
         await self._flush(deadline)
         frame = await self._frame("SaslToken", began, deadline)
-        self._endpoint.traffic.answered(self._loop.time() - began, len(frame) + 4)
+        self._endpoint.traffic.answered(self._size, self._loop.time() - began, len(frame) + 4)
         return bytes(frame)
 
     def check(self) -> None:
@@ -116,7 +117,7 @@ class Exchange:
         self.correlation_id += 1
         client_id = self._endpoint.context.settings.client_id
         pieces = request.frame_parts(self.correlation_id, client_id, version)
-        self._endpoint.traffic.asked(self._outgoing.put(pieces))
+        self._size = self._outgoing.put(pieces)
         await self._flush(deadline)
         return self.correlation_id
 

@@ -217,11 +217,11 @@ Decode = Callable[[Any], object]  # of a Buffer
 class Traffic:
     """The numbers of the connections to one broker. The loop alone writes it, any thread may read."""
 
-    __slots__ = ("_requests", "_responses", "received", "responses", "seconds", "sent", "throttled")
+    __slots__ = ("_exchanges", "_unanswered", "received", "responses", "seconds", "sent", "throttled")
 
-    def __init__(self, requests: Journal | None = None, responses: Journal | None = None) -> None:
-        self._requests = requests  # with their bytes
-        self._responses = responses  # with the milliseconds since the request, and their bytes
+    def __init__(self, exchanges: Journal | None = None, unanswered: Journal | None = None) -> None:
+        self._exchanges = exchanges  # bytes of a request, milliseconds to its response, bytes of that
+        self._unanswered = unanswered  # bytes of a request that has no response
         self.sent = self.received = 0
         """Bytes."""
         self.responses = 0
@@ -230,17 +230,17 @@ class Traffic:
         self.throttled = 0.0
         """Seconds of pauses that the broker asked for."""
 
-    def asked(self, size: int) -> None:
-        """Count a request of this many bytes."""
-        if self._requests is not None:
-            self._requests.add(size)
-
-    def answered(self, seconds: float, size: int) -> None:
-        """Count a response of this many bytes, this long after its request."""
+    def answered(self, request: int, seconds: float, response: int) -> None:
+        """Count a request of so many bytes and its response, which came this long after it."""
         self.responses += 1
         self.seconds += seconds
-        if self._responses is not None:
-            self._responses.add(seconds * 1000, size)
+        if self._exchanges is not None:
+            self._exchanges.add(request, seconds * 1000, response)
+
+    def unanswered(self, request: int) -> None:
+        """Count a request that has no response: the broker sends none, or the connection has ended."""
+        if self._unanswered is not None:
+            self._unanswered.add(request)
 
 
 class InFlightRequest(Future[Any]):
@@ -257,6 +257,7 @@ class InFlightRequest(Future[Any]):
         "newest",
         "request",
         "sent_at",
+        "size",
         "version",
     )
 
@@ -269,6 +270,7 @@ class InFlightRequest(Future[Any]):
         self.version = 0
         self.correlation_id = 0
         self.sent_at = 0.0
+        self.size = 0
         self.decode = decode
 
     def success(self, value: Any) -> Self:
@@ -360,14 +362,15 @@ class Pipeline:
             entry.correlation_id, entry.version, entry.sent_at = correlation_id, version, now
             if expect:
                 self._in_flight.append(entry)
-                size = self.outgoing.put(pieces)
+                entry.size = self.outgoing.put(pieces)
             else:
                 self._unacknowledged_writes.append(entry)
-                size = self.outgoing.put(pieces, self._on_written)
-            self.traffic.asked(size)
+                entry.size = self.outgoing.put(pieces, self._on_written)
 
     def _on_written(self) -> None:
-        self._unacknowledged_writes.popleft().try_success(None)
+        entry = self._unacknowledged_writes.popleft()
+        self.traffic.unanswered(entry.size)
+        entry.try_success(None)
 
     # Coming in…
 
@@ -384,7 +387,7 @@ class Pipeline:
                 return None
             assert entry is not None
         in_flight.popleft()
-        self.traffic.answered(now - entry.sent_at, len(frame) + 4)
+        self.traffic.answered(entry.size, now - entry.sent_at, len(frame) + 4)
         assert entry.decode is not None
         if (
             len(frame) >= _LARGE_REPLY
@@ -486,6 +489,7 @@ class Pipeline:
         leaving, self._unacknowledged_writes = self._unacknowledged_writes, deque()
         unknown = _with_unknown_outcome(error)
         for entry in (*in_flight, *leaving):
+            self.traffic.unanswered(entry.size)
             entry.try_failure(unknown)
 
     def fail(self, error: BaseException) -> None:

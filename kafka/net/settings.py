@@ -105,7 +105,7 @@ class ConnectionContext:
         self.traffic: dict[int | str, Traffic] = {}
         """By node id."""
         self.journals_of: Callable[[int | str], tuple[Journal, Journal]] | None = None
-        """Returns the journals of requests to a node and of responses, if they are measured."""
+        """Returns the journals of a node, as `Traffic` takes them, if requests are measured."""
         self.on_state: Callable[[int | str, ConnectionStates, ConnectionStates], object] | None = None
         """Called with the node id, the state before and the new state of a connection."""
 
