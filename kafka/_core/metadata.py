@@ -171,10 +171,7 @@ class Metadata:
                 self.topology = self.topology.changed(errors=errors)
             if new:
                 self._add(new)
-        if new:
-            return self.request_update(new)
-        known: Future[Self] = Future()
-        return known.success(self)
+        return self.request_update(new) if new else Future[Any]().success(self)
 
     def add_topic(self, topic: str) -> Future[Self]:
         """Ask for one topic more from now on."""
@@ -185,10 +182,7 @@ class Metadata:
             if new:
                 self._topics |= {topic}
                 self._add((topic,))
-        if new:
-            return self.request_update((topic,))
-        known: Future[Self] = Future()
-        return known.success(self)
+        return self.request_update((topic,)) if new else Future[Any]().success(self)
 
     @contextmanager
     def also(self, topics: Iterable[str] = (), *, everything: bool = False) -> Iterator[None]:

@@ -29,7 +29,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from math import inf
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from kafka._runtime.callback_errors import PASSES
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
@@ -42,6 +42,8 @@ from kafka.future import Future
 
 if TYPE_CHECKING:
     from random import Random
+
+    from _typeshed import HasFileno
 
     from kafka._runtime.tasks import Coro
 
@@ -69,14 +71,6 @@ _STEP_ASIDE: Final = 0.0002
 # How often a pass looks at the queue: a call of the library takes about as many steps to its request.
 _ROUNDS: Final = 4
 _FAILED: Final = "A callback on the network loop failed: %r"
-
-
-class HasFileno(Protocol):
-    """A file that a selector can watch."""
-
-    def fileno(self) -> int:
-        """Return the descriptor."""
-        ...
 
 
 class Loop:
@@ -405,13 +399,6 @@ class Loop:
             else:  # a callback of another loop turns this one
                 PASSES[me] = outer
 
-    @staticmethod
-    def _guarded(callback: Callable[[], object]) -> None:
-        try:
-            callback()
-        except Exception:
-            log.exception(_FAILED, callback)
-
     def _drain_waker(self, _events: int) -> None:
         # Drain first: a wake-up that comes in between is then not lost, at worst one too many.
         self._waker.drain()
@@ -466,13 +453,8 @@ class Loop:
             return function(*args)
         rests = False
         try:
-            rests = (
-                bool(self._sleepers)
-                and not self._ready
-                and self._gate is not None
-                and self._claimed_by is None
-                and self._unusable is None
-            )
+            free = self._gate is not None and self._claimed_by is None and self._unusable is None
+            rests = free and bool(self._sleepers) and not self._ready
             if rests:
                 self._passing = get_ident()  # so `call_soon` wakes no thread
                 try:
@@ -526,14 +508,12 @@ class Loop:
 
     async def wind_down(self, grace: float) -> None:
         """Cancel every other task and wait until they have ended, for `grace` seconds at most."""
-        me = self.current_task
         deadline = self.clock.monotonic() + grace
-        for task in tuple(self._tasks):
-            if task is not me:
-                task.cancel()
-        for task in tuple(self._tasks):
-            if task is not me:
-                await wait_any(self, task, deadline=deadline)
+        others = [task for task in self._tasks if task is not self.current_task]
+        for task in others:
+            task.cancel()
+        for task in others:
+            await wait_any(self, task, deadline=deadline)
 
     def on_close(self, callback: Callable[[], object]) -> None:
         """Call `callback()` when the loop is closed, by any thread and for any reason, before anything else."""
@@ -545,20 +525,13 @@ class Loop:
 
     def abandon(self) -> None:
         """In the child of a fork: let go of the parent's descriptors without touching its connections."""
-        self.forked = True
-        self.broken = ForkedClientError(
+        self.forked = self.closed = True
+        self.broken = self._unusable = ForkedClientError(
             f"This client was made in process {self._waker.pid} and cannot be used in its child {os.getpid()}: "
             "connections do not survive a fork. Create the client in the child."
         )
-        self._end(self.broken)
         let_go(self._selector, () if self._gate is None else (self._gate,))
-        for callback in self._fork_callbacks:
-            self._guarded(callback)
-
-    def _run_closers(self) -> None:
-        closers, self._closers = self._closers, []
-        for callback in closers:
-            self._guarded(callback)
+        _call_all(self._fork_callbacks)
 
     def retire(self) -> bool:
         """Refuse further claims and cancel all tasks; return whether no thread has claimed the loop."""
@@ -570,14 +543,9 @@ class Loop:
         return free
 
     def crash(self, error: BaseException) -> None:
-        """Make the loop unusable after an error inside it; every task fails with that as the reason."""
+        """Make the loop unusable after an error inside it."""
         self.broken = ClientClosedError(f"This client broke down and cannot be used any more: {error!r}")
         self._end(self.broken)
-        self._run_closers()
-        for task in tuple(self._tasks):
-            task.abort("The client was closed before this was done.")
-        self._ready.clear()
-        self._free()
 
     def close(self, grace: float = 1.0) -> None:
         """End every task, run what they still want to do for `grace` seconds, free everything.
@@ -587,7 +555,7 @@ class Loop:
         if self._unusable is not None:
             return
         self.driven_by = get_ident()
-        self._run_closers()
+        _call_all(self._closers)
         for task in tuple(self._tasks):
             task.cancel()
         deadline = self.clock.monotonic() + grace
@@ -598,25 +566,34 @@ class Loop:
         while self._tasks and (remaining := deadline - self.clock.monotonic()) > 0:
             self.turn(remaining)
         self._end(ClientClosedError("This client is closed."))
+
+    def _end(self, error: KafkaError) -> None:
+        """Be closed from now on: fail the tasks that are left, and free everything."""
+        self._unusable, self.closed = error, True
+        _call_all(self._closers)
         for task in tuple(self._tasks):
             task.abort("The client was closed before this was done.")
         self.timers.clear()
         self._ready.clear()
         self._handlers.clear()
-        self._free()
-        LOOPS.discard(self)
-
-    def _free(self) -> None:
         with self._lock:  # a claim may end at this moment
             gate, self._gate = self._gate, None
         if gate is not None:
             gate.close()
         self._selector.close()
         self._waker.close()
-
-    def _end(self, error: KafkaError) -> None:
-        self._unusable, self.closed = error, True
+        LOOPS.discard(self)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "claimed" if self._claimed_by is not None else "open"
         return f"<Loop {state} ready={len(self._ready)} timers={len(self.timers)} tasks={len(self._tasks)}>"
+
+
+def _call_all(callbacks: list[Callable[[], object]]) -> None:
+    """Call each once; one that fails does not keep the others from being called."""
+    while callbacks:
+        callback = callbacks.pop(0)
+        try:
+            callback()
+        except Exception:
+            log.exception(_FAILED, callback)

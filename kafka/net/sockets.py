@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from kafka._runtime.loop import READ, WRITE, HasFileno, Loop
+from kafka._runtime.loop import READ, WRITE, Loop
 from kafka._runtime.tasks import wait_any
 from kafka._text import host_port
 from kafka.errors import KafkaConnectionError
@@ -22,6 +22,8 @@ from kafka.net.resolver import NoListenerError
 from kafka.net.states import ConnectionEvent
 
 if TYPE_CHECKING:
+    from _typeshed import HasFileno
+
     from kafka.net.proxy import ProxyUrl
     from kafka.net.resolver import Address
     from kafka.net.settings import ConnectionContext, ConnectionSettings

@@ -233,8 +233,7 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         value_size = -1 if value_bytes is None else len(value_bytes)
         size = header_size(pairs) if pairs else -1
         if place is None:
-            facts = timestamp, key_size, value_size, size
-            return self._add_later(state, where, record, facts, deadline)
+            return self._send_later(state, where, record, (key_size, value_size, size), deadline)
         return self.record_future(*place, timestamp, key_size, value_size, size)
 
     async def _find_and_send(
@@ -254,29 +253,26 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         sent = ProducerCalls.send(self, topic, value, key, headers, partition, timestamp_ms, deadline)
         return sent if isinstance(sent, RecordFuture) else await sent
 
-    def _add_later(
+    async def _send_later(
         self,
         state: Topic,
         where: Partition | None,
         record: Record,
-        facts: tuple[int, int, int, int],
+        sizes: tuple[int, int, int],
         deadline: float | None,
-    ) -> Coro[FutureT]:
-        """Return the coroutine that waits until there is memory for a record, and adds it."""
-        reservation = self.accumulator.reserve(state, where, record, self.application.pending())
-        return self._with_memory(reservation, deadline, "send()", self._add_reserved, state, where, record, facts)
-
-    def _add_reserved(
-        self,
-        reservation: Reservation,
-        state: Topic,
-        where: Partition | None,
-        record: Record,
-        facts: tuple[int, int, int, int],
     ) -> FutureT:
-        place = self.accumulator.add(state, where, record, reservation)
+        place = await self._add_later(state, where, record, deadline, "send()")
+        return self.record_future(*place, record[0], *sizes)
+
+    async def _add_later(
+        self, state: Topic, where: Partition | None, record: Record, deadline: float | None, what: str
+    ) -> tuple[ProducerBatch, int]:
+        """Wait until there is memory for a record, and add it."""
+        reservation = self.accumulator.reserve(state, where, record, self.application.pending())
+        add = partial(self.accumulator.add, state, where, record, reservation)
+        place = await self._with_memory(reservation, deadline, what, add)
         assert place is not None, "its memory is reserved"
-        return self.record_future(*place, *facts)
+        return place
 
     def _failed(self, topic: str, error: BaseException) -> FutureT:
         """Return a future that has failed already."""
@@ -373,12 +369,8 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         while start < len(values):
             place = self.accumulator.extend(state, values, start, timestamp, more)
             if place is None:
-                record = (timestamp, None, values[start], more or None)
-                reservation = self.accumulator.reserve(state, None, record, self.application.pending())
-                add = self._add_reserved
-                facts = timestamp, -1, -1, -1
-                found = await self._with_memory(reservation, deadline, "send_many()", add, state, None, record, facts)
-                place = (*found.place, 1)
+                record = timestamp, None, values[start], more or None
+                place = (*await self._add_later(state, None, record, deadline, "send_many()"), 1)
                 deadline = None
             sent.add(*place)
             start += place[2]
@@ -391,20 +383,16 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         added = self.accumulator.add_built(topic, built)
         while built:
             reservation = Reservation(built[0][1].size, ready=self.application.pending())
-            added += await self._with_memory(reservation, None, what, self._add_built_reserved, topic, built)
+            add = partial(self.accumulator.add_built, topic, built, reservation)
+            added += await self._with_memory(reservation, None, what, add)
         return added
-
-    def _add_built_reserved(
-        self, reservation: Reservation, topic: Topic, built: deque[tuple[Partition | None, BatchBuilder]]
-    ) -> list[ProducerBatch]:
-        return self.accumulator.add_built(topic, built, reservation)
 
     # Waiting for memory…
 
     async def _with_memory(
-        self, reservation: Reservation, deadline: float | None, what: str, add: Callable[..., T], *args: object
+        self, reservation: Reservation, deadline: float | None, what: str, add: Callable[[], T]
     ) -> T:
-        """Wait for memory, in the order of arrival, then call ``add(reservation, *args)``.
+        """Wait for memory, in the order of arrival, then call `add`.
 
         Cancelling the wait frees its place.
         """
@@ -417,7 +405,7 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
             accumulator.wait(reservation)
             if await application.wait(reservation.ready, deadline):
                 reservation.ready.result()
-                return add(reservation, *args)
+                return add()
         except BaseException:
             accumulator.cancel(reservation)
             raise

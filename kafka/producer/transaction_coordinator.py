@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._core.client import COORDINATOR
@@ -197,10 +198,7 @@ class TransactionalProducerId(ProducerId):
         await self._request(expected, wanted)
 
     async def _request(self, expected: Who, wanted: Callable[[], bool]) -> None:
-        def build(version: int) -> InitProducerIdRequest:
-            return init_request(version, expected, self.timeout)
-
-        key = self.transactional_id
+        key, build = self.transactional_id, partial(init_request, who=expected, timeout=self.timeout)
         response = await self._coordinator.request(
             Step.INIT, key, InitProducerIdRequest, build, Transaction(0.0, is_v2=False), wanted
         )
@@ -211,8 +209,5 @@ async def end_transaction(
     coordinator: CoordinatorClient, who: Who, transaction: Transaction, *, committed: bool
 ) -> EndTxnResponse:
     """Commit or abort a transaction."""
-
-    def build(version: int) -> EndTxnRequest:
-        return end_request(version, who, committed=committed)
-
+    build = partial(end_request, who=who, committed=committed)
     return await coordinator.request(Step.END, who.transactional_id, EndTxnRequest, build, transaction)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import (
@@ -150,21 +151,17 @@ class TransactionManager:
     ) -> None:
         """Let a group's offsets be committed with the transaction."""
         versions = self.coordinator.versions
-        if versions is not None and group.member_id:
-            self._check_members(versions.reaches(ApiKey.TxnOffsetCommit, requests.OFFSETS_KNOW_MEMBERS))
-        self._allow(Event.SEND_OFFSETS)
-        if offsets:
-            task = self._offsets = self._loop.spawn(self._send_offsets(offsets, group, self._offsets), "send offsets")
-            await task
-
-    @staticmethod
-    def _check_members(supported: bool) -> None:
-        if not supported:
+        since = requests.OFFSETS_KNOW_MEMBERS
+        if group.member_id and versions is not None and not versions.reaches(ApiKey.TxnOffsetCommit, since):
             raise UnsupportedVersionError(
                 "fencing by the consumer's group membership (KIP-447) needs brokers of Kafka 2.5 or newer; for older "
                 "ones give the group's name instead of consumer.group_metadata(), and use one producer, with its "
                 "own transactional_id, for each input partition"
             )
+        self._allow(Event.SEND_OFFSETS)
+        if offsets:
+            task = self._offsets = self._loop.spawn(self._send_offsets(offsets, group, self._offsets), "send offsets")
+            await task
 
     async def commit(self) -> None:
         """Send the remaining batches, then end the transaction: all of it becomes visible."""
@@ -339,10 +336,7 @@ class TransactionManager:
             await self._ready()
             while self._to_add and self.is_sending:
                 some, who = dict(self._to_add), self.producer.who
-
-                def build(version: int) -> AddPartitionsToTxnRequest:
-                    return requests.add_partitions_request(version, who, some)  # noqa: B023 - called in this round
-
+                build = partial(requests.add_partitions_request, who=who, partitions=some)
                 await self._request(Step.ADD, who.transactional_id, AddPartitionsToTxnRequest, build)
                 self._added.update(some)
                 for tp, partition in some.items():
@@ -364,16 +358,11 @@ class TransactionManager:
         await self._ready()
         current, who, name = self.current, self.producer.who, str(group.group_id)
         current.registration_sent = True
-
-        def add_group(version: int) -> AddOffsetsToTxnRequest:
-            return requests.add_offsets_request(version, who, name)
-
-        def commit(version: int) -> TxnOffsetCommitRequest:
-            return requests.commit_offsets_request(version, who, offsets, group)
-
         if not current.is_v2 and name not in current.groups:
+            add_group = partial(requests.add_offsets_request, who=who, group_id=name)
             await self._request(Step.ADD_GROUP, who.transactional_id, AddOffsetsToTxnRequest, add_group)
             current.groups.add(name)
+        commit = partial(requests.commit_offsets_request, who=who, offsets=offsets, group=group)
         await self._request(Step.OFFSETS, name, TxnOffsetCommitRequest, commit)
 
     async def _request(
