@@ -29,7 +29,7 @@ class Timer:
         self.when = when
         self.callback: Callable[..., object] | None = callback
         self.args = args
-        self._heap = heap
+        self._heap: TimerHeap | None = heap
 
     @property
     def active(self) -> bool:
@@ -40,7 +40,8 @@ class Timer:
         """Take it back: it will not run, and lets go of what it held."""
         if self.callback is not None:
             self.callback, self.args = None, ()
-            self._heap._forget()  # noqa: SLF001 - a timer and its heap are one thing in two classes
+            if self._heap is not None:  # else it was taken out to be run
+                self._heap._forget()  # noqa: SLF001 - a timer and its heap are one thing in two classes
 
     def fire(self) -> None:
         """Make the call, unless it was taken back since the timer became due."""
@@ -101,7 +102,7 @@ class TimerHeap:
             if timer.callback is None:
                 self._stale -= 1
             else:
-                timer._heap = _NOWHERE  # noqa: SLF001 - no longer an entry of this heap
+                timer._heap = None  # noqa: SLF001 - no longer an entry of this heap
                 due.append(timer)
         self._find_earliest()
         return due
@@ -128,16 +129,6 @@ class TimerHeap:
             heappop(entries)
             self._stale -= 1
         self.earliest = entries[0][0] if entries else inf
-
-
-class _Nowhere(TimerHeap):
-    """Where timers belong that were taken out to be run."""
-
-    def _forget(self) -> None:
-        return
-
-
-_NOWHERE: Final = _Nowhere()
 
 
 _FACTOR: Final = 2.0

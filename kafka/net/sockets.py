@@ -11,7 +11,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from kafka._runtime.loop import READ, WRITE, Loop
 from kafka._runtime.tasks import wait_any
@@ -47,44 +47,6 @@ _STAGGER: Final = 0.25
 SocketFactory = Callable[..., socket.socket]
 
 
-class Stream(Protocol):
-    """A non-blocking socket, or TLS over one."""
-
-    @property
-    def pending_in(self) -> bool:
-        """Whether something can be received although the socket may have nothing."""
-        ...
-
-    @property
-    def pending_out(self) -> bool:
-        """Whether `flush` has something to send."""
-        ...
-
-    @property
-    def fileno(self) -> Callable[[], int]:
-        """Return the descriptor to watch."""
-        ...
-
-    @property
-    def recv_into(self) -> Callable[[memoryview], int]:
-        """Receive; 0 is the end of the stream, BlockingIOError means nothing now."""
-        ...
-
-    @property
-    def sendmsg(self) -> Callable[[Sequence[bytes | memoryview]], int]:
-        """Send; BlockingIOError means nothing now."""
-        ...
-
-    def flush(self) -> None:
-        """Send what `sendmsg` has taken and not sent yet."""
-        ...
-
-    @property
-    def close(self) -> Callable[[], None]:
-        """Close."""
-        ...
-
-
 class PlainStream:
     """A socket without encryption."""
 
@@ -104,6 +66,11 @@ class PlainStream:
 
     def flush(self) -> None:
         """Do nothing: no bytes are buffered here."""
+
+
+# A non-blocking socket, or TLS over one. `recv_into` and `sendmsg` raise BlockingIOError where nothing is possible now;
+# `pending_in`: something can be received though the socket may have nothing; `pending_out`: `flush` has more to send.
+Stream: TypeAlias = "PlainStream | TlsStream"
 
 
 async def readiness(loop: Loop, file: HasFileno, events: int) -> None:

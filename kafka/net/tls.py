@@ -13,10 +13,13 @@ import ssl
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaError, SslAuthenticationError
 from kafka.net.keystore import read_keystore
+
+if TYPE_CHECKING:
+    import socket
 
 __all__ = [
     "HandshakeClosedError",
@@ -42,26 +45,6 @@ class HostnameMismatchError(SslAuthenticationError):
 
 class HandshakeClosedError(KafkaConnectionError):
     """The broker hung up on our first message: perhaps it does not speak TLS here."""
-
-
-class RawSocket(Protocol):
-    """The part of a non-blocking socket that is used here."""
-
-    def recv(self, size: int, /) -> bytes:
-        """Receive."""
-        ...
-
-    def send(self, data: memoryview, /) -> int:
-        """Send."""
-        ...
-
-    def close(self) -> None:
-        """Close."""
-        ...
-
-    def fileno(self) -> int:
-        """Return the descriptor."""
-        ...
 
 
 # The context…
@@ -184,7 +167,7 @@ def _as_file(text: str) -> Iterator[str]:
 class TlsStream:
     """An encrypted stream with a socket's methods. Call `handshake` until it raises no BlockingIOError."""
 
-    def __init__(self, sock: RawSocket, context: ssl.SSLContext, hostname: str) -> None:
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext, hostname: str) -> None:
         self._sock = sock
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
@@ -221,10 +204,9 @@ class TlsStream:
                 self._flush()
                 return
 
-    def recv_into(self, buffer: bytearray | memoryview, nbytes: int = 0) -> int:
+    def recv_into(self, buffer: bytearray | memoryview) -> int:
         """Receive as much as there is, up to the size of `buffer`; 0 at the end of the stream."""
-        view = memoryview(buffer)[: nbytes or len(buffer)]
-        got = 0
+        view, got = memoryview(buffer), 0
         while got < len(view):
             try:
                 # The stub of `read` says bytes for every call; with a buffer it is a count.
@@ -288,19 +270,9 @@ class TlsStream:
 
     # The certificate, and the buffers…
 
-    @property
-    def received(self) -> int:
-        """How many bytes the broker has sent, handshake included: 0 tells a listener that does not speak TLS."""
-        return self._received
-
     def peer_certificate(self) -> dict[str, Any]:
         """Return the broker's certificate as `ssl` shows it, once verified."""
         return dict(self._tls.getpeercert() or {})
-
-    def describe(self) -> str:
-        """Return protocol and cipher, for the log."""
-        cipher = self._tls.cipher()
-        return f"{self._tls.version()} {cipher[0] if cipher else ''}".strip()
 
     def _fill(self) -> bool:
         data = self._sock.recv(_READ_SIZE)

@@ -107,7 +107,6 @@ def test_bytes_go_both_ways_however_they_are_split(limit, maximum):
         with contextlib.suppress(BlockingIOError):
             got += stream.recv_into(memoryview(buffer)[got:])
     assert buffer == b"x" * 40_000
-    assert "TLS" in stream.describe()
 
 
 def test_one_receive_takes_many_records():
@@ -241,7 +240,7 @@ def test_a_server_that_hangs_up_leaves_a_trace_of_how_far_it_got():
     stream = TlsStream(sock, tls_context({"ssl_cafile": cert("ca.pem")}), "broker")
     with pytest.raises(KafkaConnectionError, match="during the TLS handshake"):
         stream.handshake()
-    assert stream.received == 0
+    assert stream._received == 0
 
 
 @pytest.mark.parametrize("maximum", [None, ssl.TLSVersion.TLSv1_2])
