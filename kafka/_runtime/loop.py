@@ -35,7 +35,7 @@ from kafka._runtime.callback_errors import PASSES
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._runtime.forks import LOOPS, let_go
 from kafka._runtime.gate import Gate, Waker
-from kafka._runtime.tasks import Shield, Task, TimeoutScope, checkpoint, wait_any
+from kafka._runtime.tasks import Task, TimeoutScope, checkpoint, wait_any
 from kafka._runtime.timers import Timer, TimerHeap
 from kafka.errors import ClientClosedError, ForkedClientError, IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.future import Future
@@ -242,10 +242,6 @@ class Loop:
             await gate
         finally:
             timer.cancel()
-
-    def shield(self) -> Shield:
-        """`with loop.shield():` puts off the running task's cancellation until the block is left."""
-        return Shield(self)
 
     def timeout_at(self, deadline: float | None, what: str = "the operation") -> TimeoutScope:
         """`with loop.timeout_at(deadline, what):` raises KafkaTimeoutError in the running task."""

@@ -64,7 +64,7 @@ class SignalsDeferred:
             for number, handler in _known[1]:
                 self.handlers.append((number, handler))
                 before = _signal.signal(number, self._note)
-                if before is not handler:  # the handler of an earlier signal has just set another one
+                if before is not handler and callable(before):  # one that ran this moment has set another
                     self.handlers[-1] = number, before
         except BaseException as error:
             # Only Python knows which thread runs the handlers: `threading` takes the thread that imported it first for

@@ -11,7 +11,7 @@ Everything here belongs to one `kafka._runtime.loop.Loop` and runs on the thread
 Cancelling: `TaskCancelled` is thrown at the point where the task waits. It derives from
 BaseException, so `except Exception` and `except KafkaError` do not swallow it. Outside, a
 cancelled task is a future that failed with `kafka.errors.Cancelled`. A clean-up that has to wait
-itself goes under `with loop.shield():`; the cancellation comes when the block is left.
+itself goes under `with Shield(loop):`; the cancellation comes when the block is left.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def deferred(make: Callable[..., Coro[T]], *args: object) -> Coro[T]:
 
 
 class Shield:
-    """`with loop.shield():` puts off the cancellation of the running task to the end of the block."""
+    """`with Shield(loop):` puts off the cancellation of the running task to the end of the block."""
 
     def __init__(self, loop: Scheduler) -> None:
         task = loop.current_task

@@ -29,7 +29,7 @@ from kafka._runtime.gate import Waker
 from kafka._runtime.loop import READ, Loop
 from kafka._runtime.network_thread import ThreadDriver, complete, run_here
 from kafka._runtime.signals import SignalsDeferred
-from kafka._runtime.tasks import Event, Scope, TaskCancelled, TaskGroup, checkpoint, wait_any
+from kafka._runtime.tasks import Event, Scope, Shield, TaskCancelled, TaskGroup, checkpoint, wait_any
 from kafka._runtime.timers import TimerHeap
 from kafka.errors import Cancelled, ClientClosedError, ForkedClientError, IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
@@ -333,7 +333,7 @@ def test_a_shield_puts_off_the_cancellation(loop):
     steps = []
 
     async def waits():
-        with loop.shield():
+        with Shield(loop):
             await loop.sleep(1)
             steps.append("cleaned up")
         await loop.sleep(1)
@@ -369,7 +369,7 @@ def test_the_outer_of_two_timeouts_passes_through_the_inner(loop):
 
 def test_a_timeout_that_the_block_outlives_under_a_shield_is_forgotten(loop):
     async def waits():
-        with loop.timeout_at(loop.time() + 1, "never"), loop.shield():
+        with loop.timeout_at(loop.time() + 1, "never"), Shield(loop):
             await loop.sleep(2)
         await loop.sleep(1)
         return "fine"
@@ -411,7 +411,7 @@ def test_a_failing_task_cancels_its_group_and_names_its_error(loop):
         try:
             await Future()
         finally:
-            with loop.shield():
+            with Shield(loop):
                 await loop.sleep(1)
             ended.append(True)
 
@@ -1092,6 +1092,38 @@ def test_each_of_the_signals_that_waited_is_handled(loop, handlers):
     with pytest.raises(KeyboardInterrupt):
         both()
     assert seen == [signal.SIGTERM]
+
+
+def test_a_handler_that_the_program_sets_later_waits_too(loop, handlers):
+    seen = []
+    with SignalsDeferred(loop):
+        pass
+    signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
+    with SignalsDeferred(loop):
+        signal.raise_signal(signal.SIGTERM)
+        assert not seen
+    assert seen == [signal.SIGTERM]
+
+
+def test_a_handler_that_is_set_at_the_edge_of_where_signals_wait_is_given_back(loop, monkeypatch, handlers):
+    def later(*_):
+        pass
+
+    class Sets:
+        getsignal = staticmethod(signal.getsignal)
+        left = [signal.SIGINT]
+
+        def signal(self, number, handler):
+            found = signal.signal(number, handler)
+            if number in self.left:
+                self.left.clear()
+                signal.signal(signal.SIGTERM, later)
+            return found
+
+    monkeypatch.setattr(signals, "_signal", Sets())
+    with SignalsDeferred(loop):
+        pass
+    assert handlers() == (signal.default_int_handler, later)
 
 
 MISTAKEN_THREADING = """
