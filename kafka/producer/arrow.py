@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from kafka._runtime.network_thread import complete
 from kafka.errors import IllegalArgumentError, KafkaTimeoutError
 from kafka.partitioner.hash_column import murmur2_column
 from kafka.producer.arguments import checked_timeout
+from kafka.producer.future import wait_for_batches
 from kafka.producer.producer_batch import Divided
 from kafka.producer.record_accumulator import too_large
-from kafka.producer.tracing import follow_batches
 from kafka.record.arrow_encoder import binary_column, encode_arrow, encode_divided, larger_chunks
 
 if TYPE_CHECKING:
@@ -73,12 +72,7 @@ class SentColumns:
 
         Raises the first error of a record, or `KafkaTimeoutError` while some are still being sent.
         """
-        timeout = checked_timeout(timeout, "get()")
-        for batch in self._waiting:
-            now = batch.partition.sender.now
-            deadline = None if timeout is None else now() + timeout
-            complete(batch.partition.sender.wait_for(batch, timeout))
-            timeout = None if deadline is None else max(0.0, deadline - now())
+        wait_for_batches(list(self._waiting), checked_timeout(timeout, "get()"))
         counts = self.counts()
         for batch in self._waiting:
             raise KafkaTimeoutError(
@@ -139,15 +133,7 @@ async def _send_traced(
     span, more = tracing.begin_many(topic, len(values), with_headers=headers is None)
     if more:
         headers = _repeated(more, len(values))
-    try:
-        batches = await _send_whole(calls, topic, values, keys, headers, partitions)
-    except BaseException as error:
-        if span is not None:
-            span.failed(error)
-        raise
-    if span is not None:
-        follow_batches(span, batches)
-    return batches
+    return await tracing.end_many(span, _send_whole(calls, topic, values, keys, headers, partitions), list)
 
 
 def _repeated(headers: Sequence[tuple[str, bytes]], count: int) -> Array:

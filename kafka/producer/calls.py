@@ -300,7 +300,7 @@ class ProducerCalls(CommonCalls, Generic[FutureT]):
         if tracing is None or send is not None or self._interception is not None:  # else each record has its own span
             return await self._send_all(topic, values, send)
         span, headers = tracing.begin_many(topic, len(values))
-        return await tracing.end_many(span, self._send_all(topic, values, None, headers))
+        return await tracing.end_many(span, self._send_all(topic, values, None, headers), RecordFutures.batches)
 
     async def _send_all(
         self,

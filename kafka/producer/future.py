@@ -402,6 +402,16 @@ class RecordFutures(Sequence[FutureT]):
         return f"<{type(self).__name__} {done} of {len(self)} done>"
 
 
+def wait_for_batches(batches: list[ProducerBatch], timeout: float | None) -> None:
+    """Wait in this thread until batches of one producer are settled, `timeout` seconds at most."""
+    if batches:
+        now = batches[0].partition.sender.now
+        deadline = None if timeout is None else now() + timeout
+        for batch in batches:
+            left = None if deadline is None else max(0.0, deadline - now())
+            complete(batch.partition.sender.wait_for(batch, left))
+
+
 class SentRecords(RecordFutures[FutureRecordMetadata]):
     """The futures of many records, which `send_many()` returns; made on demand."""
 
@@ -412,12 +422,7 @@ class SentRecords(RecordFutures[FutureRecordMetadata]):
         """Wait for all of them, `timeout` seconds at most; the first error is raised."""
         timeout = checked_timeout(timeout, "get()")
         batches = self.batches()
-        if batches:
-            now = batches[0].partition.sender.now
-            deadline = None if timeout is None else now() + timeout
-            for batch in batches:
-                left = None if deadline is None else max(0.0, deadline - now())
-                complete(batch.partition.sender.wait_for(batch, left))
+        wait_for_batches(batches, timeout)
 
         def result(future: FutureRecordMetadata) -> RecordMetadata:
             if not future.is_done:

@@ -10,15 +10,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from kafka.producer.future import RecordFuture, RecordFutures
+from kafka.producer.future import RecordFuture
 from kafka.producer.producer_batch import UNSEEN, ProducerBatch
 
 if TYPE_CHECKING:
     from kafka._hooks import HeaderPairs, ProducerTracer, SendSpan
     from kafka._runtime.tasks import Coro
 
-__all__ = ["TracedSends", "follow_batches"]
+__all__ = ["TracedSends"]
 
+T = TypeVar("T")
 FutureT = TypeVar("FutureT", bound=RecordFuture)
 
 
@@ -63,7 +64,7 @@ class TracedSends(Generic[FutureT]):
         """Begin the span of a call that sends many records; return it, and the headers that each of them gets."""
         return self._tracer.send_many(topic, count, with_headers and self._takes_headers())
 
-    async def end_many(self, span: SendSpan | None, call: Coro[RecordFutures[FutureT]]) -> RecordFutures[FutureT]:
+    async def end_many(self, span: SendSpan | None, call: Coro[T], batches_of: Callable[[T], list[ProducerBatch]]) -> T:
         """Await the call, and end the span with the last of its batches."""
         if span is None:
             return await call
@@ -72,7 +73,7 @@ class TracedSends(Generic[FutureT]):
         except BaseException as error:
             span.failed(error)
             raise
-        follow_batches(span, sent.batches())
+        _follow_batches(span, batches_of(sent))
         return sent
 
 
@@ -86,7 +87,7 @@ def _given_up(span: SendSpan, error: BaseException) -> object:
     return UNSEEN  # by the program
 
 
-def follow_batches(span: SendSpan, batches: list[ProducerBatch]) -> None:
+def _follow_batches(span: SendSpan, batches: list[ProducerBatch]) -> None:
     """End the span when all batches are settled, with the first error of one."""
     left = len(batches)
     if not left:
