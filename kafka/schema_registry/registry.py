@@ -17,6 +17,8 @@ from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaErr
 if TYPE_CHECKING:
     import ssl
 
+    from kafka.sasl.http import HttpAnswer
+
 __all__ = ["Reference", "Schema", "SchemaRegistry", "SchemaRegistryError"]
 
 log = logging.getLogger(__name__)
@@ -27,18 +29,21 @@ _REMEMBERED: Final = 1000
 _ASK_AGAIN: Final = 1.0
 _CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _NOT_FOUND: Final = 404
-_TOO_MANY: Final = 429
 #: Seconds between two attempts.
 _PAUSE: Final = 0.5
 
 
 class SchemaRegistryError(KafkaError):
-    """A schema registry refused a request; `status` is that of HTTP, `error_code` the registry's own number."""
+    """A schema registry refused a request; `status` is that of HTTP, `error_code` the registry's own number.
 
-    def __init__(self, message: str, status: int = 0, error_code: int = 0) -> None:
+    `is_temporary` says whether another attempt may succeed: it is overloaded, broken or does not answer.
+    """
+
+    def __init__(self, message: str, status: int = 0, error_code: int = 0, *, is_temporary: bool = False) -> None:
         super().__init__(message)
         self.status = status
         self.error_code = error_code
+        self.is_temporary = is_temporary
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -268,8 +273,7 @@ class SchemaRegistry:
             try:
                 return self._request_once(method, path, what, body, wanted)
             except SchemaRegistryError as error:
-                is_away = error.status in {0, _TOO_MANY} or error.status >= 500
-                if not is_away or self._clock.monotonic() - began >= self._retry_for:
+                if not error.is_temporary or self._clock.monotonic() - began >= self._retry_for:
                     raise
                 if not attempts:
                     log.warning("Waiting up to %.0f seconds: %s", self._retry_for, error)
@@ -299,8 +303,10 @@ class SchemaRegistry:
             except KafkaConnectionError as error:
                 failures.append(str(error.args[0] if error.args else error))
                 continue
-            return _checked(answer.status, answer.reason, answer.body, f"{url}: {what}", wanted)
-        raise SchemaRegistryError(f"the schema registry does not answer about {what}: {'; '.join(failures)}")
+            return _checked(answer, f"{url}: {what}", wanted)
+        raise SchemaRegistryError(
+            f"the schema registry does not answer about {what}: {'; '.join(failures)}", is_temporary=True
+        )
 
     def _context(self) -> ssl.SSLContext:
         if self._ssl_context is None:
@@ -348,21 +354,23 @@ def _body(schema: Schema) -> dict[str, Any]:
     return body
 
 
-def _checked(status: int, reason: str, body: bytes, what: str, wanted: type) -> Any:
+def _checked(answer: HttpAnswer, what: str, wanted: type) -> Any:
+    status = answer.status
     try:
-        found = json.loads(body) if body else {}
+        found = json.loads(answer.body) if answer.body else {}
     except (ValueError, RecursionError):
         found = None
     if status // 100 == 2 and isinstance(found, wanted):
         return found
-    code, message = 0, reason
+    code, message = 0, answer.reason
     if status // 100 == 2:
         kind = {dict: "object", list: "array", int: "number"}[wanted]
         message = f"the answer is not a JSON {kind}; this is not the URL of a schema registry"
     elif isinstance(found, dict):
         number = found.get("error_code")
-        code, message = number if isinstance(number, int) else 0, str(found.get("message") or reason)
-    raise SchemaRegistryError(f"schema registry {what}: {message} (status {status})", status, code)
+        code, message = number if isinstance(number, int) else 0, str(found.get("message") or answer.reason)
+    text = f"schema registry {what}: {message} (status {status})"
+    raise SchemaRegistryError(text, status, code, is_temporary=answer.is_temporary)
 
 
 def _schema_of(found: dict[str, Any], schema_id: int = -1) -> Schema:

@@ -246,12 +246,12 @@ class OnWarning(logging.Handler):
         logging.getLogger("kafka.schema_registry.registry").removeHandler(self)
 
 
-@pytest.mark.parametrize("away", ["closed", "503"])
+@pytest.mark.parametrize("away", ["closed", "408", "429", "503"])
 def test_a_registry_that_is_away_is_waited_for_where_wanted(running: SchemaRegistryServer, away: str) -> None:
     SchemaRegistry(running.url).register("s", LONG)
     client, impatient = SchemaRegistry(running.url, retry_for=600), SchemaRegistry(running.url)
     leave, come_back = (
-        (running.close, running.start) if away == "closed" else (lambda: running.fail(503), running.recover)
+        (running.close, running.start) if away == "closed" else (lambda: running.fail(int(away)), running.recover)
     )
     leave()
     with pytest.raises(SchemaRegistryError):
