@@ -108,11 +108,21 @@ class Diagnostics:
         tp = partition.tp
         known = self._cluster.topology.partition(tp.topic, tp.partition)
         if known is None:
-            return f"no leader is known for {tp.topic}-{tp.partition}: the cluster does not know this partition"
+            return self._no_partition(tp)
         why = "" if known.error is None else f" ({known.error.__name__})"
         return self._with_silent_brokers(
             f"no leader for {tp.topic}-{tp.partition}{why}: see whether one of its replicas, brokers {known.replicas}, "
             "runs"
+        )
+
+    def _no_partition(self, tp: TopicPartition) -> str:
+        """A topic was deleted, and perhaps created again."""
+        left = len(self._cluster.partitions_for_topic(tp.topic) or ())
+        if not left:
+            return self._with_silent_brokers(f"topic {tp.topic!r} does not exist any more: create it again")
+        return (
+            f"topic {tp.topic!r} has only {left} {'partition' if left == 1 else 'partitions'} now, so it was deleted "
+            "and created again: add partitions, or send the records again"
         )
 
     def _with_silent_brokers(self, text: str) -> str:

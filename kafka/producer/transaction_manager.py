@@ -316,8 +316,9 @@ class TransactionManager:
         """Return the error of records whose transaction is not committed."""
         if isinstance(cause, TransactionAbortedError):
             return cause
-        error = TransactionAbortedError("The transaction of this record was aborted.")
-        error.__cause__ = cause or self.error
+        cause = cause or self.error
+        error = TransactionAbortedError("The transaction of this record was aborted" + (f": {cause}" if cause else ""))
+        error.__cause__ = cause
         return error
 
     # The steps of a transaction…

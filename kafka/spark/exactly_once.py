@@ -391,8 +391,8 @@ def _check_markers(options: SinkOptions, outcomes: Sequence[TaskOutcome], batch:
     if markers.can_wait and not found.keys() >= set(committed):
         raise IllegalStateError(
             f"Batch {batch} is written, but the broker has not kept the text that says so, in the group {committed[0]} "
-            f"at offset -1 of {options.topic}-0, as Apache Kafka does: exactlyOnce is not possible with this broker. "
-            "Write without it, and remove duplicates when reading"
+            f"at offset -1 of {options.topic}-0, as Apache Kafka does: exactlyOnce is not possible with this broker, "
+            "unless the topic was deleted meanwhile. Write without it, and remove duplicates when reading"
         )
     wrote = [number for number, name in others.items() if name in found and found[name].next_batch > batch]
     if wrote:

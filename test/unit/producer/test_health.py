@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from kafka import KafkaClient
 from kafka._runtime.network_thread import complete
 from kafka.testing import SILENCE
@@ -87,6 +89,26 @@ def test_it_is_not_ok_while_a_partition_has_no_leader(make_producer):
     assert not health["ok"]
     assert health["partitions"]["events-1"]["leader"] == -1
     assert "no leader for events-1" in health["partitions"]["events-1"]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("left", "told"),
+    [
+        ({}, "topic 'events' does not exist any more: create it again"),
+        ({"events": 1}, "topic 'events' has only 1 partition now, so it was deleted and created again: add partitions"),
+    ],
+)
+def test_a_topic_that_was_deleted_is_named(make_producer, left, told):
+    cluster = Cluster({"events": 2})
+    cluster.leaders["events", 1] = -1
+    producer = make_producer(cluster)
+    producer.send("events", b"x", partition=1)
+    cluster.topics = left
+    complete(producer._driver.run(producer.core.client.refresh(producer.core.now() + 10)))
+    producer.rest(2)
+    health = checked(producer.health())
+    assert not health["ok"]
+    assert told in health["partitions"]["events-1"]["problem"]
 
 
 def test_it_is_not_ok_while_the_leader_refuses_connections(make_producer):

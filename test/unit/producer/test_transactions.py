@@ -448,6 +448,7 @@ def test_a_lost_id_is_requested_again_without_an_end(coordinator, make):
     batch = producer.send()
     producer.run(producer.core.sender.flush())
     assert isinstance(batch.outcome, TransactionAbortedError)
+    assert "InvalidProducerIdMapping" in str(batch.outcome), "where causes are not shown, as in Spark"
     producer.abort()
     assert coordinator.asked("EndTxn") == []
     assert coordinator.asked("InitProducerId")[-1].producer_id == 7
