@@ -109,7 +109,7 @@ class KafkaClient:
             try:
                 self._run(self.core.bootstrap())
                 # Programs read the release of the brokers there.
-                self.config = Config("client", {**self.config, "api_version": self.api_version}, self.config.given)
+                self.config = self.config.but(api_version=self.api_version)
             except BaseException:
                 self.close()
                 raise

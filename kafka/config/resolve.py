@@ -74,6 +74,15 @@ class Config(MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def but(self, **values: object) -> Config:
+        """A copy with other values, which are not checked. Defaults that are imported still wait for their first use.
+
+        >>> from kafka.config import resolve
+        >>> resolve("client", {"client_id": "a"}).but(api_version=(4, 3))["api_version"]
+        (4, 3)
+        """
+        return Config(self.kind, {**self._values, **values}, self.given)
+
     def seconds(self, name: str) -> float:
         """An option that is a time in milliseconds, in seconds.
 

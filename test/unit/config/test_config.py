@@ -696,3 +696,13 @@ def test_a_random_misspelling_finds_its_way_back():
 def test_the_docs_show_the_table_as_it_is():
     path = ROOT / "docs" / "reference" / "configuration-options.inc"
     assert path.read_text(encoding="utf-8") == render_rst(), "run tools/generate_config_docs.py"
+
+
+def test_a_copy_with_other_values_imports_no_default(monkeypatch):
+    """A client of Spark's makes one in each process, and the assignors take longer to import than it does."""
+    config = resolve("consumer", {"client_id": "a"})
+    with monkeypatch.context() as patched:
+        patched.setattr(Lazy, "get", lambda _: pytest.fail("imported"))
+        copy = config.but(client_id="b")
+    assert (config["client_id"], copy["client_id"], copy.given) == ("a", "b", config.given)
+    assert copy["partition_assignment_strategy"] == config["partition_assignment_strategy"]
