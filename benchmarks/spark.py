@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from workload import Case, Target, Workload, main
 RECORDS = 1_000_000
 SINK_RECORDS = 1_000_000
 PARTITIONS = 4
-PLAIN, KEYED, SMALL, OUT, AVRO = (f"bench-spark-{name}" for name in ("plain", "keyed", "small", "out", "avro"))
+LONG_RECORDS = 4_000_000
+PLAIN, KEYED, LONG, SMALL, OUT, AVRO = (
+    f"bench-spark-{name}" for name in ("plain", "keyed", "long", "small", "out", "avro")
+)
 #: Values of the topic AVRO: an id of a schema, and then these fields.
 AVRO_SCHEMA = """{"type": "record", "name": "Order", "fields": [
     {"name": "id", "type": "long"},
@@ -33,6 +37,7 @@ AVRO_SCHEMA = """{"type": "record", "name": "Order", "fields": [
 ]}"""
 PEER = "spark-sql-kafka"
 PER_BATCH = 350_000
+PER_LONG_BATCH = 400_000
 SMALL_ROWS = 40
 SMALL_TRIGGERS = 30
 SMALL_WARM_UP = 5
@@ -48,7 +53,7 @@ def together(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 def set_up(args: argparse.Namespace) -> None:
     """Make and fill the topics, the partitions in turn so that all tasks have the same to do."""
     stay = {"retention.ms": "-1", "retention.bytes": "-1"}
-    made = traffic.make_topics(args.bootstrap, dict.fromkeys((PLAIN, KEYED, SMALL), PARTITIONS), stay)
+    made = traffic.make_topics(args.bootstrap, dict.fromkeys((PLAIN, KEYED, LONG, SMALL), PARTITIONS), stay)
     traffic.make_topics(args.bootstrap, {OUT: PARTITIONS}, {})
     if AVRO in traffic.make_topics(args.bootstrap, {AVRO: PARTITIONS}, stay):
         _fill(args.bootstrap, AVRO, _orders())
@@ -56,6 +61,9 @@ def set_up(args: argparse.Namespace) -> None:
         _fill(args.bootstrap, PLAIN, _mixed(RECORDS, args.seed))
     if KEYED in made:
         _fill(args.bootstrap, KEYED, _mixed(RECORDS, args.seed), keyed=True)
+    if LONG in made:
+        values = cycle(list(_mixed(RECORDS // 10, args.seed)))  # to think them out takes longer than to send them
+        _fill(args.bootstrap, LONG, islice(values, LONG_RECORDS), keyed=True)
     if SMALL in made:
         _fill(args.bootstrap, SMALL, _mixed(SMALL_ROWS * (SMALL_TRIGGERS + SMALL_WARM_UP + 10), args.seed))
 
@@ -115,6 +123,7 @@ WORKLOAD = Workload(
         Case("batch-avro-function", "the same with from_registry, in a query over the bytes"),
         Case("stream-available-now", "a whole query with the trigger available-now, in one batch"),
         Case("stream-add-batch", "available-now into a sink that drops them"),
+        Case("stream-long", "a query that lives on: the batches behind its first one"),
         Case("sink", f"{SINK_RECORDS:,} cached rows of 100 B to a topic"),
         Case("sink-key", "the same with keys"),
         Case("small-trigger", f"micro-batches of {SMALL_ROWS} records, one after the other"),
@@ -125,6 +134,7 @@ WORKLOAD = Workload(
         Target("batch-*", peer=PEER, metric="wall_us", at_least=2.5),
         Target("stream-available-now", peer=PEER, metric="wall_us", at_least=1.5),
         Target("stream-add-batch", peer=PEER, metric="add_batch_ms", at_least=2),
+        Target("stream-long", peer=PEER, metric="cpu_us", at_least=1),
         Target("sink*", peer=PEER, metric="wall_us", at_least=1.5),
         Target("small-*", peer=PEER, metric="p50_ms", at_least=1),
         Target("small-*", peer=PEER, metric="p90_ms", at_least=1),
@@ -134,6 +144,8 @@ WORKLOAD = Workload(
         f"{traffic.BATCH_BYTES:,} B; with keys of 8 B in batch-columns, batch-noop and streams",
         "reading": "each side's own defaults, checksums checked by both",
         "stream-add-batch": f"{PER_BATCH:,} offsets a trigger at most; the sum of durationMs.addBatch",
+        "stream-long": f"{LONG_RECORDS:,} records, {PER_LONG_BATCH:,} offsets a trigger; what starts with a query, and "
+        "its first batch, does not count",
         "sinks": f"{SINK_RECORDS:,} records, {PARTITIONS} tasks, idempotent, acks all, batches of 256 KiB, "
         "linger 20 ms",
         "small-trigger": f"triggerExecution of {SMALL_TRIGGERS} triggers of {SMALL_ROWS} records "

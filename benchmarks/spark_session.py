@@ -133,6 +133,22 @@ class Session:
         spent = sum(each["durationMs"]["addBatch"] for each in progress)
         return f"{rows} in {len(progress)}", {"add_batch_ms": float(spent)}
 
+    def stream_long(self, side: str) -> tuple[str, dict[str, float]]:
+        """Figures are of the batches behind the first one, from the moment that each end is seen."""
+        marks, rows, batches = [], 0, 0
+        with self._query(side, spark.LONG, spark.PER_LONG_BATCH, processingTime="0 seconds") as query:
+            while rows < spark.LONG_RECORDS:
+                if not query.isActive:
+                    raise RuntimeError(f"{side}: the query ended after {batches} batches: {query.exception()}")
+                progress = [each for each in query.recentProgress if each["numInputRows"]]
+                if len(progress) > batches:
+                    batches, rows = len(progress), sum(each["numInputRows"] for each in progress)
+                    marks.append((rows, tree_cpu_s(), time.perf_counter()))
+                time.sleep(0.05)
+        (first, cpu, wall), (last, cpu_end, wall_end) = marks[0], marks[-1]
+        figures = {"records": last - first, "cpu_s": cpu_end - cpu, "wall_s": wall_end - wall}
+        return f"{rows} in {batches}", figures
+
     def small_trigger(self, side: str) -> tuple[str, dict[str, float]]:
         wanted = spark.SMALL_WARM_UP + spark.SMALL_TRIGGERS
         with self._query(side, spark.SMALL, spark.SMALL_ROWS, processingTime="0 seconds") as query:
