@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafka.net.connection import Connection
     from kafka.producer.partition import Partition
     from kafka.producer.producer_batch import ProducerBatch
+    from kafka.structs import TopicPartition
 
 __all__ = ["Diagnostics", "no_answers"]
 

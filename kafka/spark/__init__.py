@@ -8,8 +8,9 @@ Importing this package imports neither pyspark nor pyarrow; names that need them
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from kafka._lazy import lazy_names
 
 if TYPE_CHECKING:
     from kafka.spark.datasource import KafkaDataSource
@@ -54,15 +55,5 @@ _HOMES: Final = {
     "watch": "jobs.runner",
 }
 
-
 if not TYPE_CHECKING:  # checkers report a name that is not here
-
-    def __getattr__(name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{home}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -23,7 +23,6 @@ from kafka.spark.options import SourceOptions
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
-    from kafka.spark.fetcher import ReadSettings
     from kafka.spark.registry_columns import TypedColumns
 
 __all__ = ["FilteredBatchReader", "KafkaBatchReader", "KafkaPartition", "RangeReader", "batch_reader", "warn_once"]
@@ -63,28 +62,18 @@ class RangeReader:
         # Where a query has no partition, Spark makes an empty one.
         ranges = getattr(partition, "ranges", ())
         _look_for_second_use(getattr(partition, "plan", None))
-        return _read(ranges, self.settings(), self.typed, freeze=self.options.freeze)
+        return self._read(ranges)
 
-    def settings(self) -> ReadSettings:
-        """Return what a task has to know."""
-        from kafka.spark.fetcher import ReadSettings
+    def _read(self, ranges: tuple[OffsetRange, ...]) -> Iterator[Any]:
+        from kafka.spark.client_cache import prepare_worker
+        from kafka.spark.fetcher import read_ranges
 
-        options = self.options
-        return ReadSettings(options.client, self.columns, options.fail_on_data_loss, options.poll_timeout)
-
-
-def _read(
-    ranges: tuple[OffsetRange, ...], settings: ReadSettings, typed: TypedColumns | None, *, freeze: bool
-) -> Iterator[Any]:
-    from kafka.spark.client_cache import prepare_worker
-    from kafka.spark.fetcher import read_ranges
-
-    prepare_worker(freeze=freeze)
-    batches = read_ranges(ranges, settings)
-    try:
-        yield from batches if typed is None else typed.of(batches)
-    except KafkaError as error:
-        raise_concisely(error)
+        prepare_worker(freeze=self.options.freeze)
+        batches = read_ranges(ranges, self.options, self.columns)
+        try:
+            yield from batches if self.typed is None else self.typed.of(batches)
+        except KafkaError as error:
+            raise_concisely(error)
 
 
 _EXECUTION: Final = "spark.sql.execution.id"

@@ -17,7 +17,7 @@ know the number of tasks, nor what the others did. The driver knows when all are
 2. A marker of this batch: it is written, the task's rows are taken and dropped. If another run wrote it they are
    counted, as another number means that the offsets are divided differently now: the task fails then.
 3. An older marker of this run: this run has done a batch already, so this one is new. The task commits.
-4. Else (no marker, one of another run, one from before markers had runs) this is the first batch that this run has
+4. Else (no marker, or one of another run) this is the first batch that this run has
    for the task. A worker looks at the markers of all tasks, once. If none is of this batch and another run, the batch
    is new, and the task commits.
 5. If there are such markers, the rows are written and the marker is sent, but the transaction is left open.
@@ -101,30 +101,22 @@ class Marker(NamedTuple):
     '{"batch": 7, "rows": 100, "run": "r"}'
     >>> Marker.of(OffsetAndMetadata(-1, '{"batch": 7, "rows": 100, "run": "r"}'))
     Marker(next_batch=8, rows=100, run='r')
-
-    Earlier releases committed the next batch as the offset, at first without a text:
-
-    >>> Marker.of(OffsetAndMetadata(8, '{"rows": 100, "run": "r"}'))
-    Marker(next_batch=8, rows=100, run='r')
-    >>> Marker.of(OffsetAndMetadata(8))
-    Marker(next_batch=8, rows=None, run=None)
     """
 
     next_batch: int
-    rows: int | None = None
-    """How many rows of the batch before it were this task's; None is not known."""
+    rows: int
+    """How many rows of the batch before it were this task's."""
     run: str | None = None
     """The run of the query that wrote them: from one start to its end."""
 
     @classmethod
     def of(cls, offset: OffsetAndMetadata) -> Marker | None:
-        """Read it from a committed offset, which has none if it is negative and without the text."""
+        """Read it from the text beside a committed offset; None if that is another one."""
         try:
             said = json.loads(offset.metadata or "")
-            next_batch = offset.offset if offset.offset >= 0 else int(said["batch"]) + 1
-            return cls(next_batch, int(said["rows"]), said["run"])
+            return cls(int(said["batch"]) + 1, int(said["rows"]), said["run"])
         except (KeyError, TypeError, ValueError):
-            return cls(offset.offset) if offset.offset >= 0 else None
+            return None
 
     def text(self) -> str:
         """Return what is to be committed."""
@@ -341,7 +333,7 @@ class _Task:
         identity = self._identity
         rows = sum(batch.num_rows for batch in batches)  # Spark waits until they are taken
         is_of_this_run = marker.run is not None and marker.run == identity.run
-        if not is_of_this_run and self._options.verify_replays and marker.rows not in {None, rows}:
+        if not is_of_this_run and self._options.verify_replays and marker.rows != rows:
             raise IllegalStateError(
                 f"Task {identity.task} of batch {identity.batch} has {rows} rows; {marker.rows} were written by an "
                 "earlier run of this query. Restore minPartitions, maxRecordsPerPartition and rowsPerTask until the "

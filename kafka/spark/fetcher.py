@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka import KafkaClient
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from kafka.protocol.fetch import FetchResponse
+    from kafka.spark.options import SourceOptions
 
     class Clock(Protocol):
         """A machine's clock, as the module ``time`` has it."""
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         def time(self) -> float: ...
 
 
-__all__ = ["Found", "ReadSettings", "Replies", "TaskClient", "TaskClock", "read_ranges"]
+__all__ = ["Found", "Replies", "TaskClient", "TaskClock", "read_ranges"]
 
 
 Found = list[tuple[RangePosition, RecordReader]]
@@ -114,16 +114,6 @@ _LAST_WITH_NAMES: Final = 12
 _USE: Final = "fetch"
 
 
-@dataclass(frozen=True)
-class ReadSettings:
-    """The settings that a task needs besides its ranges."""
-
-    client: Mapping[str, Any] = field(repr=False)  # passwords are among them
-    columns: Sequence[str]
-    fail_on_data_loss: bool
-    poll_timeout: float
-
-
 class TaskClock:
     """The machine's clock without the time in which Spark has a task's rows, and nothing is read from connections.
 
@@ -170,23 +160,23 @@ class TaskClient:
 _clients: Final = ClientCache(TaskClient)
 
 
-def read_ranges(ranges: Sequence[OffsetRange], settings: ReadSettings) -> Iterator[Any]:
-    """Yield the records of the ranges as Arrow batches."""
+def read_ranges(ranges: Sequence[OffsetRange], options: SourceOptions, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield the records of the ranges as Arrow batches of these columns."""
     if not ranges:
         return
     # A task may begin while the brokers are away: it waits for them as one does that has begun.
-    options = {"bootstrap_timeout_ms": round(settings.poll_timeout * 1000), **settings.client}
+    configs = {"bootstrap_timeout_ms": round(options.poll_timeout * 1000), **options.client}
     try:
-        client = _clients.get(options)
+        client = _clients.get(configs)
     except NoBrokersAvailable as error:
-        raise timed_out(ranges[0].tp, ranges[0].start, settings.poll_timeout, error) from error
-    reading = _Reading(client, ranges, settings)
+        raise timed_out(ranges[0].tp, ranges[0].start, options.poll_timeout, error) from error
+    reading = _Reading(client, ranges, options, columns)
     try:
         yield from reading.batches()
     except GeneratorExit:
         raise
     except BaseException:
-        _clients.drop(options)
+        _clients.drop(configs)
         raise
 
 
@@ -201,16 +191,18 @@ class _Asked(NamedTuple):
 class _Reading:
     """One task's reading."""
 
-    def __init__(self, worker: TaskClient, ranges: Sequence[OffsetRange], settings: ReadSettings) -> None:
+    def __init__(
+        self, worker: TaskClient, ranges: Sequence[OffsetRange], options: SourceOptions, columns: Sequence[str]
+    ) -> None:
         self._client = client = worker.client
         self._clock = worker.clock
         self._config: Config = client.config
-        self._settings = settings
+        self._columns = columns
         committed = self._config["isolation_level"] == "read_committed"
         self._isolation = int(committed)
-        loss = DataLoss(fail=settings.fail_on_data_loss)
+        loss = DataLoss(fail=options.fail_on_data_loss)
         now = self._clock.monotonic
-        self._troubles = FetchErrorHandler(client, settings.poll_timeout, loss, committed_only=committed, now=now)
+        self._troubles = FetchErrorHandler(client, options.poll_timeout, loss, committed_only=committed, now=now)
         self._replies = Replies(self._config, self._troubles)
         self._left = [RangePosition(each) for each in ranges]
         self._asked: dict[Future[Any], _Asked] = {}
@@ -232,7 +224,7 @@ class _Reading:
                 self._client.poll(timeout_ms=0)  # the request leaves before the reply is decoded
             for each, reader in received:
                 for columns in reader.columns(at_least=_BATCH_ROWS):
-                    batch = batch_of(columns, each.tp, each.end, self._settings.columns)
+                    batch = batch_of(columns, each.tp, each.end, self._columns)
                     given_at = self._clock.monotonic()
                     yield batch
                     self._clock.leave_out(self._clock.monotonic() - given_at)

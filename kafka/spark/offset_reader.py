@@ -56,7 +56,7 @@ _COMMIT_MS: Final = 10_000
 
 
 class KafkaOffsetReader:
-    """See the head of this file. Is an :class:`~kafka.spark.planning.OffsetSource`."""
+    """See the head of this file."""
 
     def __init__(
         self,

@@ -1,13 +1,13 @@
 """Planning of a batch: bounds become offsets, offsets become ranges, and lost records are reported.
 
-Runs on the driver. The cluster is behind :class:`OffsetSource`, so that every rule here can be tried without one.
+Runs on the driver. `KafkaOffsetReader` alone asks the cluster, so that every rule here can be tried without one.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kafka.errors import IllegalStateError, KafkaError, UnknownTopicOrPartitionError
 from kafka.spark.errors import (
@@ -22,9 +22,11 @@ from kafka.spark.offsets import EARLIEST, LATEST, Offsets, format_partitions, to
 from kafka.spark.options import SourceOptions
 from kafka.structs import TopicPartition
 
+if TYPE_CHECKING:
+    from kafka.spark.offset_reader import KafkaOffsetReader
+
 __all__ = [
     "DataLoss",
-    "OffsetSource",
     "batch_ranges",
     "check_available",
     "find_bound",
@@ -36,25 +38,6 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-
-class OffsetSource(Protocol):
-    """Who knows the cluster's offsets."""
-
-    def partitions(self) -> set[TopicPartition]:
-        """Return the partitions that the subscription has now."""
-
-    def everywhere(self, edge: int) -> Offsets:
-        """Return offsets for EARLIEST or LATEST of all partitions that the subscription has now."""
-
-    def latest(self, known: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the latest offsets of all partitions, never lower than the known ones."""
-
-    def edges(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        """Return offsets for EARLIEST and LATEST; a partition that is gone is left out."""
-
-    def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        """Return the first offsets at or after times in milliseconds; None where no record is as late."""
 
 
 class DataLoss:
@@ -88,7 +71,7 @@ class DataLoss:
 # Bounds.
 
 
-def find_bound(source: OffsetSource, bound: OffsetLimit, options: SourceOptions, *, starting: bool) -> Offsets:
+def find_bound(source: KafkaOffsetReader, bound: OffsetLimit, options: SourceOptions, *, starting: bool) -> Offsets:
     """Return the offset of each partition at a bound."""
     if bound.everywhere is not None:
         return source.everywhere(bound.everywhere)
@@ -125,7 +108,7 @@ def _check_assigned(given: Collection[TopicPartition], assigned: Collection[Topi
 
 
 def _at_times(
-    source: OffsetSource, wanted: Mapping[TopicPartition, int], options: SourceOptions, *, starting: bool
+    source: KafkaOffsetReader, wanted: Mapping[TopicPartition, int], options: SourceOptions, *, starting: bool
 ) -> Offsets:
     found = _whole(source.at_times(wanted), wanted)
     late = {tp: LATEST for tp in wanted if found[tp] is None}
@@ -149,7 +132,7 @@ def _whole(found: dict[TopicPartition, T], wanted: Collection[TopicPartition]) -
 # Ranges.
 
 
-def batch_ranges(source: OffsetSource, options: SourceOptions) -> list[OffsetRange]:
+def batch_ranges(source: KafkaOffsetReader, options: SourceOptions) -> list[OffsetRange]:
     """Return what a batch query reads."""
     _check_pair(options)
     start = find_bound(source, options.start, options, starting=True)
@@ -195,7 +178,7 @@ def _crossed(condition: str, tp: TopicPartition, start: int, end: int, what: str
 
 
 def stream_ranges(
-    source: OffsetSource, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], loss: DataLoss
+    source: KafkaOffsetReader, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], loss: DataLoss
 ) -> list[OffsetRange]:
     """Return what a micro-batch reads; partitions that are new in it begin at their earliest offset."""
     new = set(end) - set(start)
@@ -232,7 +215,7 @@ def stream_ranges(
     return ranges
 
 
-def tell_lost(source: OffsetSource, ranges: Iterable[OffsetRange]) -> None:
+def tell_lost(source: KafkaOffsetReader, ranges: Iterable[OffsetRange]) -> None:
     """Log from the driver what a batch will skip with failOnDataLoss=false, as the logs of workers may be elsewhere.
 
     The ranges stay as they are: a batch that is done again must have the same tasks, whatever was deleted meanwhile.
@@ -256,7 +239,7 @@ def tell_lost(source: OffsetSource, ranges: Iterable[OffsetRange]) -> None:
             )
 
 
-def check_available(source: OffsetSource, target: Offsets, end: Offsets) -> None:
+def check_available(source: KafkaOffsetReader, target: Offsets, end: Offsets) -> None:
     """Check the end of a batch with the trigger available-now: it is within the target, and is there.
 
     Lost records are an error here, for every value of failOnDataLoss: a query with the trigger available-now would

@@ -10,7 +10,7 @@ import pyarrow as pa
 from kafka.broker import Broker
 from kafka.producer import KafkaProducer
 from kafka.spark.arrow import COLUMNS, schema_of
-from kafka.spark.fetcher import ReadSettings, read_ranges
+from kafka.spark.fetcher import read_ranges
 from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.options import SourceOptions
 
@@ -27,8 +27,7 @@ def options(broker: Broker, **given: str) -> SourceOptions:
 def read(broker: Broker, ranges: Sequence[OffsetRange], columns: Sequence[str] = COLUMNS, **given: str) -> Any:
     """Return the records of ranges as a table."""
     chosen = options(broker, **given)
-    settings = ReadSettings(chosen.client, columns, chosen.fail_on_data_loss, chosen.poll_timeout)
-    return pa.Table.from_batches(list(read_ranges(ranges, settings)), schema_of(columns))
+    return pa.Table.from_batches(list(read_ranges(ranges, chosen, columns)), schema_of(columns))
 
 
 def fill(broker: Broker, count: int, partition: int = 0, **configs: Any) -> None:

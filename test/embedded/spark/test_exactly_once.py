@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -36,7 +35,7 @@ from kafka.spark.exactly_once import (
     write_once,
 )
 from kafka.spark.options import SinkOptions
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import TopicPartition
 
 FIRST = TaskIdentity("query", 0, 0, "run")
 
@@ -348,37 +347,6 @@ def test_groups_that_may_not_be_listed_fail_the_task(broker: Broker, options: Si
         write(options, 0, 0, [b"a"])
     run_batch(options, 0, [b"a"])
     assert seen(broker) == [b"a"]
-
-
-def test_marks_of_before_they_told_rows_and_runs_are_good(broker: Broker, options: SinkOptions) -> None:
-    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="spark-query-0") as before:
-        before.init_transactions()
-        with before.transaction():
-            before.send("out", b"a")
-            before.send_offsets_to_transaction({TopicPartition("out", 0): 1}, "spark-query-0")
-    run_batch(options, 0, [b"a", b"?"], [b"b"])
-    run_batch(options, 1, [b"c"], [b"d"])
-    assert seen(broker) == [b"a", b"b", b"c", b"d"]
-
-
-def test_marks_of_before_they_were_texts_are_good(broker: Broker, options: SinkOptions) -> None:
-    for task, run in enumerate(["old", "old"]):
-        name = f"spark-query-{task}"
-        with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id=name) as before:
-            before.init_transactions()
-            with before.transaction():
-                before.send("out", b"a")
-                mark = OffsetAndMetadata(1, json.dumps({"rows": 1, "run": run}))
-                before.send_offsets_to_transaction({TopicPartition("out", 0): mark}, name)
-    with pytest.raises(IllegalStateError, match="has 2 rows; 1 were written by an earlier run"):
-        run_batch(options, 0, [b"a"], [b"a", b"?"], run="new")
-    assert [each.held is None for each in run_batch(options, 0, [b"a"], [b"a"], [b"b"], run="new")] == [
-        True,
-        True,
-        False,
-    ]
-    run_batch(options, 1, [b"c"], [b"d"], [], run="new")
-    assert seen(broker) == [b"a", b"a", b"b", b"c", b"d"]
 
 
 def test_no_monitor_sees_lag_in_the_groups_of_marks(broker: Broker, options: SinkOptions) -> None:

@@ -18,8 +18,8 @@ from kafka.errors import (
 from kafka.producer import KafkaProducer
 from kafka.spark.arrow import COLUMNS
 from kafka.spark.errors import KafkaDataLossError
-from kafka.spark.fetcher import ReadSettings, read_ranges
 from kafka.spark.fetcher import _clients as reading_clients
+from kafka.spark.fetcher import read_ranges
 from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.offset_reader import KafkaOffsetReader
 from kafka.spark.offsets import EARLIEST, LATEST
@@ -94,19 +94,17 @@ def test_all_columns_have_what_the_record_has(broker: Broker) -> None:
 def test_a_connection_stays_for_the_next_task(broker: Broker) -> None:
     fill(broker, 10)
     chosen = options(broker)
-    settings = ReadSettings(chosen.client, ["offset"], True, 5.0)
-    list(read_ranges([OffsetRange("events", 0, 0, 5)], settings))
+    list(read_ranges([OffsetRange("events", 0, 0, 5)], chosen, ["offset"]))
     broker.forget_requests()
-    list(read_ranges([OffsetRange("events", 0, 5, 10)], settings))
+    list(read_ranges([OffsetRange("events", 0, 5, 10)], chosen, ["offset"]))
     assert [type(seen.request).__name__.partition("[")[0] for seen in broker.requests] == ["FetchRequest"]
 
 
 def test_a_leader_that_moves_is_followed(broker: Broker) -> None:
     fill(broker, 2000, batch_size=500)
     chosen = options(broker, kafka__max__partition__fetch__bytes="1000")
-    settings = ReadSettings(chosen.client, ["offset"], True, 10.0)
     found: list[int] = []
-    for batch in read_ranges([OffsetRange("events", 0, 0, 2000)], settings):
+    for batch in read_ranges([OffsetRange("events", 0, 0, 2000)], chosen, ["offset"]):
         if not found:
             broker.move_leader(("events", 0), 3 - broker.leader("events", 0))
         found += batch["offset"].to_pylist()
@@ -135,9 +133,8 @@ def test_a_range_that_is_gone_as_a_whole_is_empty_without_fail_on_data_loss(brok
     fill(broker, 100)
     _remove_before(broker, 80)
     chosen = options(broker, failOnDataLoss="false")
-    settings = ReadSettings(chosen.client, ["offset"], False, 5.0)
     for gone in (OffsetRange("events", 0, 10, 60), OffsetRange("events", 0, 500, 600)):
-        assert sum(batch.num_rows for batch in read_ranges([gone], settings)) == 0
+        assert sum(batch.num_rows for batch in read_ranges([gone], chosen, ["offset"])) == 0
 
 
 def _remove_before(broker: Broker, offset: int) -> None:
@@ -167,11 +164,10 @@ def test_aborted_records_are_left_out_of_a_committed_read(broker: Broker) -> Non
 def test_a_task_that_is_left_early_leaves_the_connection_usable(broker: Broker) -> None:
     fill(broker, 2000, batch_size=500)
     chosen = options(broker, kafka__max__partition__fetch__bytes="1000")
-    settings = ReadSettings(chosen.client, ["offset"], True, 5.0)
-    reading = read_ranges([OffsetRange("events", 0, 0, 2000)], settings)
+    reading = read_ranges([OffsetRange("events", 0, 0, 2000)], chosen, ["offset"])
     next(reading)
     reading.close()  # type: ignore[attr-defined] # it is a generator
-    batches = list(read_ranges([OffsetRange("events", 0, 0, 2000)], settings))
+    batches = list(read_ranges([OffsetRange("events", 0, 0, 2000)], chosen, ["offset"]))
     assert sum(batch.num_rows for batch in batches) == 2000
 
 

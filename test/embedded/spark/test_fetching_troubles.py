@@ -23,7 +23,7 @@ from kafka.errors import (
 from kafka.producer import KafkaProducer
 from kafka.protocol.fetch import FetchRequest
 from kafka.spark.client_cache import ClientCache
-from kafka.spark.fetcher import ReadSettings, TaskClient, TaskClock, read_ranges
+from kafka.spark.fetcher import TaskClient, TaskClock, read_ranges
 from kafka.spark.fetcher import _clients as reading_clients
 from kafka.spark.offset_ranges import OffsetRange
 from kafka.structs import TopicPartition
@@ -96,8 +96,7 @@ def test_a_topic_that_one_may_not_describe_is_reported_at_once(broker: Broker) -
 def test_a_topic_that_is_deleted_while_it_is_read_is_reported(broker: Broker) -> None:
     fill(broker, 2000, batch_size=500)
     chosen = options(broker, kafka__max__partition__fetch__bytes="1000", **IMPATIENT)
-    settings = ReadSettings(chosen.client, ["offset"], True, chosen.poll_timeout)
-    reading = read_ranges([OffsetRange("events", 0, 0, 2000)], settings)
+    reading = read_ranges([OffsetRange("events", 0, 0, 2000)], chosen, ["offset"])
     next(reading)
     broker.delete_topic("events")
     with pytest.raises(KafkaTimeoutError, match=r"in 1000 milliseconds: .*UnknownTopicOrPartition"):
@@ -148,12 +147,6 @@ def test_a_partition_to_retry_does_not_wait_for_another_leaders_reply(broker: Br
     broker.fail(FetchRequest, [NotLeaderOrFollowerError], node=3 - slow)
     table = read(broker, [OffsetRange("events", 0, 0, 2), OffsetRange("events", 1, 0, 2)], ["partition"])
     assert table["partition"].to_pylist() == [1, 1, 0, 0]
-
-
-def test_settings_are_shown_without_what_the_client_is_given(broker: Broker) -> None:
-    shown = repr(ReadSettings({"sasl_plain_password": "secret"}, ["offset"], True, 5.0))
-    assert "secret" not in shown
-    assert "offset" in shown
 
 
 # Replies that bring less than one would think.
@@ -376,9 +369,9 @@ def test_the_time_that_spark_takes_is_not_counted_as_waiting(broker: Broker, clo
 
     # It is in trouble when the first one's records are handed out, and for a while after.
     broker.intercept(FetchRequest, refuse_the_second, times=4)
-    settings = ReadSettings(options(broker).client, ["partition", "offset"], True, 60.0)
     found = []
-    for batch in read_ranges([OffsetRange("events", 0, 0, 3), OffsetRange("events", 1, 0, 3)], settings):
+    ranges = [OffsetRange("events", 0, 0, 3), OffsetRange("events", 1, 0, 3)]
+    for batch in read_ranges(ranges, options(broker), ["partition", "offset"]):
         found += [(row["partition"], row["offset"]) for row in batch.to_pylist()]
         clock.ahead += 100.0
     assert found == [(partition, offset) for partition in (0, 1) for offset in range(3)]
@@ -392,7 +385,7 @@ def test_a_reply_that_came_while_spark_had_the_rows_is_taken(
     chosen = options(broker, kafka__max__partition__fetch__bytes="1")
     found: list[int] = []
     with caplog.at_level(logging.WARNING, "kafka"):
-        for batch in read_ranges([OffsetRange("events", 0, 0, 8)], ReadSettings(chosen.client, ["offset"], True, 60.0)):
+        for batch in read_ranges([OffsetRange("events", 0, 0, 8)], chosen, ["offset"]):
             found += batch["offset"].to_pylist()
             clock.ahead += 1000.0
     assert found == list(range(8))
