@@ -67,7 +67,12 @@ def blocking(call: Callable[Concatenate[Any, P], Coro[T]]) -> Callable[Concatena
     """
 
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = self._complete(call(self._calls, *args, **kwargs))
+        coro = call(self._calls, *args, **kwargs)
+        try:
+            result: T = self._complete(coro)
+        except BaseException:
+            coro.close()  # Ctrl-C before it began: Python would warn
+            raise
         return result
 
     update_wrapper(method, call)
@@ -199,11 +204,6 @@ class ThreadDriver(CallerDriver):
         if self._turns_the_loop:
             coro.close()
             raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback")
-        try:
-            self.start()
-        except BaseException:
-            coro.close()
-            raise
         begun: list[Task[T]] = []
 
         def begin() -> Task[T]:
@@ -211,10 +211,13 @@ class ThreadDriver(CallerDriver):
             return begun[0]
 
         try:
+            self.start()
             self._attend(None, begin, deadline)
         except BaseException:
             for task in begun:
                 task.cancel()
+            if not begun:
+                coro.close()
             raise
         task = begun[0]
         if not task.is_done:

@@ -7,11 +7,13 @@ only: it is most of what importing `KafkaProducer` would take.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from kafka._core.status import ClientStatus
+from kafka._runtime.tasks import deferred
 from kafka._text import counted
 from kafka.errors import (
     AbortableTransactionError,
@@ -236,11 +238,11 @@ class CommonCalls:
 
         A call that is interrupted or cancelled, here and below, continues: the same call waits for its end.
         """
-        await self.transact(self.transactions.init(), "init_transactions()", "txn-init", timeout)
+        await self.transact(self.transactions.init, "init_transactions()", "txn-init", timeout)
 
     async def begin_transaction(self) -> None:
         """Open a transaction. Records that are sent until its commit or abort belong to it."""
-        await self.transact(self.transactions.begin(), "begin_transaction()", "txn-begin", None)
+        await self.transact(self.transactions.begin, "begin_transaction()", "txn-begin", None)
 
     async def send_offsets_to_transaction(
         self,
@@ -262,7 +264,7 @@ class CommonCalls:
         given = (each for each in (group_metadata, group_id, consumer_group_id) if each is not None)
         checked_in = checked_group(next(given, None))
         checked = checked_offsets(offsets)
-        work = self.transactions.send_offsets(checked, checked_in)
+        work = partial(self.transactions.send_offsets, checked, checked_in)
         with nullcontext() if self.tracer is None else self.tracer.settling("send_offsets_to_transaction"):
             await self.transact(work, "send_offsets_to_transaction()", "txn-send-offsets", timeout)
 
@@ -289,7 +291,7 @@ class CommonCalls:
         [b'all or nothing']
         """
         try:
-            await self.transact(self.transactions.commit(), "commit_transaction()", "txn-commit", timeout)
+            await self.transact(self.transactions.commit, "commit_transaction()", "txn-commit", timeout)
         except KafkaTimeoutError as error:
             raise OutcomeUnknownTimeoutError(*error.args) from error
 
@@ -299,7 +301,7 @@ class CommonCalls:
         Records that are not sent yet fail with `TransactionAbortedError`. Waits for `timeout` seconds, `max_block_ms`
         by default, then raises `KafkaTimeoutError`; the call can be repeated.
         """
-        await self.transact(self.transactions.abort(), "abort_transaction()", "txn-abort", timeout)
+        await self.transact(self.transactions.abort, "abort_transaction()", "txn-abort", timeout)
 
     async def abort_because_of(self, error: BaseException) -> None:
         """Abort the transaction of a block that has raised; after Ctrl-C, or cancelled, do not wait long for that.
@@ -324,22 +326,19 @@ class CommonCalls:
             )
         return found
 
-    async def transact(self, work: Coro[None], what: str, metric: str, timeout: float | None) -> None:
+    async def transact(self, work: Callable[[], Coro[None]], what: str, metric: str, timeout: float | None) -> None:
         """Run the work of a transactional call, for `timeout` seconds or max_block_ms.
 
         The work continues if this ends early, by a timeout or a cancellation: calling again waits for the rest.
         """
-        try:
-            timeout = checked_timeout(timeout, what)
-            self.check_open()
-            self.core.accumulator.check_outside(what)
-        except BaseException:
-            work.close()
-            raise
+        timeout = checked_timeout(timeout, what)
+        self.check_open()
+        self.core.accumulator.check_outside(what)
         seconds = self.max_block if timeout is None else timeout
         try:
             with self._measured(metric):
-                await self.application.run(work, self._deadline(seconds), what)
+                # Made where it runs: Ctrl-C before that would leave a coroutine that was never awaited.
+                await self.application.run(deferred(work), self._deadline(seconds), what)
             self.transactions.received(what)
             self._count_end(_RESULTS.get(metric))
         except KafkaTimeoutError as error:

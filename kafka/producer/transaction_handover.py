@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any, NamedTuple
 
 from kafka._runtime.network_thread import complete, run_here
+from kafka._runtime.tasks import deferred
 from kafka.client_async import KafkaClient
 from kafka.config import resolve
 from kafka.errors import KafkaError, KafkaTimeoutError
@@ -60,7 +62,7 @@ class HandoverProducer(KafkaProducer):
         In place of `init_transactions()`, and between any two transactions. Waits for `timeout` seconds, `max_block_ms`
         by default, then raises `KafkaTimeoutError`; `init_transactions()` waits for the rest.
         """
-        work = self._calls.transactions.take_over(transactional_id)
+        work = partial(self._calls.transactions.take_over, transactional_id)
         complete(self._calls.transact(work, "take_over()", "txn-init", timeout))
 
     def commit_text(self, partition: TopicPartition, text: str, group_id: str, timeout: float | None = None) -> None:
@@ -70,7 +72,7 @@ class HandoverProducer(KafkaProducer):
         `send_offsets_to_transaction()` does, which does not take a negative offset.
         """
         offsets = {partition: OffsetAndMetadata(-1, text, -1)}
-        work = self._calls.transactions.send_offsets(offsets, ConsumerGroupMetadata(group_id))
+        work = partial(self._calls.transactions.send_offsets, offsets, ConsumerGroupMetadata(group_id))
         complete(self._calls.transact(work, "commit_text()", "txn-send-offsets", timeout))
 
     def leave_open(self) -> OpenTransaction:
@@ -78,7 +80,7 @@ class HandoverProducer(KafkaProducer):
 
         Raises `AbortableTransactionError` if a record or an offset could not be written.
         """
-        work = self._calls.transactions.leave_open()
+        work = deferred(self._calls.transactions.leave_open)
         deadline = self._core.now() + self._calls.max_block
         who, is_v2 = complete(self._driver.run(work, deadline, "leave_open()"))
         self._is_left_open = True

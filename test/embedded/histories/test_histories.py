@@ -18,9 +18,6 @@ from .kinds import KINDS
 #: How many histories of a kind take some seconds.
 FEW = {"consumers": 5, "producers": 4, "transactions": 3}
 
-# What a signal interrupts may be a call that has made a coroutine and not run it yet.
-pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)

@@ -6,8 +6,10 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from typing import Any
 
 import pytest
@@ -33,6 +35,7 @@ from kafka.net.environment import Environment
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from test.embedded.clocks import JumpingClock
 from test.embedded.holding import held_up
+from test.unit.consumer.test_interrupted import interrupted_at_call
 
 from .conftest import WAIT
 
@@ -323,6 +326,28 @@ def test_an_end_that_is_cut_short_is_not_taken_for_the_other_end(broker, topic, 
     with producer.transaction():
         producer.send(topic, b"next")
     assert committed(broker, topic) == [*([b"commit"] if first == "commit" else []), b"next"]
+
+
+@pytest.mark.one_face  # a task is cancelled where it waits
+@pytest.mark.parametrize("name", ["begin_transaction", "commit_transaction"])
+def test_ctrl_c_anywhere_in_a_call_leaves_no_coroutine_that_was_never_awaited(producer, name):
+    call = getattr(producer, name)
+    for at in count(1):
+        if name == "commit_transaction":
+            producer.begin_transaction()
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            try:
+                with interrupted_at_call(at) as begun:
+                    call()
+            except KeyboardInterrupt:
+                with suppress(IllegalStateError):  # it was about to return
+                    call()
+        assert not [str(one.message) for one in seen], at
+        if name == "begin_transaction":
+            producer.abort_transaction()
+        if begun[0] < at:
+            return
 
 
 @pytest.mark.one_face  # start() of the asyncio producer is what takes the transactional_id over
