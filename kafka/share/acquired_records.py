@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from uuid import UUID
 
+    from kafka._core.topology import Topology
     from kafka.consumer.fetch_response import ReaderSettings
     from kafka.record.header import Buffer
+    from kafka.share.session import ShareSession
     from kafka.structs import TopicPartition
 
 _ALL: Final = 1 << 62
@@ -59,6 +61,8 @@ class AcquiredRecords:
         records: Buffer | None,
         settings: ReaderSettings,
         lock_deadline: float,
+        session: ShareSession,
+        topology: Topology,
     ) -> None:
         self.partition = partition
         self.topic_id = topic_id
@@ -67,6 +71,10 @@ class AcquiredRecords:
         """The version of the ShareFetch that brought them."""
         self.lock_deadline = lock_deadline
         """When the broker makes them available to others, as the loop counts."""
+        self.session = session
+        """The broker's, which ends with the locks."""
+        self.topology = topology
+        """What was known of the cluster when they were asked for, or later while that made no difference to them."""
         self._left = deque(acquired)
         """The ranges that were not taken yet, ascending."""
         self._gaps: list[int] = []

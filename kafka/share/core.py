@@ -268,15 +268,18 @@ class ShareConsumerCore:
             raise IllegalStateError("There is nothing to read: call subscribe() first")
 
     def _has_fresh_rows(self) -> bool:
-        """Return whether there are records to return whose locks have not run out."""
-        if self._rows and self._source is not None and self._is_late(self._source, len(self._rows)):
+        """Return whether there are records to return that this member has still."""
+        if self._rows and self._source is not None and self._is_lost(self._source, len(self._rows)):
             self._rows.clear()
         return bool(self._rows)
 
-    def _is_late(self, source: AcquiredRecords, count: int) -> bool:
-        """Whether locks have run out; then a warning says of how many records, as each delivery is counted."""
+    def _is_lost(self, source: AcquiredRecords, count: int) -> bool:
+        """Whether others may have records that were not returned yet.
+
+        Where their locks have run out, a warning says of how many, as each delivery is counted.
+        """
         if self.loop.time() < source.lock_deadline:
-            return False
+            return self.fetcher.has_lost(source)
         self.member.coordinator.log.warning(
             "%d records of %s-%d were not returned before their acquisition locks ran out: set max_poll_records lower",
             count,
@@ -321,7 +324,7 @@ class ShareConsumerCore:
             self.fetcher.rest()  # first: no more is acquired than is returned
             self._is_fetching = False
             arrival = arrivals[0]
-            if self._is_late(arrival, arrival.left):
+            if self._is_lost(arrival, arrival.left):
                 arrivals.popleft()
                 continue
             try:

@@ -45,6 +45,7 @@ from kafka.structs import BrokerMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
+    from kafka._core.topology import Topology
     from kafka.config import Config
     from kafka.consumer.fetch_response import ReaderSettings
     from kafka.coordinator.share_group_member import ShareGroupMember
@@ -80,6 +81,11 @@ class _Node:
         """The number of the poll that it was asked for last."""
         self.retry_at = 0.0
         self.failures = 0
+
+    def end_session(self) -> None:
+        """Open another session with the next fetch: the broker does not have this one, or its epoch is unknown."""
+        self.session.ended = True
+        self.session = ShareSession()
 
 
 class ShareFetcher:
@@ -295,13 +301,14 @@ class ShareFetcher:
             node.request = self._client.submit(node.node_id, request, use=FETCH, timeout=timeout)
         except KafkaError as error:
             node.request = Future[Any]().failure(error)
-        node.request.add_both(partial(self._answered, node, sent, self._loop.time()))
+        node.request.add_both(partial(self._answered, node, sent, self._loop.time(), self._cluster.topology))
 
     def _answered(
         self,
         node: _Node,
         sent: list[Acknowledgements],
         sent_at: float,
+        topology: Topology,
         result: ShareFetchResponse | ShareAcknowledgeResponse | BaseException,
     ) -> None:
         node.request, node.fetching = None, False
@@ -326,7 +333,7 @@ class ShareFetcher:
                     place = (topic.topic_id, data.partition_index)
                     if is_fetch:
                         codes[place] = data.acknowledge_error_code, data.acknowledge_error_message
-                        self._take_partition(node, place, data, result.API_VERSION)
+                        self._take_partition(node, place, data, result.API_VERSION, topology)
                     else:
                         codes[place] = data.error_code, data.error_message
                     if data.error_code in _LEADER_MOVED:
@@ -337,7 +344,7 @@ class ShareFetcher:
 
     def _refused(self, node: _Node, error: KafkaError, sent: Iterable[Acknowledgements]) -> None:
         """React to an error of the whole request."""
-        node.session.failed()
+        node.end_session()
         node.checked = False
         self._finish(sent, error)
         self._failed(node, error)
@@ -386,16 +393,20 @@ class ShareFetcher:
             self._failed(node, _as_kafka_error(error))
         self._pump()
 
-    def _take_partition(self, node: _Node, place: Place, data: ShareFetchResponse.PartitionData, version: int) -> None:
+    def _take_partition(
+        self, node: _Node, place: Place, data: ShareFetchResponse.PartitionData, version: int, topology: Topology
+    ) -> None:
         if data.error_code:
             self._partition_failed(place, data)
             return
         self._not_before.pop(place, None)
         self._failures.pop(place, None)
         if data.acquired_records:
-            self._acquired(node, place, data, version)
+            self._acquired(node, place, data, version, topology)
 
-    def _acquired(self, node: _Node, place: Place, data: ShareFetchResponse.PartitionData, version: int) -> None:
+    def _acquired(
+        self, node: _Node, place: Place, data: ShareFetchResponse.PartitionData, version: int, topology: Topology
+    ) -> None:
         partition = self._names.get(place)
         if partition is None:  # the assignment has changed while the fetch was under way: the member has them
             partition = TopicPartition(self._cluster.topic_name_for_id(place[0]) or "", place[1])
@@ -408,11 +419,15 @@ class ShareFetcher:
             data.records,
             self._reading,
             self._loop.time() + (self.lock_timeout or math.inf),
+            node.session,
+            topology,
         )
         if self.metrics is not None:
             self.metrics.consumed(found.count, found.size)
             self.metrics.taken(partition.topic, found.count, found.size)
-        if partition.topic not in self._topics:  # the subscription has changed
+        # The subscription has changed; or the leader has moved, and perhaps come back, while the broker held the response
+        # until the acknowledgements failed: then others may have the records, which may have been acquired before.
+        if partition.topic not in self._topics or data.acknowledge_error_code in _LEADER_MOVED:
             node.waiting.append(Acknowledgements(found.partition, place[0], node.node_id, found.released()))
         else:
             self.arrivals.append(found)
@@ -441,6 +456,22 @@ class ShareFetcher:
             brokers = [BrokerMetadata(one.node_id, one.host, one.port, one.rack) for one in endpoints]
             if self._cluster.update_partition_leader(partition, leader.leader_id, leader.leader_epoch, brokers):
                 self._loop.call_soon(self.look)
+
+    def has_lost(self, source: AcquiredRecords) -> bool:
+        """Whether others may have these records: the session has ended, or the leader moved. From any thread."""
+        topology, partition = self._cluster.topology, source.partition
+        if source.session.ended:
+            return True
+        if topology is source.topology:
+            return False
+        before, now = source.topology.partition(*partition), topology.partition(*partition)
+        if before is not None and now is not None and before.leader_epoch != now.leader_epoch:
+            return True
+        link = self._client.known_link(source.node_id, FETCH)
+        if link is None or not link.ready:  # the broker releases them when the connection ends
+            return True
+        source.topology = topology
+        return False
 
     # Acknowledging…
 
@@ -511,7 +542,7 @@ class ShareFetcher:
                 if node.request is not None:
                     await node.request
         except KafkaError:
-            node.session.failed()
+            node.end_session()
         sent, node.waiting = node.waiting, []
         link = self._client.known_link(node.node_id, FETCH)
         if not node.session.is_open or link is None or not link.ready:

@@ -52,6 +52,8 @@ class ShareSession:
     def __init__(self) -> None:
         self.epoch = OPENING
         """The epoch of the next request."""
+        self.ended = False
+        """Whether the broker does not have it any more, or not as it is known here; there is another one then."""
         self._known: tuple[Place, ...] = ()
 
     @property
@@ -61,8 +63,7 @@ class ShareSession:
 
     def fetch(self, wanted: Collection[Place]) -> SharedFetch:
         """Return the next fetch's part, which is to read these partitions."""
-        known = self._known if self.is_open else ()
-        self._known = tuple(wanted)
+        known, self._known = self._known, tuple(wanted)
         return SharedFetch(
             self.epoch,
             [place for place in wanted if place not in known],
@@ -72,11 +73,6 @@ class ShareSession:
     def answered(self) -> None:
         """Record a response without an error of the whole request."""
         self.epoch = 1 if self.epoch == _LAST_EPOCH else self.epoch + 1
-
-    def failed(self) -> None:
-        """Open another one with the next fetch: the broker does not have this one, or its epoch there is unknown."""
-        self.epoch = OPENING
-        self._known = ()
 
 
 class ShareRequests:

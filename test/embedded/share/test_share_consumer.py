@@ -670,6 +670,49 @@ def test_acknowledgements_for_an_old_leader_fail_and_the_new_one_delivers_again(
     assert broker.share_records(GROUP, "jobs") == {}
 
 
+@pytest.mark.parametrize("why", ["its connection has ended", "its leader has moved"])
+def test_a_record_that_others_may_have_before_it_was_returned_comes_again(
+    broker: Broker, member: MakeMember, why: str
+) -> None:
+    for number in (0, 1):
+        broker.append("more", "a", partition=number)
+    one = member("more", max_poll_records=1, metadata_max_age_ms=100)
+    (record,) = records(one)
+    lost = 1 - record.partition
+    fetcher = getattr(one, "client", one)._core.fetcher
+    eventually(lambda: len(fetcher.arrivals) == 1)  # of the other broker
+    node, (arrival,) = broker.leader("more", lost), fetcher.arrivals
+    if why == "its connection has ended":
+        broker.drop_connections(node)
+    else:
+        broker.move_leader(("more", lost), 3 - node)
+    eventually(lambda: arrival.session.ended or fetcher.has_lost(arrival))
+    one.acknowledge(record)
+    # A new leader has no count.
+    assert finish(one) == [(0, 2 if why == "its connection has ended" else 1)]
+    assert broker.share_records(GROUP, "more", lost) == {}
+
+
+def test_records_that_come_when_a_new_leader_refuses_acknowledgements_are_released(
+    broker: Broker, member: MakeMember
+) -> None:
+    """A broker may hold a response with both until its leadership has gone and come back: others may have the records."""
+    broker.append("jobs", "a")
+    one = member()
+    (record,) = records(one)
+    broker.append("jobs", "b")
+
+    def refuse(exchange: Any) -> Any:
+        for topic in exchange.reply.responses:
+            for data in topic.partitions:
+                data.acknowledge_error_code = 6  # NOT_LEADER_OR_FOLLOWER
+        return exchange.reply
+
+    one.acknowledge(record)
+    broker.intercept("ShareFetch", refuse, times=1)
+    assert finish(one) == [(1, 2)]
+
+
 @pytest.mark.parametrize("error", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
 def test_after_a_session_has_ended_acknowledgements_fail_and_fetches_open_another(
     broker: Broker, member: MakeMember, error: str

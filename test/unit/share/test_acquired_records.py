@@ -7,10 +7,12 @@ from uuid import UUID
 
 import pytest
 
+from kafka._core.topology import Topology
 from kafka.consumer.fetch_response import ReaderSettings
 from kafka.errors import CorruptRecordError, RecordDeserializationError
 from kafka.record.batch_builder import BatchBuilder
 from kafka.share.acquired_records import AcquiredRange, AcquiredRecords
+from kafka.share.session import ShareSession
 from kafka.structs import TopicPartition
 
 PARTITION = TopicPartition("jobs", 0)
@@ -26,7 +28,8 @@ def batch(base: int, values: list[bytes]) -> bytes:
 
 def acquired(data: bytes, *ranges: tuple[int, int, int], value: Any = None) -> AcquiredRecords:
     settings = ReaderSettings(True, False, 1 << 20, lambda _topic: None, lambda _topic: value)
-    return AcquiredRecords(PARTITION, UUID(int=1), 1, 2, [AcquiredRange(*one) for one in ranges], data, settings, 0.0)
+    of = [AcquiredRange(*one) for one in ranges]
+    return AcquiredRecords(PARTITION, UUID(int=1), 1, 2, of, data, settings, 0.0, ShareSession(), Topology())
 
 
 def test_records_of_others_in_the_same_batch_are_not_returned() -> None:
