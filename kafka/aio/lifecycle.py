@@ -85,6 +85,7 @@ class Lifecycle:
         self._application: AsyncioDriver | ThreadedAsyncioDriver
         self._ended: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._limits: list[asyncio.TimerHandle] = []
         self._abandoning: asyncio.Task[None] | None = None
         self._stops = 0
         self._freed = False
@@ -256,7 +257,7 @@ class Lifecycle:
         """End the client within about `timeout` seconds, also while brokers are down. Idempotent.
 
         By default it takes 10 seconds at most; a producer ends when 30 have passed without an acknowledgement. Closing
-        continues when the caller is cancelled; a second call waits for its end.
+        continues when the caller is cancelled; a second call waits for its end, and ends it after its own `timeout`.
         """
         seconds = self._stop_seconds(timeout)
         self._stops += 1
@@ -279,8 +280,11 @@ class Lifecycle:
             self._phase = Phase.STOPPING
             self._ended = aio.create_future()
             self._closing = aio.create_task(self._close(seconds), name=f"stop {self!r}")
-        if self._ended is None or self._closing is None or asyncio.current_task() is self._closing:
+        elif self._ended is None or asyncio.current_task() is self._closing:
             return  # a listener that is called at the end calls stop(): it must not wait for itself
+        elif timeout is not None:
+            self._limit(seconds)
+        assert self._ended is not None
         await asyncio.shield(self._ended)
 
     def _stop_seconds(self, timeout: float | None) -> float:
@@ -296,14 +300,7 @@ class Lifecycle:
             )
 
     async def _close(self, seconds: float) -> None:
-        assert self._aio is not None
-        # User code that is called at the end may take its time, and may ignore that it is cancelled.
-        task = asyncio.current_task()
-        assert task is not None
-        limits = [
-            self._aio.call_later(seconds + _GRACE, task.cancel),
-            self._aio.call_later(seconds + 2 * _GRACE, self._stopped),
-        ]
+        self._limit(seconds)
         try:
             await self._finish(self._deadline(seconds))
         except KafkaError as error:
@@ -311,13 +308,22 @@ class Lifecycle:
         except Exception:
             log.exception("%r could not end what was under way", self)
         finally:
-            for limit in limits:
-                limit.cancel()
             self._stopped()
+
+    def _limit(self, seconds: float) -> None:
+        """End closing after a time: user code that it calls may take long, and may ignore that it is cancelled."""
+        assert self._aio is not None
+        assert self._closing is not None
+        self._limits += [
+            self._aio.call_later(seconds + _GRACE, self._closing.cancel),
+            self._aio.call_later(seconds + 2 * _GRACE, self._stopped),
+        ]
 
     def _stopped(self) -> None:
         if self._phase is Phase.STOPPED:
             return
+        for limit in self._limits:
+            limit.cancel()
         self._free()
         self._phase = Phase.STOPPED
         if self._ended is not None and not self._ended.done():

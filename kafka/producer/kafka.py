@@ -61,6 +61,7 @@ _ELSEWHERE: Final = {
 _new: Final = object.__new__
 # How long sending the remaining records may take when the program ends without closing its producer, in seconds.
 _EXIT_GRACE: Final = 5.0
+_DAY: Final = 86_400.0
 
 
 @historic_names("kafka.legacy.private_names:ProducerNames")
@@ -117,6 +118,8 @@ class KafkaProducer(ImmediateCalls):
         self._sticky = core.accumulator.sticky
         self._topics = core.accumulator.topics
         self._time = core.client.environment.clock.time
+        self._closing = threading.RLock()
+        """Of the thread that closes; a signal's handler there, and an interceptor, may call `close` once more."""
         self._is_made = True
         # Registered after the driver's own clean-up, so it runs before it: while the network thread still does.
         self._unregister_at_exit = _close_at_exit(weakref.ref(self))
@@ -314,21 +317,34 @@ class KafkaProducer(ImmediateCalls):
 
         By default it waits until 30 seconds have passed without an acknowledgement. An open transaction is aborted;
         this waits for one that is being committed, `max_block_ms` at most. Errors of records are raised by their
-        futures only. Called from a callback it does not wait.
+        futures only. Called from a callback it does not wait. While another thread closes the producer it waits for
+        that, for `timeout` seconds if they are given; then the other gives up, too.
         """
         timeout = checked_timeout(timeout, "close()")
         calls = self._calls
-        if calls.closed:
+        core = self._core
+        if calls.closed and core.loop.forked:  # the thread that closes is the parent's
             return
-        if not self._core.on_loop:
+        if not core.on_loop and not calls.closed:
             self._accumulator.check_outside("close()")
-        self._unregister_at_exit()
+        closing = self._closing
+        if not closing.acquire(timeout=0 if core.on_loop else -1 if timeout is None else min(timeout, _DAY)):
+            if core.on_loop:
+                return
+            core.call_soon(core.shut_down)
+            closing.acquire()
         try:
-            complete(calls.close(timeout))
+            if calls.closed:
+                return
+            self._unregister_at_exit()
+            try:
+                complete(calls.close(timeout))
+            finally:
+                if not core.loop.forked:
+                    complete(self._driver.close())
+                    calls.release()
         finally:
-            if not self._core.loop.forked:
-                complete(self._driver.close())
-                calls.release()
+            closing.release()
 
     def __enter__(self) -> Self:
         return self

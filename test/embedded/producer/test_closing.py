@@ -160,6 +160,35 @@ def test_accepted_records_are_written_though_another_thread_sends_during_close(b
     assert sum(len(broker.records("events", index)) for index in range(3)) == len(sent)
 
 
+@pytest.mark.parametrize("patience", [None, WAIT, TIMEOUT])
+def test_a_second_close_waits_for_the_first_and_ends_it_after_its_own_time(broker, patience):
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    heard: dict[str, bool] = {}
+
+    def close(timeout: float | None) -> None:
+        producer.close(timeout=timeout)
+        heard[threading.current_thread().name] = future.done()
+
+    with held_up(broker, "Produce") as let_go:
+        future = producer.send("events", b"x")
+        closing = [
+            threading.Thread(target=close, args=(timeout,), name=name)
+            for name, timeout in (("first", WAIT), ("second", patience))
+        ]
+        for thread in closing:
+            thread.start()
+            time.sleep(TIMEOUT / 2)
+        if patience == TIMEOUT:
+            for thread in closing:
+                thread.join(WAIT / 2)
+        assert (patience == TIMEOUT) == (not any(thread.is_alive() for thread in closing))
+        let_go()
+    for thread in closing:
+        thread.join(WAIT)
+    assert heard == {"first": True, "second": True}
+    assert future.succeeded() == (patience != TIMEOUT)
+
+
 @pytest.mark.one_face  # a callback on the event loop cannot wait
 def test_close_in_a_callback_returns_at_once_and_ends_the_producer(broker):
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)

@@ -214,6 +214,22 @@ def test_stop_is_bounded_whatever_user_code_does(network, broker, stubborn):
     run(network, main())
 
 
+def test_a_second_stop_ends_the_first_after_its_own_time(network, broker):
+    async def main():
+        client = make(network, Slow)
+        client.seconds = 1000.0
+        await client.start()
+        began = network.clock.monotonic()
+        first = asyncio.ensure_future(client.stop(100))
+        await asyncio.sleep(1)
+        await client.stop(2)
+        assert network.clock.monotonic() - began == pytest.approx(1 + 2.5)
+        await first
+        assert no_tasks()
+
+    run(network, main())
+
+
 def test_without_a_timeout_stop_takes_some_seconds_at_most(network, broker):
     async def main():
         client = make(network, Slow)
