@@ -28,6 +28,7 @@ from kafka.aio.structs import ConsumerRecord
 from kafka.config import Config, defaults, given_options, name_client
 from kafka.consumer.arguments import checked_limit, checked_partitions, checked_timeout, options_before_topics
 from kafka.consumer.subscription_state import Mode, SubscriptionState
+from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import ConsumerStoppedError, IllegalStateError, KafkaTimeoutError, RecordTooLargeError
 from kafka.record.consumer_record import K, V
@@ -51,11 +52,11 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 U = TypeVar("U")
 
-#: Defaults that aiokafka documents.
+#: Defaults that aiokafka documents, and range for groups with members that do not offer round robin.
 DEFAULTS: Final[dict[str, Any]] = {
     **SHARED_DEFAULTS,
     "session_timeout_ms": 10_000,
-    "partition_assignment_strategy": (RoundRobinPartitionAssignor,),
+    "partition_assignment_strategy": (RoundRobinPartitionAssignor, RangePartitionAssignor),
 }
 _clock: Final = monotonic
 # The token of the consumer whose listener runs in this context.

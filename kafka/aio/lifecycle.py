@@ -283,7 +283,7 @@ class Lifecycle:
         elif self._ended is None or asyncio.current_task() is self._closing:
             return  # a listener that is called at the end calls stop(): it must not wait for itself
         elif timeout is not None:
-            self._limit(seconds)
+            self._close_within(seconds)
         assert self._ended is not None
         await asyncio.shield(self._ended)
 
@@ -300,7 +300,7 @@ class Lifecycle:
             )
 
     async def _close(self, seconds: float) -> None:
-        self._limit(seconds)
+        self._close_within(seconds)
         try:
             await self._finish(self._deadline(seconds))
         except KafkaError as error:
@@ -310,7 +310,7 @@ class Lifecycle:
         finally:
             self._stopped()
 
-    def _limit(self, seconds: float) -> None:
+    def _close_within(self, seconds: float) -> None:
         """End closing after a time: user code that it calls may take long, and may ignore that it is cancelled."""
         assert self._aio is not None
         assert self._closing is not None

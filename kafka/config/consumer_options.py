@@ -71,7 +71,14 @@ CONSUMER_OPTIONS: Final = (
     Option(
         "partition_assignment_strategy",
         _CONSUMER,
-        Lazy("kafka.coordinator.assignors", "RangePartitionAssignor", "CooperativeStickyAssignor", many=True),
+        # As Java's; round robin for groups with members of aiokafka, which offers nothing else, as kafka-python has it.
+        Lazy(
+            "kafka.coordinator.assignors",
+            "RangePartitionAssignor",
+            "CooperativeStickyAssignor",
+            "RoundRobinPartitionAssignor",
+            many=True,
+        ),
         Items(
             "a list of assignors, or of their names",
             "str | Sequence[str | Assignor | type[AbstractPartitionAssignor]]",

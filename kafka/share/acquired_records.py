@@ -74,7 +74,7 @@ class AcquiredRecords:
         self.session = session
         """The broker's, which ends with the locks."""
         self.topology = topology
-        """What was known of the cluster when they were asked for, or later while that made no difference to them."""
+        """The cluster as it was known when they were requested, or later while that made no difference to them."""
         self._left = deque(acquired)
         """The ranges that were not taken yet, ascending."""
         self._gaps: list[int] = []

@@ -425,8 +425,8 @@ class ShareFetcher:
         if self.metrics is not None:
             self.metrics.consumed(found.count, found.size)
             self.metrics.taken(partition.topic, found.count, found.size)
-        # The subscription has changed; or the leader has moved, and perhaps come back, while the broker held the response
-        # until the acknowledgements failed: then others may have the records, which may have been acquired before.
+        # The subscription has changed; or the leader has moved, and perhaps come back, while the broker held the
+        # response until the acknowledgements failed: the records were acquired before, and others may have them.
         if partition.topic not in self._topics or data.acknowledge_error_code in _LEADER_MOVED:
             node.waiting.append(Acknowledgements(found.partition, place[0], node.node_id, found.released()))
         else:

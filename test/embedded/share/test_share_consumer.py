@@ -696,7 +696,7 @@ def test_a_record_that_others_may_have_before_it_was_returned_comes_again(
 def test_records_that_come_when_a_new_leader_refuses_acknowledgements_are_released(
     broker: Broker, member: MakeMember
 ) -> None:
-    """A broker may hold a response with both until its leadership has gone and come back: others may have the records."""
+    """A broker may hold the response until its leadership has gone and come back: others may have the records."""
     broker.append("jobs", "a")
     one = member()
     (record,) = records(one)

@@ -77,6 +77,8 @@ class Classic:
         self.consumer.subscribe([plan["topic"]], listener=Listener())
 
     def _protocol(self, plan):
+        if plan["assignors"] is None:  # what its users have by default
+            return {}
         if plan["kind"] == "ours":
             if plan["protocol"] == "consumer":
                 return {"group_protocol": "consumer"}
@@ -165,6 +167,8 @@ class Asyncio:
         )
 
     def _protocol(self, plan):
+        if plan["assignors"] is None:
+            return {}
         if plan["kind"] != "aiokafka":
             if plan["protocol"] == "consumer":
                 return {"group_protocol": "consumer"}

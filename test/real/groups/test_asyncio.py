@@ -15,6 +15,7 @@ from .test_interoperation import PARTITIONS, plan_of, settle
 from .writer import Writer
 
 MEMBERS = {
+    "default": ["ours", "ours-asyncio", "aiokafka", "kafka-python"],
     "range": ["ours", "ours-asyncio", "aiokafka", "confluent-kafka"],
     "roundrobin": ["ours", "ours-asyncio", "aiokafka", "confluent-kafka"],
     "sticky": ["ours", "ours-asyncio", "aiokafka", "kafka-python"],
@@ -36,7 +37,9 @@ def restart_each(group: Group, writer: Writer, *, kill: bool) -> None:
 
 def run(cluster: KafkaCluster, make_group: MakeGroup, kind: str, ways: list[bool]) -> None:
     topic = cluster.create_topic(f"asyncio-{kind}-{len(ways)}", PARTITIONS)
-    plan: dict[str, Any] = plan_of(kind)
+    plan: dict[str, Any] = plan_of("range" if kind == "default" else kind)
+    if kind == "default":
+        plan["assignors"] = None
     if kind == "consumer":
         plan["options"] = {}
     group = make_group(cluster, topic, topic, PARTITIONS, **plan)
@@ -54,10 +57,10 @@ def run(cluster: KafkaCluster, make_group: MakeGroup, kind: str, ways: list[bool
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_members_of_both_faces_and_of_other_libraries_are_restarted_one_by_one(
+def test_members_of_both_faces_and_of_other_libraries_with_their_defaults_are_restarted_one_by_one(
     kafka: KafkaCluster, make_group: MakeGroup
 ) -> None:
-    run(kafka, make_group, "range", [False])
+    run(kafka, make_group, "default", [False])
 
 
 @pytest.mark.soak

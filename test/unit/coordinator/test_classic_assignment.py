@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from kafka import KafkaConsumer
+from kafka.aio import AIOKafkaConsumer
+from kafka.coordinator.assignors import make_assignors
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 from kafka.errors import UnsupportedVersionError
 from kafka.protocol.group import JoinGroupResponse
@@ -43,8 +46,19 @@ def leads(cluster: Cluster, *members: tuple[str, list[str]]) -> None:
 def test_a_member_offers_its_topics_with_each_assignor(cluster: Cluster, make: MakeConsumer) -> None:
     make("t", group_id="g", client_rack="r1").poll(timeout_ms=1000)
     found = offers(cluster)
-    assert list(found) == ["range", "cooperative-sticky"]
-    assert [(list(each.topics), each.rack_id) for each in found.values()] == [(["t"], "r1")] * 2
+    assert list(found) == ["range", "cooperative-sticky", "roundrobin"]
+    assert [(list(each.topics), each.rack_id) for each in found.values()] == [(["t"], "r1")] * 3
+
+
+def test_by_default_members_of_other_libraries_have_an_assignor_in_common() -> None:
+    java, kafka_python, aiokafka = ("range", "cooperative-sticky"), ("range", "roundrobin"), ("roundrobin",)
+    threads, tasks = (
+        [assignor.name for assignor in make_assignors(kind.DEFAULT_CONFIG["partition_assignment_strategy"])]
+        for kind in (KafkaConsumer, AIOKafkaConsumer)
+    )
+    assert (threads[:2], tasks[:1]) == (list(java), list(aiokafka))  # preferred as in what they replace
+    for group in ((java, threads, tasks), (kafka_python, aiokafka, threads, tasks)):
+        assert set.intersection(*map(set, group))
 
 
 def test_a_cooperative_member_keeps_its_partitions_through_a_rebalance(cluster: Cluster, make: MakeConsumer) -> None:
