@@ -13,7 +13,7 @@ Installed with the package (entry point ``pytest11``), so a test asks for them b
     def kafka_broker_options():  # in a module or a conftest.py: options for the tests without a marker
         return {"topics": {"orders": 6}}
 
-    def test_on_the_shared_cluster(kafka_cluster):  # whatever it does there, the next test finds the cluster as it was
+    def test_on_the_shared_cluster(kafka_cluster):  # restored after each test, but for records in topics that stay
         kafka_cluster.stop_node(2)
 
     @pytest.mark.schema_registry(compatibility="FULL")

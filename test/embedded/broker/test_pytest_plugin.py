@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,69 @@ def test_the_project_s_fixture_is_left_alone(kafka_cluster):
     assert kafka_cluster == "what the project calls its cluster"
 """
 
+IN_PARALLEL = """
+import json
+import os
+
+import pytest
+
+from kafka import KafkaConsumer, KafkaProducer
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster_options():
+    return {"nodes": 2}
+
+
+@pytest.fixture(scope="module")
+def of_the_module(kafka_cluster):
+    kafka_cluster.create_topic("of-the-module")
+    kafka_cluster.append("of-the-module", "a")
+
+
+def check_and_use(broker, names):
+    assert broker.run(lambda cluster: sorted(cluster.topics)) == names
+    servers = broker.bootstrap_servers
+    with KafkaProducer(bootstrap_servers=servers) as producer:
+        producer.send("payments", b"42").get(30)
+    options = {"bootstrap_servers": servers, "auto_offset_reset": "earliest", "group_id": "readers"}
+    with KafkaConsumer("payments", **options) as consumer:
+        assert next(consumer).value == b"42"
+        consumer.commit()
+    with open(os.environ["NOTES"], "a") as file:
+        print(json.dumps([os.environ["PYTEST_XDIST_WORKER"], len(names), servers]), file=file)
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_on_the_cluster_of_the_session(kafka_cluster, of_the_module, number):
+    assert len(kafka_cluster.records("of-the-module")) == 1
+    check_and_use(kafka_cluster, ["of-the-module"])
+    kafka_cluster.stop_node(2)
+
+
+@pytest.mark.kafka_broker(as_version="2.8", topics={"orders": 1, "payments": 1})
+@pytest.mark.parametrize("number", range(8))
+def test_on_a_broker_of_a_marker(kafka_broker, number):
+    check_and_use(kafka_broker, ["orders", "payments"])
+"""
+
+
+def test_a_suite_in_several_processes_of_xdist_has_a_cluster_in_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = tmp_path / "notes"
+    monkeypatch.setenv("NOTES", str(notes))
+    (tmp_path / "test_orders.py").write_text(IN_PARALLEL, encoding="utf-8")
+    assert "16 passed" in (printed := pytest_in(tmp_path, "-n", "4")), printed
+    seen = [json.loads(line) for line in notes.read_text(encoding="utf-8").splitlines()]
+    clusters = {(worker, servers) for worker, topics, servers in seen if topics == 1}
+    workers = {worker for worker, _ in clusters}
+    assert len(workers) > 1
+    assert (
+        len({servers for _, servers in clusters}) == len(clusters) == len(workers)
+    )  # each at one address all the time
+    assert len({servers for _, topics, servers in seen if topics == 2}) == 8
+
 
 @pytest.mark.parametrize(
     ("tests", "count"),
@@ -111,9 +175,9 @@ def test_a_project_gets_a_broker_by_asking_for_a_fixture(tmp_path: Path, tests: 
     assert f"{count} passed" in pytest_in(tmp_path)
 
 
-def pytest_in(directory: Path) -> str:
+def pytest_in(directory: Path, *options: str) -> str:
     """Run the tests of a project of its own; return what pytest prints."""
-    command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-W", "error", "-p", "no:randomly"]
+    command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-W", "error", "-p", "no:randomly", *options]
     if not _is_installed():
         command += ["-p", "kafka.broker.pytest_plugin"]
     result = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=180, check=False)
