@@ -83,6 +83,7 @@ class Checker:
         self._record = record
         self._peers: dict[int, Peer] = {}
         self._connecting = Connecting(record.report)
+        self.commits = Commits(record.report)
         self._rules = (
             Repetitions(record.report),
             EmptyFetches(record.report),
@@ -90,7 +91,7 @@ class Checker:
             SequenceNumbers(record.report),
             Transactions(record.report),
             FetchSessions(record.report),
-            Commits(record.report),
+            self.commits,
         )
         self._by_api: dict[int, tuple[Any, ...]] = {}
 

@@ -148,6 +148,11 @@ class Commits:
         #: Of topics that are deleted, too.
         self._names: dict[Any, str] = {}
 
+    def sought(self, place: Place) -> None:
+        """Take a position for one that went back: a commit behind a seek() may come before the fetch from there."""
+        for lowest in self._lowest.values():
+            lowest[place] = -1
+
     def arrived(self, peer: Peer, call: Call, request: Any) -> None:
         if ApiKey.Fetch == request.API_KEY:
             lowest = self._lowest.setdefault(peer, {})

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kafka._core.client import Client
 from kafka._runtime.network_thread import ThreadDriver, complete
-from kafka.broker.groups.service import GroupService
 from kafka.config import resolve
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.coordinator.membership import Membership
 from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from kafka.broker import Broker
 
 PATIENCE = 60.0  # for what comes at once, if the machine is not busy
-LONG = 10.0
 
 
 class Member:
@@ -122,23 +117,6 @@ class Member:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def calm_down(broker: Broker, *members: ConsumerCoordinator | Membership) -> None:
-    """Give members and their coordinator as much time as in life, after a test in which all goes by in no time.
-
-    On a busy machine a limit of some hundred milliseconds may be over each time before anything was done.
-    """
-
-    def raise_session(cluster: Any) -> None:
-        coordinator = cluster.service(GroupService).coordinator
-        for keeper in (coordinator, *coordinator.groups.values()):
-            keeper.settings = replace(keeper.settings, consumer_session_timeout=LONG)
-
-    broker.run(raise_session)
-    for member in members:
-        member.heartbeat.timeout = member.heartbeat.poll_interval = LONG
-        member.request_rejoin("there is time from now on")
 
 
 def poll_until(condition: Callable[[], bool], *members: Member, patience: float = PATIENCE) -> None:

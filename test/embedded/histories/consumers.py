@@ -19,11 +19,14 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from kafka import KafkaConsumer
+from kafka._runtime.network_thread import complete
 from kafka.aio import AIOKafkaConsumer
 from kafka.broker import Broker
+from kafka.broker.groups.service import GroupService
 from kafka.errors import (
     CommitFailedError,
     IllegalStateError,
@@ -50,20 +53,39 @@ ALL = [TopicPartition(topic, number) for topic, count in TOPICS.items() for numb
 WAIT_MS = 20
 #: Long: a member that does not leave is still there at the end.
 SESSION = 45_000
+#: Over before a stalled application polls, and on a busy machine at any time.
+SHORT_SESSION = 300
 GROUP = "readers"
 BROKER = {
     "group.consumer.heartbeat.interval.ms": 30,
     "group.consumer.min.heartbeat.interval.ms": 30,
-    "group.consumer.session.timeout.ms": SESSION,
+    "group.consumer.min.session.timeout.ms": 100,
+    "group.min.session.timeout.ms": 100,
     "group.initial.rebalance.delay.ms": 0,
 }
 #: How members come to their partitions; "alone" they name them.
 MODES: dict[str, dict[str, Any]] = {
     "alone": {},
-    "eager": {"partition_assignment_strategy": ["range"]},
+    "range": {"partition_assignment_strategy": ["range"]},
+    "roundrobin": {"partition_assignment_strategy": ["roundrobin"]},
+    "sticky": {"partition_assignment_strategy": ["sticky"]},
     "cooperative": {"partition_assignment_strategy": ["cooperative-sticky"]},
     "consumer": {"group_protocol": "consumer"},
 }
+#: Mode, whether sessions are short, and the flavour if it is not random: seeds take turns.
+TURNS: list[tuple[str, bool, str | None]] = [
+    ("alone", False, None),
+    ("range", True, None),
+    ("consumer", False, None),
+    ("alone", False, "cut"),
+    ("cooperative", True, None),
+    ("sticky", True, None),
+    ("alone", False, "transactions"),
+    ("consumer", True, None),
+    ("cooperative", False, None),
+    ("roundrobin", True, None),
+    ("range", False, None),
+]
 REFUSALS = (
     RecordDeserializationError,
     OffsetOutOfRangeError,
@@ -112,6 +134,7 @@ STEPS = {
     "expire": 2,
     "rest": 2,
     "stall": 1,
+    "crash": 3,
     "outage": 1,
 }
 
@@ -435,9 +458,32 @@ class Member:
                 self.callbacks.remove(called)
                 raise
 
-    async def close(self, timeout: float = 20.0) -> None:
-        for partition in self.owned:  # the positions may be committed
+    async def crash(self) -> None:
+        """Be gone without a word."""
+        self.may_be_committed()
+        core = self.consumer._core
+        if self.world.face == "asyncio":
+            core.client.shut_down()
+            await core.application.close(1.0)
+            self.consumer._stopped()
+        elif not core.closed:
+            core.closed = True
+
+            async def end() -> None:
+                core.client.shut_down()
+
+            complete(core.application.run(end()))
+            complete(core.application.close(1.0))
+            if core.metrics is not None:
+                core.metrics.close()
+        self.lost(tuple(self.owned))
+
+    def may_be_committed(self) -> None:
+        for partition in self.owned:
             self.world.logs[partition].positions |= self.at[partition] or set()
+
+    async def close(self, timeout: float = 20.0) -> None:
+        self.may_be_committed()
         await self.call("close", timeout_ms=timeout * 1000, limit=timeout)
         self.lost(tuple(self.owned))
         assert all(len(called) <= 1 for called in self.callbacks), f"a callback was called twice: {self.callbacks}"
@@ -451,10 +497,9 @@ class Consumers(faults.Faults, Kind):
     def __init__(self, seed: int, face: str) -> None:
         super().__init__(seed, face)
         rng = self.rng
-        self.mode = rng.choice(["alone", "alone", "eager", "cooperative", "consumer"])
-        self.flavour = rng.choice(["plain", "transactions", "transactions", "compacted"])
-        if self.mode == "alone" and rng.random() < 0.25:
-            self.flavour = "cut"
+        self.mode, self.is_short, flavour = TURNS[seed % len(TURNS)]
+        self.flavour = flavour or rng.choice(["plain", "transactions", "transactions", "compacted"])
+        session = SHORT_SESSION if self.is_short else SESSION
         self.options: dict[str, Any] = {
             "group_id": GROUP,
             "auto_offset_reset": "none" if self.mode == "alone" else "earliest",
@@ -475,10 +520,11 @@ class Consumers(faults.Faults, Kind):
         }
         if self.mode != "alone":
             self.options["max_poll_interval_ms"] = 600
-        if self.mode in {"eager", "cooperative"}:
-            self.options |= {"session_timeout_ms": SESSION, "heartbeat_interval_ms": 30}
+        if "partition_assignment_strategy" in self.options:
+            self.options |= {"session_timeout_ms": session, "heartbeat_interval_ms": 30}
         self.fetch_version = rng.choice([17, 17, 12, 11, 6])
-        self.broker = Broker(nodes=NODES, configs=BROKER, seed=seed)
+        configs = BROKER | {"group.consumer.session.timeout.ms": session}
+        self.broker = Broker(nodes=NODES, configs=configs, seed=seed)
         self.logs = {partition: Log() for partition in ALL}
         #: What was seen as committed, and when the last look was: all of it is checked.
         self.observed: dict[TopicPartition, set[int]] = {partition: set() for partition in ALL}
@@ -493,7 +539,8 @@ class Consumers(faults.Faults, Kind):
 
     def settings(self) -> str:
         some = {name: value for name, value in self.options.items() if name != "value_deserializer"}
-        return f"{self.mode}, {self.flavour}, Fetch v{self.fetch_version}: {some}"
+        sessions = "short sessions, " if self.is_short else ""
+        return f"{self.mode}, {sessions}{self.flavour}, Fetch v{self.fetch_version}: {some}"
 
     # The steps
 
@@ -590,6 +637,12 @@ class Consumers(faults.Faults, Kind):
             if stored not in self.observed[partition]:
                 assert log.may_be_at(stored, log.positions), f"{partition}: {stored} is committed, nobody came so far"
                 self.observed[partition].add(stored)
+
+    def goes_elsewhere(self, partition: TopicPartition) -> None:
+        """Tell the rules of commits, if they are checked, that an application chooses a position."""
+        watcher: Any = self.broker.run(lambda cluster: cluster.faults.watcher)
+        if watcher is not None:
+            self.broker.run(lambda _: watcher.commits.sought(partition))
 
     def counted(self, member: Member) -> bool:
         """Whether the coordinator counts it as a member, and it knows of nothing else."""
@@ -744,6 +797,12 @@ class Consumers(faults.Faults, Kind):
                 timeout = 20  # one that cannot leave stays in the group until its session ends
             await found.close(timeout)
 
+    async def crash(self, member: int) -> None:
+        """End a member without a word: the coordinator finds out when its session ends."""
+        if self.is_short and len(self.members) > 1 and (found := self.member(member)) is not None:
+            self.members.remove(found)
+            await found.crash()
+
     async def subscribe(self, member: int, topics: list[str], pattern: bool) -> None:
         """Subscribe to other topics, by their names or by a pattern; alone, assign."""
         if (found := self.member(member)) is None:
@@ -817,6 +876,7 @@ class Consumers(faults.Faults, Kind):
             return
         start, stable, _ = self.broker.offsets(*chosen)
         offset = start + int(where * max(0, stable - start))
+        self.goes_elsewhere(chosen)
         found.consumer.seek(chosen, offset)
         found.place(chosen, offset)
         found.moved.add(chosen)
@@ -832,6 +892,7 @@ class Consumers(faults.Faults, Kind):
             if self.broker.committed(GROUP, *chosen) is None and (found.is_alone or self.face == "asyncio"):
                 return  # auto_offset_reset is none; or the position stays, as with aiokafka
             possible = {self.committed(chosen)}
+        self.goes_elsewhere(chosen)
         with suppress(IllegalStateError if self.mode != "alone" else ()):
             with suppress(KafkaTimeoutError):
                 await found.call(f"seek_to_{where}", chosen)
@@ -958,6 +1019,8 @@ class Consumers(faults.Faults, Kind):
             await self.join(["a", "b"], 0)
         for member in self.members:
             member.skips = True
+        if self.mode != "alone":
+            self.give_time()
         await self.read_all()
         while self.members:
             member = self.members.pop()
@@ -967,6 +1030,23 @@ class Consumers(faults.Faults, Kind):
             assert time.monotonic() < deadline, f"members are left in the group: {left}"
             await asyncio.sleep(0.01)
         self.check_committed()
+
+    def give_time(self) -> None:
+        """Give members and their coordinator as much time as in life.
+
+        On a busy machine some hundred milliseconds may be over each time before anything was done.
+        """
+
+        def raise_session(cluster: Any) -> None:
+            coordinator = cluster.service(GroupService).coordinator
+            for keeper in (coordinator, *coordinator.groups.values()):
+                keeper.settings = replace(keeper.settings, consumer_session_timeout=SESSION / 1000)
+
+        self.broker.run(raise_session)
+        for member in self.members:
+            membership = member.consumer._core.check_group().membership
+            membership.heartbeat.timeout = membership.heartbeat.poll_interval = SESSION / 1000
+            membership.request_rejoin("there is time from now on")
 
     async def read_all(self) -> None:
         """All that subscribe share the partitions, read them to the end, and can commit."""
