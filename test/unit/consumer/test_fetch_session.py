@@ -37,6 +37,15 @@ def test_a_session_that_the_broker_forgot_is_not_named_again() -> None:
     assert session.next({A: wanted(0)})[:2] == (0, 0)
 
 
+def test_a_reply_with_another_id_begins_that_session() -> None:
+    session = FetchSession()
+    session.next({A: wanted(0)})
+    session.answered(5)
+    session.next({A: wanted(1)})
+    session.answered(9)
+    assert session.next({A: wanted(2)})[:2] == (9, 1)
+
+
 def test_without_an_id_all_requests_are_full() -> None:
     session = FetchSession()
     for _ in range(3):

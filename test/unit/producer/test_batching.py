@@ -53,6 +53,20 @@ def test_full_batches_of_keys_do_not_wait_for_linger_ms(make_producer):
     assert len(done) > 240, "all but the last batch of each partition"
 
 
+def test_the_linger_of_each_partition_ends_at_its_own_time(make_producer):
+    cluster = Cluster({"events": 3})
+    producer = make_producer(cluster, linger_ms=4000)
+    producer.partitions_for("events")
+    began = cluster.now
+    for partition in range(3):
+        producer.send("events", KILOBYTE, partition=partition)
+        producer.rest(1)
+    producer.rest(7)
+    assert [(at - began, partition) for at, _, partition, _ in cluster.times] == [
+        (pytest.approx(4.0 + partition, abs=0.1), partition) for partition in range(3)
+    ]
+
+
 def test_a_batch_that_is_not_full_waits_for_linger_ms(make_producer):
     cluster = Cluster({"events": 3})
     producer = make_producer(cluster, linger_ms=4000)

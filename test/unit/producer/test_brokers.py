@@ -73,6 +73,17 @@ def test_a_broker_that_has_left_the_cluster_is_forgotten(make_producer):
     assert sorted(producer.core.sender._sinks) == [0, 1, 2]
 
 
+def test_a_batch_for_a_leader_that_metadata_does_not_list_is_sent_when_it_does(make_producer):
+    cluster = Cluster({"events": 2}, nodes=2)
+    cluster.advertised = {0}
+    producer = make_producer(cluster, linger_ms=0)
+    waits = producer.send("events", b"x", partition=1)
+    producer.rest(1)
+    assert not waits.is_done
+    cluster.advertised = {0, 1}
+    assert waits.get(10).offset == 0
+
+
 def test_batches_that_wait_for_a_broker_go_to_the_new_leader(make_producer):
     """Whatever the sink of the old leader waits for: it keeps none of them."""
     cluster = Cluster({"events": 2}, nodes=2)

@@ -132,6 +132,19 @@ def test_nothing_more_is_sent_before_all_answers_have_arrived(numbered: Any) -> 
     assert [batch.sequence for batch in sent(cluster)[1:]] == [1, 2, 1, 2]
 
 
+def test_a_new_epoch_waits_for_the_answer_to_a_batch_that_has_expired_in_flight(numbered: Any) -> None:
+    producer, cluster = numbered(request_timeout_ms=2900, delivery_timeout_ms=3000, retry_backoff_ms=1000)
+    cluster.script.extend([NOT_LEADER, SILENCE])
+    with pytest.raises(OutcomeUnknownTimeoutError):
+        producer.send("events", RECORD).get(10)
+    assert len(sent(cluster)) == 3
+    following = producer.send("events", RECORD)
+    producer.rest(0.1)
+    assert len(sent(cluster)) == 3, "the last attempt may still be written, before or behind what is sent now"
+    assert following.get(10)
+    assert sent(cluster)[3:] == [Sent(1, 0, 1)]
+
+
 def test_after_a_batch_that_was_given_up_the_next_one_begins_another_epoch(numbered: Any) -> None:
     producer, cluster = numbered()
     cluster.script.append(NOT_AUTHORIZED)
@@ -265,13 +278,14 @@ def test_without_idempotence_only_a_producer_that_does_not_retry_has_several_bat
     producer.purge(in_flight=True)
 
 
-def test_without_retries_the_first_error_is_the_last(make_producer: Any) -> None:
+@pytest.mark.parametrize("retries", [0, 2])
+def test_a_batch_is_sent_again_as_often_as_retries_says(make_producer: Any, retries: int) -> None:
     cluster = Cluster({"events": 1})
-    cluster.script.append(NOT_LEADER)
-    producer = make_producer(cluster, retries=0)
+    cluster.script.extend([NOT_LEADER] * 5)
+    producer = make_producer(cluster, retries=retries)
     with pytest.raises(NotLeaderForPartitionError):
         producer.send("events", b"x").get(10)
-    assert len(sent(cluster)) == 1
+    assert len(sent(cluster)) == 1 + retries
 
 
 def test_a_partition_whose_leader_moves_is_sent_to_the_new_one(make_producer: Any) -> None:

@@ -414,6 +414,16 @@ def test_a_batch_that_was_refused_is_a_gap_that_takes_another_epoch(coordinator,
     assert sequences(coordinator) == [(0, 0, 0), (0, 0, 1), (0, 1, 0)]
 
 
+def test_after_a_commit_with_an_attempt_without_an_answer_the_next_transaction_has_another_epoch(coordinator, make):
+    producer = make()
+    coordinator.script["Produce"] = deque([SILENCE])
+    for _ in range(2):
+        producer.begin()
+        producer.send()
+        producer.commit()
+    assert sequences(coordinator) == [(0, 0, 0), (0, 0, 0), (0, 1, 0)]
+
+
 def test_before_2_5_the_number_of_a_refused_batch_is_used_again(coordinator, make):
     coordinator.old()
     producer = make()
