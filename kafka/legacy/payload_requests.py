@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka import errors
 from kafka.codec import CODEC_NONE
 from kafka.errors import BrokerResponseError, FailedPayloadsError
+from kafka.future import Future
 from kafka.legacy.payloads import (
     FetchRequestPayload,
     FetchResponsePayload,
@@ -37,6 +38,7 @@ from kafka.record import MemoryRecords, MemoryRecordsBuilder
 
 if TYPE_CHECKING:
     from kafka.legacy.payloads import OfPartition
+    from kafka.legacy.simple_client import SimpleClient
 
 # The newest version of each request that is used here: later ones have topic ids or several groups.
 NEWEST: Final[Mapping[type[Request[Response]], int]] = {
@@ -228,3 +230,29 @@ def failed_payload(payload: OfPartition, cause: BaseException) -> FailedPayloads
     error = FailedPayloadsError(payload, f"{payload.topic} partition {payload.partition}: {cause}")
     error.__cause__ = cause
     return error
+
+
+class HistoricConnection:
+    """A connection as 1.x had it: `recv` returns responses with their futures, which the caller completes."""
+
+    def __init__(self, client: SimpleClient, node_id: int) -> None:
+        self._client = client
+        self._node_id = node_id
+        self._sent: list[tuple[Future[Any], Future[Any]]] = []
+
+    def send(self, request: Request[Response], *_: object, **__: object) -> Future[Any]:
+        """Send a request; the future is completed by who calls `recv`."""
+        outcome: Future[Any] = Future()
+        self._sent.append((self._client.client.submit(self._node_id, request, timeout=self._client.timeout), outcome))
+        return outcome
+
+    def recv(self) -> list[tuple[Any, Future[Any]]]:
+        """Wait for the oldest response, and return what has arrived; an error completes its future."""
+        if self._sent:
+            self._client.client.poll(future=self._sent[0][0])
+        arrived = [pair for pair in self._sent if pair[0].is_done]
+        self._sent = [pair for pair in self._sent if not pair[0].is_done]
+        for inner, outcome in arrived:
+            if inner.exception is not None:
+                outcome.failure(inner.exception)
+        return [(inner.value, outcome) for inner, outcome in arrived if inner.succeeded()]

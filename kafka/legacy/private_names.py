@@ -8,13 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafka.future import Future
-
 if TYPE_CHECKING:
     from typing import Protocol
-
-    from kafka.client_async import KafkaClient
-    from kafka.protocol.api import Request, Response
 
     # `KafkaProducer` and `KafkaConsumer`, which a module below their packages cannot import.
 
@@ -30,19 +25,13 @@ if TYPE_CHECKING:
     class _Consumer(Protocol):
         _core: Any
 
-    class _SimpleClient(Protocol):
-        timeout: float
-
-        @property
-        def client(self) -> KafkaClient: ...
-
     class _Cluster(Protocol):
         topology: Any
 
         def partitions_for_broker(self, broker_id: int) -> set[Any] | None: ...
 
 
-__all__ = ["ClusterNames", "ConsumerNames", "HistoricConnection", "ProducerNames"]
+__all__ = ["ClusterNames", "ConsumerNames", "ProducerNames"]
 
 
 class ProducerNames:
@@ -157,29 +146,3 @@ class ClusterNames:
     @_broker_partitions.setter
     def _broker_partitions(self: _Cluster, _led: Mapping[int, set[Any]]) -> None:
         """Ignore it: the leaders are known from the partitions."""
-
-
-class HistoricConnection:
-    """A connection as 1.x had it: `recv` returns responses with their futures, which the caller completes."""
-
-    def __init__(self, client: _SimpleClient, node_id: int) -> None:
-        self._client = client
-        self._node_id = node_id
-        self._sent: list[tuple[Future[Any], Future[Any]]] = []
-
-    def send(self, request: Request[Response], *_: object, **__: object) -> Future[Any]:
-        """Send a request; the future is completed by who calls `recv`."""
-        outcome: Future[Any] = Future()
-        self._sent.append((self._client.client.submit(self._node_id, request, timeout=self._client.timeout), outcome))
-        return outcome
-
-    def recv(self) -> list[tuple[Any, Future[Any]]]:
-        """Wait for the oldest response, and return what has arrived; an error completes its future."""
-        if self._sent:
-            self._client.client.poll(future=self._sent[0][0])
-        arrived = [pair for pair in self._sent if pair[0].is_done]
-        self._sent = [pair for pair in self._sent if not pair[0].is_done]
-        for inner, outcome in arrived:
-            if inner.exception is not None:
-                outcome.failure(inner.exception)
-        return [(inner.value, outcome) for inner, outcome in arrived if inner.succeeded()]

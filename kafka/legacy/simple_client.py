@@ -33,9 +33,8 @@ from kafka.errors import (
 )
 from kafka.future import Future
 from kafka.legacy import payload_requests, warn_deprecated
-from kafka.legacy.payload_requests import check_error, failed_payload, name_of, with_names
+from kafka.legacy.payload_requests import HistoricConnection, check_error, failed_payload, name_of, with_names
 from kafka.legacy.payloads import ConsumerMetadataResponse
-from kafka.legacy.private_names import HistoricConnection
 from kafka.legacy.protocol_payloads import KafkaProtocol
 from kafka.protocol.commit import FindCoordinatorRequest, OffsetCommitRequest
 from kafka.protocol.fetch import FetchRequest
