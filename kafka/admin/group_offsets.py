@@ -171,11 +171,7 @@ class GroupOffsets(Offsets):
 
         def topics(group: str) -> list[dict[str, object]] | None:
             partitions = wanted[group]
-            return (
-                None
-                if partitions is None
-                else [{"name": topic, "partition_indexes": numbers} for topic, numbers in by_topic(partitions).items()]
-            )
+            return None if partitions is None else by_topic(partitions, "name", "partition_indexes")
 
         def request(groups: list[str]) -> OffsetFetchRequest:
             if many:
@@ -219,21 +215,17 @@ class GroupOffsets(Offsets):
         version = min(await self._core.version_of(OffsetCommitRequest(), deadline), _NEWEST_BY_NAME)
         if not wanted:
             return {}
-        topics = [
-            {
-                "name": topic,
-                "partitions": [
-                    {
-                        "partition_index": number,
-                        "committed_offset": wanted[TopicPartition(topic, number)].offset,
-                        "committed_leader_epoch": wanted[TopicPartition(topic, number)].leader_epoch,
-                        "committed_metadata": wanted[TopicPartition(topic, number)].metadata,
-                    }
-                    for number in numbers
-                ],
+
+        def entry(partition: TopicPartition) -> dict[str, object]:
+            offset = wanted[partition]
+            return {
+                "partition_index": partition.partition,
+                "committed_offset": offset.offset,
+                "committed_leader_epoch": offset.leader_epoch,
+                "committed_metadata": offset.metadata,
             }
-            for topic, numbers in by_topic(wanted).items()
-        ]
+
+        topics = by_topic(wanted, "name", "partitions", entry)
 
         def code(response: OffsetCommitResponse) -> int:
             # The coordinator says for each partition that it is not one; these are one answer.
@@ -271,10 +263,7 @@ class GroupOffsets(Offsets):
         group = as_group(group_id)
         wanted = as_partitions(partitions)
         await self._core.require(deadline, OffsetDeleteRequest.API_KEY, 0, "delete_group_offsets()", "2.4")
-        topics = [
-            {"name": topic, "partitions": [{"partition_index": number} for number in numbers]}
-            for topic, numbers in by_topic(wanted).items()
-        ]
+        topics = by_topic(wanted, "name", "partitions", lambda one: {"partition_index": one.partition})
         response = await self._core.ask_coordinator(
             group,
             lambda: OffsetDeleteRequest(group_id=group, topics=topics),

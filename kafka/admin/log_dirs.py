@@ -116,14 +116,7 @@ class LogDirs(Calls):
 
         def request(node: int) -> DescribeLogDirsRequest:
             partitions = wanted[node]
-            return kind(
-                topics=None
-                if partitions is None
-                else [
-                    kind.DescribableLogDirTopic(topic=topic, partitions=numbers)
-                    for topic, numbers in by_topic(partitions).items()
-                ]
-            )
+            return kind(topics=None if partitions is None else by_topic(partitions, "topic", "partitions"))
 
         return await self._core.ask_each(wanted, request, deadline, "describe_log_dirs()", checked=True)
 
@@ -184,15 +177,9 @@ class LogDirs(Calls):
                 paths.setdefault(wanted[TopicPartitionReplica(topic, number, node)], []).append(
                     TopicPartition(topic, number)
                 )
-            topic_type = kind.AlterReplicaLogDirTopic
             return kind(
                 dirs=[
-                    kind.AlterReplicaLogDir(
-                        path=path,
-                        topics=[
-                            topic_type(name=topic, partitions=numbers) for topic, numbers in by_topic(some).items()
-                        ],
-                    )
+                    kind.AlterReplicaLogDir(path=path, topics=by_topic(some, "name", "partitions"))
                     for path, some in paths.items()
                 ]
             )

@@ -141,22 +141,15 @@ class Offsets(Calls):
                 raise self._core.unsupported(f"looking up an offset by {name}", release)
         if level and version < _ISOLATION_SINCE:
             raise self._core.unsupported("read_committed", "0.11")
-        part, entry = ListOffsetsRequest.ListOffsetsPartition, ListOffsetsRequest.ListOffsetsTopic
+        part = ListOffsetsRequest.ListOffsetsPartition
 
         def request(some: list[TopicPartition]) -> ListOffsetsRequest:
             return ListOffsetsRequest(
                 replica_id=-1,
                 isolation_level=int(level),
-                topics=[
-                    entry(
-                        name=topic,
-                        partitions=[
-                            part(partition_index=number, timestamp=wanted[TopicPartition(topic, number)])
-                            for number in numbers
-                        ],
-                    )
-                    for topic, numbers in by_topic(some).items()
-                ],
+                topics=by_topic(
+                    some, "name", "partitions", lambda one: part(partition_index=one.partition, timestamp=wanted[one])
+                ),
                 timeout_ms=self._core.left(deadline),
             )
 
@@ -194,18 +187,9 @@ class Offsets(Calls):
         def request(some: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
             return kind(
                 replica_id=-1,
-                topics=[
-                    kind.OffsetForLeaderTopic(
-                        topic=topic,
-                        partitions=[
-                            kind.OffsetForLeaderPartition(
-                                partition=number, leader_epoch=wanted[TopicPartition(topic, number)]
-                            )
-                            for number in numbers
-                        ],
-                    )
-                    for topic, numbers in by_topic(some).items()
-                ],
+                topics=by_topic(
+                    some, "topic", "partitions", lambda one: {"partition": one.partition, "leader_epoch": wanted[one]}
+                ),
             )
 
         def read(response: OffsetForLeaderEpochResponse) -> dict[TopicPartition, tuple[int, int] | KafkaError]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from kafka.errors import IllegalArgumentError
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -44,13 +44,18 @@ def as_offsets(offsets: object) -> dict[TopicPartition, OffsetAndMetadata]:
     return found
 
 
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Return the numbers of partitions by topic.
+def by_topic(
+    partitions: Iterable[TopicPartition],
+    topic: str,
+    numbers: str,
+    entry: Callable[[TopicPartition], object] | None = None,
+) -> list[dict[str, object]]:
+    """Return topics with their partitions, or an entry for each, under the names that a request has for them.
 
-    >>> by_topic([TopicPartition("events", 0), TopicPartition("events", 1)])
-    {'events': [0, 1]}
+    >>> by_topic([TopicPartition("events", 0), TopicPartition("events", 1)], "name", "partitions")
+    [{'name': 'events', 'partitions': [0, 1]}]
     """
-    found: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        found.setdefault(topic, []).append(number)
-    return found
+    found: dict[str, list[object]] = {}
+    for partition in partitions:
+        found.setdefault(partition.topic, []).append(partition.partition if entry is None else entry(partition))
+    return [{topic: name, numbers: entries} for name, entries in found.items()]

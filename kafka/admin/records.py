@@ -65,18 +65,9 @@ class Records(Calls):
 
         def request(some: list[TopicPartition]) -> DeleteRecordsRequest:
             return kind(
-                topics=[
-                    kind.DeleteRecordsTopic(
-                        name=topic,
-                        partitions=[
-                            kind.DeleteRecordsPartition(
-                                partition_index=number, offset=wanted[TopicPartition(topic, number)]
-                            )
-                            for number in numbers
-                        ],
-                    )
-                    for topic, numbers in by_topic(some).items()
-                ],
+                topics=by_topic(
+                    some, "name", "partitions", lambda one: {"partition_index": one.partition, "offset": wanted[one]}
+                ),
                 timeout_ms=self._core.left(deadline),
             )
 

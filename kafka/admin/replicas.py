@@ -103,12 +103,7 @@ class Replicas(Calls):
         async for attempt in self._core.attempts(deadline, "elect_leaders()"):
             with attempt:
                 request = request_type(
-                    topic_partitions=None
-                    if wanted is None
-                    else [
-                        request_type.TopicPartitions(topic=topic, partitions=numbers)
-                        for topic, numbers in by_topic(wanted).items()
-                    ],
+                    topic_partitions=None if wanted is None else by_topic(wanted, "topic", "partitions"),
                     timeout_ms=self._core.left(deadline),
                     **more,
                 )
@@ -141,18 +136,12 @@ class Replicas(Calls):
         await self._core.require(deadline, kind.API_KEY, 0, "alter_partition_reassignments()", "2.4")
         request = kind(
             timeout_ms=self._core.left(deadline),
-            topics=[
-                kind.ReassignableTopic(
-                    name=topic,
-                    partitions=[
-                        kind.ReassignablePartition(
-                            partition_index=number, replicas=wanted[TopicPartition(topic, number)]
-                        )
-                        for number in numbers
-                    ],
-                )
-                for topic, numbers in by_topic(wanted).items()
-            ],
+            topics=by_topic(
+                wanted,
+                "name",
+                "partitions",
+                lambda one: {"partition_index": one.partition, "replicas": wanted[one]},
+            ),
         )
         what = "alter_partition_reassignments()"
         response = await self._core.ask(request, deadline, what, checked=True)
@@ -181,12 +170,7 @@ class Replicas(Calls):
         await self._core.require(deadline, kind.API_KEY, 0, "list_partition_reassignments()", "2.4")
         request = kind(
             timeout_ms=self._core.left(deadline),
-            topics=None
-            if wanted is None
-            else [
-                kind.ListPartitionReassignmentsTopics(name=topic, partition_indexes=numbers)
-                for topic, numbers in by_topic(wanted).items()
-            ],
+            topics=None if wanted is None else by_topic(wanted, "name", "partition_indexes"),
         )
         response = await self._core.ask(request, deadline, "list_partition_reassignments()", checked=True)
         return {

@@ -111,10 +111,7 @@ class ShareGroups(GroupDescriptions, Groups):
                         group_id=group,
                         topics=None
                         if (partitions := wanted[group]) is None
-                        else [
-                            kind.DescribeShareGroupOffsetsRequestTopic(topic_name=topic, partitions=numbers)
-                            for topic, numbers in by_topic(partitions).items()
-                        ],
+                        else by_topic(partitions, "topic_name", "partitions"),
                     )
                     for group in groups
                 ]
@@ -162,19 +159,14 @@ class ShareGroups(GroupDescriptions, Groups):
         wanted = as_offsets(offsets)
         kind = AlterShareGroupOffsetsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "alter_share_group_offsets()", "4.1")
-        part = kind.AlterShareGroupOffsetsRequestPartition
         request = kind(
             group_id=group,
-            topics=[
-                kind.AlterShareGroupOffsetsRequestTopic(
-                    topic_name=topic,
-                    partitions=[
-                        part(partition_index=number, start_offset=wanted[TopicPartition(topic, number)].offset)
-                        for number in numbers
-                    ],
-                )
-                for topic, numbers in by_topic(wanted).items()
-            ],
+            topics=by_topic(
+                wanted,
+                "topic_name",
+                "partitions",
+                lambda one: {"partition_index": one.partition, "start_offset": wanted[one].offset},
+            ),
         )
         response = await self._core.ask_coordinator(
             group, lambda: request, lambda found: found.error_code, deadline, "alter_share_group_offsets()"

@@ -259,12 +259,7 @@ class Transactions(Calls):
         await self._core.require(deadline, kind.API_KEY, 0, "describe_producers()", "2.8")
 
         def request(some: list[TopicPartition]) -> DescribeProducersRequest:
-            return kind(
-                topics=[
-                    kind.TopicRequest(name=topic, partition_indexes=numbers)
-                    for topic, numbers in by_topic(some).items()
-                ]
-            )
+            return kind(topics=by_topic(some, "name", "partition_indexes"))
 
         def read(response: DescribeProducersResponse) -> dict[TopicPartition, PartitionProducerState | KafkaError]:
             return {
