@@ -31,10 +31,9 @@ def lazy_names(
     >>> find("JsonSerializer")
     <class 'kafka.serializer.default.JsonSerializer'>
     """
-    homes = {name: module for module, names in modules.items() for name in names.split()}
 
     def find(name: str) -> Any:
-        home = homes.get(name)
+        home = next((module for module, names in modules.items() if name in names.split()), None)
         if home is None:
             if name in elsewhere:  # the text of an AttributeError does not come out of `from kafka import ...`
                 raise ImportError(f"cannot import name {name!r} from {package!r}: use {elsewhere[name]}", name=package)
@@ -44,7 +43,10 @@ def lazy_names(
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes} - {"TYPE_CHECKING", "annotations", "lazy_names"})
+        return sorted(
+            {*vars(sys.modules[package]), *" ".join(modules.values()).split()}
+            - {"TYPE_CHECKING", "annotations", "lazy_names"}
+        )
 
     return find, names
 
