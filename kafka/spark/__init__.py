@@ -38,22 +38,15 @@ __all__ = [
     "watch",
 ]
 
-_HOMES: Final = {
-    "KafkaAvailableNowError": "errors",
-    "KafkaDataLossError": "errors",
-    "KafkaDataSource": "datasource",
-    "KafkaSparkOptionError": "errors",
-    "LagListener": "listeners",
-    "cause_of": "errors",
-    "ensure_java": "session",
-    "foreach_batch_writer": "listeners",
-    "from_registry": "registry",
-    "lag": "progress",
-    "register": "session",
-    "to_registry": "registry",
-    "unregister": "session",
-    "watch": "jobs.runner",
+_MODULES: Final = {
+    "datasource": "KafkaDataSource",
+    "errors": "KafkaAvailableNowError KafkaDataLossError KafkaSparkOptionError cause_of",
+    "jobs.runner": "watch",
+    "listeners": "LagListener foreach_batch_writer",
+    "progress": "lag",
+    "registry": "from_registry to_registry",
+    "session": "ensure_java register unregister",
 }
 
 if not TYPE_CHECKING:  # checkers report a name that is not here
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)
