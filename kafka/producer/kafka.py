@@ -321,15 +321,12 @@ class KafkaProducer(ImmediateCalls):
         that, for `timeout` seconds if they are given; then the other gives up, too.
         """
         timeout = checked_timeout(timeout, "close()")
-        calls = self._calls
-        core = self._core
-        if calls.closed and core.loop.forked:  # the thread that closes is the parent's
-            return
+        calls, core, closing = self._calls, self._core, self._closing
         if not core.on_loop and not calls.closed:
             self._accumulator.check_outside("close()")
-        closing = self._closing
-        if not closing.acquire(timeout=0 if core.on_loop else -1 if timeout is None else min(timeout, _DAY)):
-            if core.on_loop:
+        may_wait = not core.on_loop and not core.loop.forked  # in a child the thread that closes may be the parent's
+        if not closing.acquire(timeout=0 if not may_wait else -1 if timeout is None else min(timeout, _DAY)):
+            if not may_wait:
                 return
             core.call_soon(core.shut_down)
             closing.acquire()
