@@ -10,15 +10,20 @@ import sys
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka import KafkaConsumer
+from kafka import AcknowledgeType, KafkaAdminClient, KafkaConsumer, KafkaShareConsumer
+from kafka.admin import ConfigResource
 from kafka.structs import TopicPartition
+from test.embedded.faces import AIOShareConsumer
 from test.real.chaos.asyncio_load import AsyncioLoad
 from test.real.chaos.conftest import Site
 from test.real.chaos.faults import Chaos, Fault, Tally
@@ -27,7 +32,7 @@ from test.real.groups.conftest import KINDS
 from test.real.groups.judge import judge
 from test.real.groups.members import Group
 from test.real.groups.writer import Writer
-from test.real.producer.load import PARTITIONS, WAIT, Load, new_topic, read_log
+from test.real.producer.load import PARTITIONS, WAIT, Load, new_topic, read_log, until
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -299,4 +304,101 @@ def test_consuming_in_a_group(site: Site, seconds: float, rng: Random, tmp_path:
     tally.notes["read again, not committed before"] = verdict.doubled
     tally.notes["commits"] = f"{verdict.commits}, of which {verdict.refused.total()} refused"
     tally.wrong += verdict.wrong
+    tally.check()
+
+
+# Share groups
+
+
+class Worker:
+    """A member of a share group in a thread, on one face; it notes what it has confirmation for having finished."""
+
+    def __init__(self, face: Any, servers: str, topic: str, rng: Random) -> None:
+        self.finished: list[tuple[int, int]] = []
+        """Partition and number, of records that were accepted or rejected."""
+        self.refused = self.deliveries = 0
+        self.gone_wrong: BaseException | None = None
+        self._stopped, self._rng = threading.Event(), rng
+        self._make = partial(
+            face, topic, bootstrap_servers=servers, group_id=topic, share_acknowledgement_mode="explicit"
+        )
+        self._thread = threading.Thread(target=self._work, name="worker")
+
+    def _work(self) -> None:
+        try:
+            while not self._stopped.is_set():
+                member = self._make(max_poll_records=50, request_timeout_ms=10_000)
+                life = time.monotonic() + self._rng.uniform(5, 60)
+                try:
+                    while not self._stopped.is_set() and time.monotonic() < life:
+                        self._take(member)
+                finally:
+                    member.close()
+        except BaseException as error:
+            self.gone_wrong = error
+
+    def _take(self, member: Any) -> None:
+        kinds = AcknowledgeType.ACCEPT, AcknowledgeType.RELEASE, AcknowledgeType.REJECT
+        records = [record for found in member.poll(500).values() for record in found]
+        self.deliveries += len(records)
+        if self._rng.random() < 0.05:
+            time.sleep(self._rng.uniform(0, 3))
+        said = [
+            (record, self._rng.choices(kinds, (8, record.delivery_count < 4, 1))[0])  # type: ignore[arg-type]
+            for record in records
+        ]
+        for record, kind in said:
+            member.acknowledge(record, kind)
+        answers = member.commit() if said else {}
+        for record, kind in said:
+            if answers[TopicPartition(record.topic, record.partition)] is not None:
+                self.refused += 1
+            elif kind is not AcknowledgeType.RELEASE:
+                self.finished.append((record.partition, int(record.value.split()[0])))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._stopped.set()
+        self._thread.join(WAIT)
+
+
+def test_working_in_a_share_group(site: Site, seconds: float, rng: Random) -> None:
+    """Each record is finished, and no member finishes one that was finished before."""
+    tally = Tally("work in a share group, both faces")
+    topic, servers = new_topic(site.cluster, fresh("jobs")), site.cluster.bootstrap_servers
+    with KafkaAdminClient(bootstrap_servers=servers) as admin, ExitStack() as opened:
+        admin.alter_configs([ConfigResource("GROUP", topic, {"share.auto.offset.reset": "earliest"})])
+        load = opened.enter_context(Load(site.cluster, topic, NEVER, rate=RATE // 5))
+        workers = [
+            opened.enter_context(Worker(face, servers, topic, Random(rng.random())))
+            for face in (KafkaShareConsumer, AIOShareConsumer) * 2
+        ]
+
+        def newest() -> list[int]:
+            found = dict.fromkeys(range(PARTITIONS), -1)
+            for worker in workers:
+                assert worker.gone_wrong is None, worker.gone_wrong
+                for partition, number in worker.finished[-500:]:
+                    found[partition] = max(found[partition], number)
+            return list(found.values())
+
+        def left() -> int:
+            return sum(one.lag for one in admin.list_share_group_offsets(topic)[topic].values())
+
+        def reached(mark: int) -> bool:
+            return min(newest()) >= mark // PARTITIONS
+
+        Chaos(site, {topic: PARTITIONS}, rng, tally, lambda: load.sent + PARTITIONS, reached).run(seconds)
+        load.stop_sending()
+        load.finish()
+        until(lambda: left() == 0, "end of the work", WAIT)
+    finished = Counter(one for worker in workers for one in worker.finished)
+    tally.records = sum(map(len, read_log(site.cluster, topic).values()))
+    tally.repeated = finished.total() - len(finished)
+    tally.notes["deliveries"] = sum(worker.deliveries for worker in workers)
+    tally.notes["refused acknowledgements"] = sum(worker.refused for worker in workers)
+    tally.notes["finished without an answer"] = tally.records - len(finished)
     tally.check()
