@@ -165,6 +165,15 @@ def test_the_child_of_a_fork_gets_an_error_and_the_parent_continues(broker, topi
         producer = KafkaProducer(bootstrap_servers=servers, linger_ms=60_000)
         producer.send(topic, b"before").get(10)
         producer.send(topic, b"pending")
+        begun, forked = threading.Event(), threading.Event()
+
+        def begin_to_close():
+            with producer._closing:
+                begun.set()
+                forked.wait()
+
+        threading.Thread(target=begin_to_close).start()
+        begun.wait()
         child = os.fork()
         if not child:
             for call in (lambda: producer.send(topic, b"x"), producer.flush):
@@ -177,6 +186,7 @@ def test_the_child_of_a_fork_gets_an_error_and_the_parent_continues(broker, topi
             producer.close()
             os._exit(0)
         _, status = os.waitpid(child, 0)
+        forked.set()
         assert status == 0, status
         assert producer.send(topic, b"after").get(10).offset == 2
         producer.close()
