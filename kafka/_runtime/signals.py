@@ -32,7 +32,7 @@ _signal: Final[Any] = sys.modules.get("_signal", signal)
 # The threads that Python did not let set a handler: all but the one that runs them.
 _WITHOUT_SIGNALS: Final[set[int]] = set()
 Handlers = list[tuple[int, Callable[[int, "FrameType | None"], object]]]
-# The handlers of the signals above when they were looked at last, and those of them to put off: they rarely change.
+# The handlers of the signals above when they were looked at last, and the ones to put off: they rarely change.
 _known: tuple[tuple[object, ...], Handlers] = ((), [])
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_WITHOUT_SIGNALS.clear)  # in the child the thread that forked runs them

@@ -231,7 +231,7 @@ class Traffic:
         """Seconds of pauses that the broker asked for."""
 
     def answered(self, request: int, seconds: float, response: int) -> None:
-        """Count a request of so many bytes and its response, which came this long after it."""
+        """Count a request of that many bytes and its response, which came this long after it."""
         self.responses += 1
         self.seconds += seconds
         if self._exchanges is not None:
