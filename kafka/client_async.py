@@ -108,8 +108,6 @@ class KafkaClient:
         if bootstrap and self.config["api_version"] is None:
             try:
                 self._run(self.core.bootstrap())
-                # Programs read the release of the brokers there.
-                self.config = self.config.but(api_version=self.api_version)
             except BaseException:
                 self.close()
                 raise

@@ -225,6 +225,7 @@ class Client(Connections):
         bootstrap_timeout_ms, NoBrokersAvailable lists each and why it did not.
         """
         await self.metadata.bootstrap()
+        self._fill_release()
 
     async def begin(self) -> None:
         """Get the first metadata as `bootstrap` does; with bootstrap_timeout_ms=0 a cluster may come later.
@@ -233,6 +234,12 @@ class Client(Connections):
         calls wait for it until their own deadlines.
         """
         await self.metadata.bootstrap(patient=self.settings.discovery_timeout == 0)
+        self._fill_release()
+
+    def _fill_release(self) -> None:
+        """Have the release of the brokers in the configuration, where programs of kafka-python read it."""
+        if (versions := self.versions) is not None:
+            self.config.fill("api_version", lambda: versions.release)
 
     async def refresh(self, deadline: float, topics: Collection[str] = ()) -> None:
         """Request metadata, of some topics or of all that are wanted, and wait; raise the error of the request."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kafka.config.checks import Check
@@ -38,6 +38,17 @@ class Lazy:
         found = [getattr(import_module(self._module), name) for name in self._names]
         made = [item() for item in found] if self._call else found
         return tuple(made) if self._many else made[0]
+
+
+class Found(Lazy):
+    """A value that a client has found out; it is worked out on first use."""
+
+    def __init__(self, find: Callable[[], object]) -> None:
+        self._find = find
+
+    def get(self) -> Any:
+        """The value."""
+        return self._find()
 
 
 class Option:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final, NoReturn
 
 from kafka._text import Secret, SecretBytes, without_passwords
-from kafka.config.option import CLASSES, FACES, Lazy, Option
+from kafka.config.option import CLASSES, FACES, Found, Lazy, Option
 from kafka.config.rules import RULES
 from kafka.config.table import BY_SPELLING, OPTIONS
 from kafka.errors import KafkaConfigurationError
@@ -65,6 +65,11 @@ class Config(MutableMapping[str, Any]):
         self._values[option.name] = _checked(self.kind, name, option, value)
         self.given |= {option.name}
 
+    def fill(self, name: str, find: Callable[[], object]) -> None:
+        """Have an option that was left at None worked out when it is read; it does not count as given."""
+        if self._values[name] is None:
+            self._values[name] = Found(find)
+
     def __delitem__(self, name: str) -> None:
         raise TypeError(f"{name} cannot be removed from a configuration: set it to its default")
 
@@ -73,15 +78,6 @@ class Config(MutableMapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._values)
-
-    def but(self, **values: object) -> Config:
-        """A copy with other values, which are not checked. Defaults that are imported still wait for their first use.
-
-        >>> from kafka.config import resolve
-        >>> resolve("client", {"client_id": "a"}).but(api_version=(4, 3))["api_version"]
-        (4, 3)
-        """
-        return Config(self.kind, {**self._values, **values}, self.given)
 
     def seconds(self, name: str) -> float:
         """An option that is a time in milliseconds, in seconds.
