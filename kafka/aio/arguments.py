@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from operator import index
 from typing import Any, Final
 
 from kafka.aio.environment import with_awaited_tokens
 from kafka.config import CLASSES, Config, resolve
+from kafka.consumer.arguments import as_offset, checked_offsets
 from kafka.errors import KafkaConfigurationError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -45,11 +45,11 @@ def checked_config(
         warnings.warn(
             f"api_version has no effect on {name}: each connection asks its broker", DeprecationWarning, stacklevel=4
         )
-    # aiokafka's default is PLAIN, and without SASL the mechanism has no effect there.
-    if not str(options.get("security_protocol")).startswith("SASL_"):
-        options.pop("sasl_mechanism", None)
-    else:
+    # aiokafka's default is PLAIN; programs that state it connect without SASL there.
+    if str(options.get("security_protocol")).startswith("SASL_"):
         options.setdefault("sasl_mechanism", "PLAIN")
+    elif options.get("sasl_mechanism") == "PLAIN":
+        del options["sasl_mechanism"]
     try:
         return resolve(kind, options)
     except KafkaConfigurationError as error:
@@ -69,17 +69,8 @@ def as_offsets(offsets: object) -> dict[TopicPartition, OffsetAndMetadata]:
     for partition, offset in offsets.items():
         if not isinstance(partition, tuple) or len(partition) != _PAIR:
             raise TypeError(f"each key of offsets must be a TopicPartition, not {partition!r}")
-        found[TopicPartition(*partition)] = _as_offset(offset)
-    return found
-
-
-def _as_offset(offset: object) -> OffsetAndMetadata:
-    if isinstance(offset, OffsetAndMetadata):
-        return offset
-    if hasattr(offset, "__index__") and not isinstance(offset, bool):
-        return OffsetAndMetadata(index(offset))
-    if isinstance(offset, tuple) and len(offset) == _PAIR:
-        if not isinstance(offset[1], str):
-            raise TypeError(f"the metadata of an offset must be a str, not {offset[1]!r}")
-        return OffsetAndMetadata(*offset)
-    raise ValueError(f"an offset must be a number, a pair (number, str) or an OffsetAndMetadata, not {offset!r}")
+        made = as_offset(offset)
+        if not isinstance(made, OffsetAndMetadata):
+            raise ValueError(f"an offset must be a number, a pair (number, str) or OffsetAndMetadata, not {offset!r}")
+        found[TopicPartition(*partition)] = made
+    return checked_offsets(found)

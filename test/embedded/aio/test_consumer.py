@@ -30,7 +30,7 @@ from kafka.aio.errors import (
     WakeupError,
 )
 from kafka.broker import Broker
-from kafka.errors import AbortableTransactionError
+from kafka.errors import AbortableTransactionError, IllegalArgumentError
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -238,6 +238,10 @@ def test_records_and_errors_equal_the_ones_of_aiokafka(run, broker):
                     await reader.commit(wrong)
             with pytest.raises(TypeError, match="metadata"):
                 await reader.commit({one: (1, 5)})
+            for wrong in (-1, (2**63, ""), OffsetAndMetadata(-1, "", -1)):  # as on threads
+                with pytest.raises(IllegalArgumentError, match="must be from 0 to 9223372036854775807"):
+                    await reader.commit({one: wrong})
+            assert await reader.committed(one) is None
             with pytest.raises(TypeError, match="TopicPartition"):
                 await reader.commit({"one": 1})
             with pytest.raises(IllegalStateError):

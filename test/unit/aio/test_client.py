@@ -112,6 +112,8 @@ def test_the_mechanism_is_plain_by_default_and_without_effect_without_sasl():
     with pytest.raises(ValueError, match="sasl_plain"):
         AIOKafkaClient(security_protocol="SASL_PLAINTEXT")
     assert AIOKafkaClient(sasl_mechanism="PLAIN").config["sasl_mechanism"] is None
+    with pytest.raises(ValueError, match="'SCRAM-SHA-256' has no effect with security_protocol='PLAINTEXT'"):
+        AIOKafkaClient(sasl_mechanism="SCRAM-SHA-256")
     client = AIOKafkaClient(security_protocol="SASL_PLAINTEXT", sasl_plain_username="u", sasl_plain_password="p")
     assert client.config["sasl_mechanism"] == "PLAIN"
 
