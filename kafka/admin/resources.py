@@ -29,6 +29,15 @@ def _names(bits: int) -> list[str]:
     return [operation.name for operation in ACLOperation if bits >> operation & 1]
 
 
+def _check_number(name: str, value: object, default: int | None = None) -> None:
+    """Refuse what is not a number of partitions or replicas."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number, not {value!r}")
+    if value < 1 and value != default:
+        instead = "" if default is None else f", or {default} for the broker's default"
+        raise IllegalArgumentError(f"{name} must be at least 1{instead}, not {value}")
+
+
 class NewTopic:
     """A topic to create.
 
@@ -50,14 +59,8 @@ class NewTopic:
         topic_configs: Mapping[str, object] | None = None,
     ) -> None:
         check_topic(name)
-        if num_partitions != -1 and num_partitions < 1:
-            raise IllegalArgumentError(
-                f"num_partitions must be at least 1, or -1 for the default, not {num_partitions}"
-            )
-        if replication_factor != -1 and replication_factor < 1:
-            raise IllegalArgumentError(
-                f"replication_factor must be at least 1, or -1 for the default, not {replication_factor}"
-            )
+        _check_number("num_partitions", num_partitions, default=-1)
+        _check_number("replication_factor", replication_factor, default=-1)
         if replica_assignments and (num_partitions != -1 or replication_factor != -1):
             raise IllegalArgumentError(
                 "replica_assignments say how many partitions and replicas there are: leave num_partitions and "
@@ -84,10 +87,7 @@ class NewPartitions:
     __slots__ = ("new_assignments", "total_count")
 
     def __init__(self, total_count: int, new_assignments: Sequence[Sequence[int]] | None = None) -> None:
-        if isinstance(total_count, bool) or not isinstance(total_count, int):
-            raise TypeError(f"total_count must be the number of partitions, not {total_count!r}")
-        if total_count < 1:
-            raise IllegalArgumentError(f"total_count must be at least 1, not {total_count}")
+        _check_number("total_count", total_count)
         self.total_count = total_count
         self.new_assignments = None if new_assignments is None else [list(brokers) for brokers in new_assignments]
 

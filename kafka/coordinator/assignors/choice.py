@@ -51,7 +51,8 @@ def _make(strategy: object) -> Any:
     if isinstance(strategy, str):
         if strategy not in _BY_NAME:
             raise KafkaConfigurationError(
-                f"there is no assignor {strategy!r}; it is one of {', '.join(list(_BY_NAME)[:4])}, or a class",
+                f"partition_assignment_strategy has an unknown assignor {strategy!r}: known are "
+                f"{', '.join(list(_BY_NAME)[:4])}; another one is given as its class",
                 option="partition_assignment_strategy",
             )
         strategy = _BY_NAME[strategy]

@@ -56,6 +56,8 @@ def test_wrong_topics_are_refused(topics, error, text):
 def test_a_new_topic_checks_its_numbers(arguments, text):
     with pytest.raises(IllegalArgumentError, match=text):
         NewTopic("t", **arguments)
+    with pytest.raises(TypeError, match="num_partitions must be a whole number, not '3'"):
+        NewTopic("t", "3")
 
 
 def test_partitions_are_counts_objects_or_dicts():

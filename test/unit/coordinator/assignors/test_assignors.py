@@ -305,7 +305,7 @@ def test_a_group_is_cooperative_only_if_all_its_assignors_are() -> None:
 
 
 def test_unknown_and_doubled_strategies_are_refused_in_words() -> None:
-    with pytest.raises(KafkaConfigurationError, match="no assignor 'fair'"):
+    with pytest.raises(KafkaConfigurationError, match="partition_assignment_strategy has an unknown assignor 'fair'"):
         make_assignors(["fair"])
     with pytest.raises(KafkaConfigurationError, match="'range' twice"):
         make_assignors(["range", RangePartitionAssignor])
