@@ -26,24 +26,29 @@ __all__ = ["COMMANDS", "forget_output", "main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    if None in (sys.stdin, sys.stdout, sys.stderr):
-        from kafka.cli.files import open_streams
+    from kafka.cli.files import open_streams, whole_output
 
-        open_streams()
+    open_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["kcat"]:  # with kcat's own options
         from kafka.cli.kcat import main as kcat
 
         return kcat(words[1:])
     try:
-        found = parse(words)
+        with whole_output():
+            try:
+                found = parse(words)
+            finally:  # behind --help, which exits
+                sys.stdout.flush()
     except BrokenPipeError:
         return _closed()
+    except OSError as error:
+        forget_output()
+        return _failed("purekafka", error, 1)
     if found is None:
         return 0
     verb, arguments = found
     from kafka.cli.connection import Watchdog
-    from kafka.cli.files import whole_output
 
     arguments.reads = verb.reads
     arguments.outcomes = [] if verb.changes else None
@@ -73,24 +78,24 @@ def _run(verb: Verb, arguments: argparse.Namespace, watchdog: Watchdog) -> int:
             print_outcomes(arguments)
         sys.stdout.flush()
     except (UsageError, KafkaConfigurationError, IllegalArgumentError) as error:
-        return _failed(arguments, error, 2)
+        return _failed(arguments.prog, error, 2)
     except KafkaError as error:
-        return _failed(arguments, error, 124 if isinstance(error, KafkaTimeoutError) and watchdog.over() else 1)
+        return _failed(arguments.prog, error, 124 if isinstance(error, KafkaTimeoutError) and watchdog.over() else 1)
     except BrokenPipeError:  # the reader of our output, head for example, has seen enough
         return _closed()
     except OSError as error:  # a disk that is full, a file that is not there
         forget_output()
-        return _failed(arguments, error, 1)
+        return _failed(arguments.prog, error, 1)
     except KeyboardInterrupt:
         with suppress(OSError, ValueError, KeyboardInterrupt):
             sys.stdout.flush()
         if watchdog.barked:
-            return _failed(arguments, f"the {arguments.timeout:g} seconds of --timeout are over", 124)
+            return _failed(arguments.prog, f"the {arguments.timeout:g} seconds of --timeout are over", 124)
         return 143 if watchdog.terminated else 130
     return code
 
 
-def _failed(arguments: argparse.Namespace, error: Exception | str, code: int) -> int:
+def _failed(prog: str, error: Exception | str, code: int) -> int:
     from kafka.cli.arguments import reason
 
     text = reason(error)
@@ -98,7 +103,7 @@ def _failed(arguments: argparse.Namespace, error: Exception | str, code: int) ->
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     with suppress(OSError, ValueError):
         sys.stdout.flush()
-    print(f"{arguments.prog}: {text}", file=sys.stderr)
+    print(f"{prog}: {text}", file=sys.stderr)
     return code
 
 

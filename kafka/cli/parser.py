@@ -177,6 +177,9 @@ class _Parser(argparse.ArgumentParser):
                 message = f"unexpected argument {first!r}"
         _refuse(self.prog, message)
 
+    def print_help(self, file: Any = None) -> None:
+        (file or sys.stdout).write(self.format_help())  # argparse ignores an error of that
+
     def _hint(self, option: str) -> str:
         options = self._option_string_actions
         if option == "--yes":
