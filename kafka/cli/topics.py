@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafka.cli.arguments import UsageError, count, kafka_uuid, setting_pairs
@@ -23,7 +24,7 @@ _SETTINGS = arg(
     "-c, --set NAME=VALUE...", "a setting of the topic, such as retention.ms=7d; may be repeated", complete="setting"
 )
 _LIST_COLUMNS = Column.of("name=TOPIC", "partition_count=PARTITIONS", "replication_factor=REPLICAS", "internal")
-_DESCRIBE_COLUMNS = Column.of("topic", "partition", "leader", "replicas", "isr", "start", "end")
+_DESCRIBE_COLUMNS = Column.of("topic", "partition", "leader", "replicas", "isr", "elr", "start", "end")
 
 
 @Verb(
@@ -94,6 +95,7 @@ def _detailed(
     resources = [ConfigResource("topic", str(topic.name)) for topic in topics]
     configs = connection.admin().describe_configs(resources, config_filter="dynamic", raise_errors=False)
     overrides = configs.get("topic", {})
+    eligible = _eligible(connection.admin(), topics)
     items = []
     for topic in topics:
         name = str(topic.name)
@@ -104,6 +106,7 @@ def _detailed(
                 "partition": each.partition_index,
                 "leader": each.leader_id if each.leader_id >= 0 else None,
                 **row_of(each, "replicas=replica_nodes", "isr=isr_nodes"),
+                "elr": eligible.get(tp, []),
                 **row_of(found[tp], "start", "end"),
                 **row_of(each, "leader_epoch", "offline=offline_replicas"),
             }
@@ -119,6 +122,26 @@ def _detailed(
     return items
 
 
+def _eligible(admin: KafkaAdminClient, topics: list[TopicDescription]) -> dict[TopicPartition, list[int]]:
+    """Return the replicas that may lead although they are not in sync (KIP-966), of topics with some out of sync."""
+    from kafka.errors import UnsupportedVersionError
+    from kafka.structs import TopicPartition
+
+    names = [str(topic.name) for topic in topics if _summary(topic)["under_replicated"]]
+    found: dict[TopicPartition, list[int]] = {}
+    cursor = None
+    with suppress(UnsupportedVersionError):  # before Kafka 3.8
+        while names:
+            page = admin.describe_topic_partitions(names, cursor=cursor)
+            for topic in page.topics:
+                for one in topic.partitions:
+                    found[TopicPartition(str(topic.name), one.partition_index)] = one.eligible_leader_replicas or []
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+    return found
+
+
 def _print_topics(arguments: Namespace, items: list[dict[str, Any]]) -> None:
     for number, item in enumerate(items):
         if number:
@@ -128,7 +151,8 @@ def _print_topics(arguments: Namespace, items: list[dict[str, Any]]) -> None:
         print(f"Topic {item['name']}, id {item['id']}")
         replicas = counted(item["replication_factor"], "replica")
         print(f"  {counted(len(rows), 'partition')}, {replicas}; settings: {settings or 'defaults'}")
-        print_table(arguments, rows, _DESCRIBE_COLUMNS[1:])
+        unused = {"topic"} if any(row["elr"] for row in rows) else {"topic", "elr"}
+        print_table(arguments, rows, [column for column in _DESCRIBE_COLUMNS if column.key not in unused])
 
 
 @Verb(

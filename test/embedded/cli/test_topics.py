@@ -11,7 +11,7 @@ from .conftest import Shell
 
 #: The keys of JSON output are documented and stable: others may be added.
 LIST_KEYS = {"name", "partition_count", "replication_factor", "internal", "id", "under_replicated", "without_leader"}
-PARTITION_KEYS = {"partition", "leader", "replicas", "isr", "start", "end", "leader_epoch", "offline"}
+PARTITION_KEYS = {"partition", "leader", "replicas", "isr", "elr", "start", "end", "leader_epoch", "offline"}
 
 
 def test_c5_a_listing_has_every_format(shell: Shell) -> None:

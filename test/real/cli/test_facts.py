@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -211,3 +212,25 @@ def test_c15_perf_prints_lines_of_the_form_of_kafkas_programs(script: Script) ->
     assert our_heading == heading
     fields, our_fields = line.split(", "), our_line.split(", ")
     assert (our_fields[2], our_fields[4]) == (fields[2], fields[4]), "data consumed, in MB and in messages"
+
+
+def test_c15_topics_have_the_eligible_leaders_of_kafka_topics(kafka_cluster: KafkaCluster, script: Script) -> None:
+    """A replica that left the replicas in sync when these were as few as min.insync.replicas may lead (KIP-966)."""
+    assert run("purekafka topics create eligible -p 2 -r 3 -c min.insync.replicas=3").code == 0
+    assert "ELR" not in run("purekafka topics describe eligible").out
+    lost = next(node for node in kafka_cluster.nodes if node != kafka_cluster.leader("eligible", 0))
+    kafka_cluster.kill(lost)
+    deadline = time.monotonic() + 60
+    while any(len(one["isr"]) == 3 for one in described("eligible")):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    theirs = script(TOOLS + "TopicCommand", "--describe", "--topic", "eligible")
+    assert re.findall(r"\bElr: (\d*)", theirs) == [str(lost)] * 2, theirs
+    assert [one["elr"] for one in described("eligible")] == [[lost]] * 2
+    assert "ISR  ELR  START" in re.sub(" +(?= )", " ", run("purekafka topics describe eligible").lines[2])
+
+
+def described(topic: str) -> list[dict[str, Any]]:
+    (found,) = run(f"purekafka topics describe {topic} -f json").json
+    partitions: list[dict[str, Any]] = found["partitions"]
+    return partitions
