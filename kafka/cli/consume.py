@@ -280,6 +280,8 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
     examples=["events -n 3 --no-follow --sandbox", "orders --sandbox --timeout 1 -K ' = '"],
 )
 def _tail(arguments: Namespace, connection: Connection) -> int:
+    if arguments.last < 0:
+        raise UsageError(f"-n takes a number of records, not {arguments.last}")
     arguments.begin = f"-{arguments.last}"
     arguments.end = arguments.group = arguments.share = None
     arguments.max_records = None

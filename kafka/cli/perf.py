@@ -12,7 +12,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafka.cli.arguments import CommandError, count
+from kafka.cli.arguments import CommandError, count, reason
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Noun, Verb, arg, positive
 from kafka.cli.source import Source, partitions_of
@@ -78,7 +78,7 @@ def _produce(arguments: Namespace, connection: Connection) -> int:
     producer.flush()
     _line(arguments.records - len(failures), arguments.size, time.perf_counter() - begun, latencies, done=True)
     if failures:
-        raise CommandError(f"{len(failures):,} of {arguments.records:,} records failed: {failures[0]}")
+        raise CommandError(f"{len(failures):,} of {arguments.records:,} records failed: {reason(failures[0])}")
     return 0
 
 

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kafka.cli.arguments import CommandError, UsageError
+from kafka.cli.arguments import CommandError, UsageError, reason
 from kafka.cli.connection import HASTE
 from kafka.cli.output import complain
 from kafka.cli.source import topics_of
@@ -138,6 +138,6 @@ class _Member:
                 complain(
                     self._arguments,
                     f"{len(numbers)} records of {tp.topic}-{tp.partition} were printed and not acknowledged, and will "
-                    f"be delivered again: {error}",
+                    f"be delivered again: {reason(error)}",
                 )
             self.repeats = True

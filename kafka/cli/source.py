@@ -14,7 +14,7 @@ from contextlib import suppress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from kafka.cli.arguments import CommandError, UsageError
+from kafka.cli.arguments import CommandError, UsageError, reason
 from kafka.cli.connection import HASTE, Connection
 from kafka.cli.edges import edges
 from kafka.cli.output import complain, report_failed
@@ -233,7 +233,8 @@ class GroupSource(Source):
         gone = self._uncommitted().keys() & set(partitions)
         if gone:
             names = ", ".join(f"{tp.topic}-{tp.partition}" for tp in sorted(gone))
-            complain(self._arguments, f"the last records of {names} are not committed and will be read again: {why}")
+            lost = f"the last records of {names} are not committed and will be read again"
+            complain(self._arguments, f"{lost}: {reason(why)}")
             self.repeats = True
         self.forget(partitions)
 

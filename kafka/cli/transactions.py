@@ -10,7 +10,7 @@ from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import TABLE, Noun, Verb, arg
 from kafka.cli.offsets import find_partitions, partitions
-from kafka.cli.output import Column, agreed, complain, counted, emit, report, report_brokers, row_of
+from kafka.cli.output import Column, agreed, counted, emit, report, report_brokers, report_failed, row_of
 from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ def _list(arguments: Namespace, connection: Connection) -> int:
 )
 def _describe(arguments: Namespace, connection: Connection) -> int:
     found: dict[str, Any] = dict(connection.admin().describe_transactions(arguments.ids, raise_errors=False))
+    code = report_failed(arguments, found)
     rows: list[dict[str, object]] = []
     for name, one in found.items():
         if isinstance(one, KafkaError):
-            complain(arguments, f"{name}: {one}")
             continue
         start = one.transaction_start_time_ms
         rows.append(
@@ -73,7 +73,7 @@ def _describe(arguments: Namespace, connection: Connection) -> int:
     columns = Column.of(
         "transactional_id", "state", "producer_id=PRODUCER", "producer_epoch=EPOCH", "open_s=OPEN S", "partitions"
     )
-    return emit(arguments, rows, columns) or (1 if len(rows) < len(found) else 0)
+    return emit(arguments, rows, columns) or code
 
 
 @Verb(

@@ -225,7 +225,8 @@ def test_transactions_are_listed_described_and_fenced(shell: Shell, broker: Brok
         producer.abort_transaction()
     assert shell("purekafka transactions fence shop").code == 2
     assert shell("purekafka transactions fence shop --yes").code == 0
-    assert shell("purekafka transactions describe nope").code == 1
+    absent = shell("purekafka transactions describe nope")
+    assert (absent.code, absent.err.partition("'nope': ")[0]) == (1, "purekafka transactions describe: transaction ")
 
 
 def test_log_dirs_quorum_and_features(shell: Shell, broker: Broker) -> None:

@@ -373,6 +373,8 @@ def test_tail_prints_the_last_records_of_all_partitions_by_time(shell: Shell, br
     for number in range(9):
         broker.append("events", str(number), partition=number % 3, timestamp_ms=1000 + number)
     assert shell("purekafka tail events -n 4 --no-follow").lines == ["5", "6", "7", "8"]
+    refused = shell("purekafka tail events -n -1")
+    assert (refused.code, refused.err) == (2, "purekafka tail: -n takes a number of records, not -1\n")
 
 
 # Ends…
