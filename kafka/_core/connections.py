@@ -245,9 +245,13 @@ class Connections:
                 link.close()
 
     def drop_unready(self) -> None:
-        """Forget connections that are not open, with their backoff: the addresses are about to change."""
+        """Forget connections that are being opened: the addresses are about to change.
+
+        A broker that backs off does so at the address that it may still have: an advertised address that cannot be
+        reached from here would else be tried many times a second.
+        """
         for (node_id, use), link in tuple(self._links.items()):
-            if not link.ready:
+            if link.is_opening:
                 del self._links[node_id, use]
                 link.close(KafkaConnectionError(f"{link} is no longer part of the cluster"))
 

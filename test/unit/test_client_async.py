@@ -913,6 +913,31 @@ def test_when_every_broker_is_gone_it_starts_again_from_the_bootstrap_servers(ma
     assert replacement.asked("Metadata")
 
 
+def test_an_advertised_address_that_cannot_be_reached_is_tried_at_growing_intervals(make, cluster, caplog):
+    """Each start from the bootstrap servers gives the same address again."""
+    original = cluster.metadata
+
+    def metadata(request, session):
+        reply = original(request, session)
+        del reply["brokers"][1:]
+        reply["brokers"][0].host = "inside"
+        return reply
+
+    for broker in cluster.brokers:
+        broker.on("Metadata", metadata)
+    client = make(bootstrap_servers="b0")
+
+    async def ask():
+        async for attempt in client.core.attempts(client.core.loop.time() + 60, "asking the leader"):
+            with attempt:
+                await client.core.request(ListGroupsRequest(), node_id=0)
+
+    with pytest.raises(KafkaError):
+        run(client, ask())
+    assert "Starting again from the bootstrap servers" in caplog.text
+    assert "broker 0 (inside:9092): Connection refused; failed 32 times in a row" in caplog.text
+
+
 def test_without_the_strategy_it_continues_trying(make, cluster, caplog):
     client = make(metadata_recovery_strategy="none")
     for broker in cluster.brokers:
