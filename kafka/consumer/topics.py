@@ -30,7 +30,7 @@ def check_topics(errors: Mapping[str, int], wanted: Container[str], missed: froz
         if topic not in wanted:
             continue
         if issubclass(error, (FixNeededError, InvalidTopicError)):
-            raise error(f"topic {topic!r} cannot be read")
+            raise error(f"topic {topic!r} cannot be read: {error.description}")
         if issubclass(error, UnknownTopicOrPartitionError) and topic not in missed:
             log.warning(
                 "The cluster does not have topic %r, check its name; it is read as soon as it exists",

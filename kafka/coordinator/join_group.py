@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.errors import Code, InconsistentGroupProtocolError, InvalidSessionTimeoutError, for_code
+from kafka.errors import (
+    Code,
+    InconsistentGroupProtocolError,
+    InvalidGroupIdError,
+    InvalidSessionTimeoutError,
+    for_code,
+)
 from kafka.protocol.group import (
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -68,6 +74,8 @@ def check_joined(response: JoinGroupResponse, protocol_type: str) -> None:
             "session_timeout_ms is outside of what the broker allows: group.min.session.timeout.ms (6000 unless it is "
             "configured) to group.max.session.timeout.ms (1800000, before Kafka 2.6 300000, before 0.10.1 30000)"
         )
+    if response.error_code == InvalidGroupIdError.errno:
+        raise InvalidGroupIdError("brokers take no members of a group without a name: group_id must not be empty")
     if response.error_code:
         raise for_code(response.error_code)("the coordinator refused the join")
     _check_type(response.protocol_type, protocol_type)

@@ -10,6 +10,7 @@ from kafka.coordinator import join_group
 from kafka.coordinator.states import Generation
 from kafka.errors import (
     InconsistentGroupProtocolError,
+    InvalidGroupIdError,
     InvalidSessionTimeoutError,
     RebalanceInProgressError,
     UnknownMemberIdError,
@@ -59,6 +60,11 @@ def test_a_member_id_is_repeated_where_it_is_required() -> None:
 def test_a_session_outside_the_limits_names_the_limits() -> None:
     with pytest.raises(InvalidSessionTimeoutError, match=r"group\.min\.session\.timeout\.ms"):
         join_group.check_joined(JoinGroupResponse(error_code=26), "consumer")
+
+
+def test_a_group_without_a_name_says_what_to_set() -> None:
+    with pytest.raises(InvalidGroupIdError, match="group_id must not be empty"):
+        join_group.check_joined(JoinGroupResponse(error_code=24), "consumer")
 
 
 @pytest.mark.parametrize(("code", "error"), [(25, UnknownMemberIdError), (27, RebalanceInProgressError)])
