@@ -1,6 +1,6 @@
 """The command line. `kafka.cli.grammar` has its words; a command's module is imported only when that command runs.
 
-The exit codes of all commands are in `kafka.cli.grammar.EXIT_CODES`.
+The exit codes of all commands are in docs/command_line.rst.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``purekafka completion``: what shells complete, and the manual page; both are made of the grammar.
+"""``purekafka completion``: what shells complete; it is made of the grammar.
 
 A shell's function calls ``purekafka completion words ...`` for each word. Names of topics and groups come from the
 cluster of the command line, are remembered for half a minute, and are left out without a word if no broker answers.
@@ -16,7 +16,7 @@ from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import Final
 
-from kafka.cli.grammar import COMMANDS, EXIT_CODES, Argument, Noun, Verb, connection_words, load, plural
+from kafka.cli.grammar import COMMANDS, Argument, Noun, Verb, connection_words, load, plural
 from kafka.cli.parser import parse
 
 _REMEMBERED_S: Final = 30.0
@@ -199,49 +199,6 @@ def _script(text: str) -> Callable[[Namespace], int]:
     return run
 
 
-# The manual page…
-
-
-def _roff(text: str) -> str:
-    return text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
-
-
-def manual() -> str:
-    """Return the manual page purekafka(1) in roff."""
-    from kafka.version import __version__
-
-    lines = [
-        f'.TH PUREKAFKA 1 "" "purekafka {__version__}"',
-        ".SH NAME",
-        "purekafka \\- Kafka from the shell, in pure Python",
-        ".SH SYNOPSIS",
-        ".B purekafka",
-        ".I COMMAND [VERB] [arguments] [options]",
-        ".SH COMMANDS",
-    ]
-    for name in COMMANDS:
-        command = load(name)
-        verbs = command.verbs.values() if isinstance(command, Noun) else [command]
-        for verb in verbs:
-            title = f"purekafka {name}" if verb is command else f"purekafka {name} {verb.name}"
-            words = "".join(f" {argument.shown}" for argument in verb.own if argument.positional)
-            lines += [f".SS {_roff(title)}{_roff(words)}", f"{_roff(verb.summary[0].upper() + verb.summary[1:])}."]
-            for argument in verb.own:
-                lines += [".TP", f".B {_roff(argument.shown)}", _roff(argument.help.replace("%%", "%"))]
-            for example in verb.examples:
-                lines += [".PP", ".nf", f"\\&  {_roff(example)}", ".fi"]
-    lines += [".SH EXIT STATUS"]
-    for code, meaning in EXIT_CODES.items():
-        lines += [".TP", f".B {code}", _roff(meaning)]
-    return "\n".join(lines) + "\n"
-
-
-@Verb("man: print the manual page, for man -l", examples=["", "purekafka completion man > purekafka.1"], connects=False)
-def _manual(_arguments: Namespace) -> int:
-    sys.stdout.write(manual())
-    return 0
-
-
 COMMAND = Noun(
     "completion",
     [
@@ -252,5 +209,5 @@ COMMAND = Noun(
         )(_script(text))
         for shell, text in (("bash", _BASH), ("zsh", _ZSH), ("fish", _FISH))
     ]
-    + [_manual, _words],
+    + [_words],
 )

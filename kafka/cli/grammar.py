@@ -1,4 +1,4 @@
-"""The words of the command line: nouns, verbs, arguments. Parsers, help, completion, man pages and docs are made of it.
+"""The words of the command line: nouns, verbs, arguments. Parsers, help, completion and docs are made of it.
 
 `COMMANDS` names every command and the module that has its table, so that ``--help`` loads none of them. A command is a
 `Noun` with verbs, or a `Verb` itself; both are in the module's ``COMMAND``.
@@ -51,22 +51,10 @@ COMMANDS: Final[dict[str, Command]] = {
     "demo": Command("demo", "a first look: a broker, a producer and consumers in one process", _LOCAL),
     "broker": Command("broker", "run a broker of one or several nodes on this machine", _LOCAL),
     "contexts": Command("contexts", "keep the addresses and options of clusters under names", _LOCAL),
-    "completion": Command("completion", "print what completes words in a shell, and the manual page", _LOCAL),
+    "completion": Command("completion", "print what completes words in a shell", _LOCAL),
     "request": Command("request", "send a request of the protocol, print the reply as JSON", _LOCAL),
     "protocol": Command("protocol", "show the messages of the protocol; decode and encode them", _LOCAL),
     "spark": Command("spark", "jobs on Spark: a pipeline, copies, dumps, lag", _LOCAL),
-}
-
-#: The meaning of the exit codes of all commands.
-EXIT_CODES: Final = {
-    0: "all done; also if the reader of the output, such as head, has closed it",
-    1: "something failed: a broker cannot be reached or refuses, one of several items failed, a file or the output "
-    "cannot be written, offsets of printed records cannot be committed",
-    2: "the arguments are wrong: an unknown word or option, or a value that is malformed or out of range",
-    3: "nothing was found, with --fail-if-empty; or the reply of purekafka request has an error code in it",
-    4: "a lag is larger than --fail-above, or the cluster is not healthy",
-    124: "the time of --timeout was over",
-    130: "Ctrl-C ended it (143: SIGTERM); records that were printed are committed, records that were sent are counted",
 }
 
 

@@ -279,7 +279,9 @@ def _csv_cell(value: object) -> object:
 
 
 def _print_template(template: str, rows: Sequence[Mapping[str, object]]) -> None:
-    template = unescape(template)
+    from kafka.cli.record_format import unescape_bytes
+
+    template = unescape_bytes(template).decode(errors="surrogateescape")
     try:
         for row in rows:
             print(template.format_map(row))
@@ -288,26 +290,6 @@ def _print_template(template: str, rows: Sequence[Mapping[str, object]]) -> None
         raise UsageError(f"--format: field {name!r} does not exist; the fields are {', '.join(rows[0])}") from None
     except (ValueError, TypeError) as error:  # such as {replicas:>10}, where replicas is a list
         raise UsageError(f"--format: {error}") from None
-
-
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "e": "\x1b"}
-
-
-def unescape(text: str) -> str:
-    r"""Replace ``\n``, ``\t``, ``\xNN`` and so on by what they stand for.
-
-    >>> unescape(r"a\tb\x2c\\")
-    'a\tb,\\'
-    """
-    if "\\" not in text:
-        return text
-    import re
-
-    def replaced(found: re.Match[str]) -> str:
-        code = found.group(1)
-        return chr(int(code[1:], 16)) if len(code) == 3 else _ESCAPES.get(code, found.group())
-
-    return re.sub(r"\\(x[0-9a-fA-F]{2}|.)", replaced, text)
 
 
 # Outcomes, consent, progress…

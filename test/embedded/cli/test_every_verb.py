@@ -208,11 +208,9 @@ contexts import
 completion bash
     promises.py::test_c17_bash_completes_words
 completion zsh
-    promises.py::test_the_scripts_of_shells_and_the_manual_page_name_every_command
+    promises.py::test_there_is_a_script_for_each_shell
 completion fish
-    promises.py::test_the_scripts_of_shells_and_the_manual_page_name_every_command
-completion man
-    promises.py::test_the_scripts_of_shells_and_the_manual_page_name_every_command
+    promises.py::test_there_is_a_script_for_each_shell
 completion words
     promises.py::test_c17_live_names_are_completed_and_remembered
 demo

@@ -113,7 +113,7 @@ def test_text_goes_the_same_way_and_the_stream_of_the_caller_comes_back(monkeypa
 def test_a_full_disk_is_an_error_of_every_command(unbuffered: str) -> None:
     env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "wb") as full:
-        for line in ("protocol list", "completion man", "kcat -h", "--help", "--version", "topics list --help"):
+        for line in ("protocol list", "completion bash", "kcat -h", "--help", "--version", "topics list --help"):
             words = line.split()
             done = subprocess.run(
                 [sys.executable, "-m", "kafka", *words], stdout=full, stderr=subprocess.PIPE, env=env, check=False
