@@ -58,14 +58,14 @@ class ConnectionMetrics:
         self._add(self._closed, group, "connection-close-rate", Rate())
         self._add_bytes(self._sent, self._received, self._latency, group)
 
-    def journals_of(self, node_id: int | str) -> tuple[Journal, Journal]:
-        """Return the journals of a broker: its requests with their responses, and its requests without one."""
+    def measures_of(self, node_id: int | str) -> tuple[Journal, Sensor]:
+        """Return the journal of a broker's requests and responses, and the sensor of requests without a response."""
         group = f"{self._prefix}-node-metrics.node-{node_id}"
         sent = self._sensor("bytes-sent", group, self._sent)
         received = self._sensor("bytes-received", group, self._received)
         latency = self._sensor("latency", group, self._latency)
         self._add_bytes(sent, received, latency, group)
-        return Journal(sent, latency, received), Journal(sent)
+        return Journal(sent, latency, received), sent
 
     def on_state(self, _node_id: int | str, before: ConnectionStates, state: ConnectionStates) -> None:
         """Record a new connection, which one that has renewed its session is not, or the end of one."""
@@ -110,7 +110,7 @@ class ConnectionMetrics:
 def measure(context: ConnectionContext, metrics: Metrics, prefix: str) -> ConnectionMetrics:
     """Let the connections of `context` record into `metrics`."""
     made = ConnectionMetrics(metrics, prefix)
-    context.journals_of = made.journals_of
+    context.measures_of = made.measures_of
     context.on_state = made.on_state
     return made
 

@@ -36,7 +36,7 @@ from kafka.protocol.registry import ApiKey
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from kafka.metrics.sensor import Journal
+    from kafka.metrics.sensor import Journal, Sensor
 
 __all__ = ["FrameReader", "InFlightRequest", "Pipeline", "SendQueue", "Traffic"]
 
@@ -219,7 +219,7 @@ class Traffic:
 
     __slots__ = ("_exchanges", "_unanswered", "received", "responses", "seconds", "sent", "throttled")
 
-    def __init__(self, exchanges: Journal | None = None, unanswered: Journal | None = None) -> None:
+    def __init__(self, exchanges: Journal | None = None, unanswered: Sensor | None = None) -> None:
         self._exchanges = exchanges  # bytes of a request, milliseconds to its response, bytes of that
         self._unanswered = unanswered  # bytes of a request that has no response
         self.sent = self.received = 0
@@ -240,7 +240,7 @@ class Traffic:
     def unanswered(self, request: int) -> None:
         """Count a request that has no response: the broker sends none, or the connection has ended."""
         if self._unanswered is not None:
-            self._unanswered.add(request)
+            self._unanswered.record(request)
 
 
 class InFlightRequest(Future[Any]):

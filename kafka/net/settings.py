@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import ssl
 
     from kafka._runtime.loop import Loop
-    from kafka.metrics.sensor import Journal
+    from kafka.metrics.sensor import Journal, Sensor
     from kafka.net.environment import Environment
     from kafka.net.proxy import ProxyUrl
     from kafka.net.states import ConnectionStates
@@ -104,8 +104,8 @@ class ConnectionContext:
         """Whether the log has the warning that the password is not encrypted on its way."""
         self.traffic: dict[int | str, Traffic] = {}
         """By node id."""
-        self.journals_of: Callable[[int | str], tuple[Journal, Journal]] | None = None
-        """Returns the journals of a node, as `Traffic` takes them, if requests are measured."""
+        self.measures_of: Callable[[int | str], tuple[Journal, Sensor]] | None = None
+        """Returns what measures the requests to a node, as `Traffic` takes it, if they are measured."""
         self.on_state: Callable[[int | str, ConnectionStates, ConnectionStates], object] | None = None
         """Called with the node id, the state before and the new state of a connection."""
 
@@ -113,8 +113,8 @@ class ConnectionContext:
         """Return the numbers of a node, which its connections count up."""
         found = self.traffic.get(node_id)
         if found is None:
-            journals = (None, None) if self.journals_of is None else self.journals_of(node_id)
-            found = self.traffic[node_id] = Traffic(*journals)
+            measures = (None, None) if self.measures_of is None else self.measures_of(node_id)
+            found = self.traffic[node_id] = Traffic(*measures)
         return found
 
 
