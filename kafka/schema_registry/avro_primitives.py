@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -147,16 +147,20 @@ LOGICAL: Final = {
 }
 
 
+#: Moves the point of a number of any size: the context of a thread rounds to 28 digits unless a program says otherwise.
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
 def decimal_type(schema: AvroType, form: str) -> Logical:
     """Return the decimals of a schema; in JSON they are text such as 12.50. A fixed type has a size."""
     scale, size = schema.scale, schema.size
 
     def of(data: bytes) -> Decimal | str:
-        number = Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-scale)
+        number = _EXACT.scaleb(int.from_bytes(data, "big", signed=True), -scale)
         return number if form == "native" else format(number, "f")
 
     def to(value: object) -> bytes:
-        scaled = Decimal(str(value)).scaleb(scale)
+        scaled = _EXACT.scaleb(Decimal(str(value)), scale)
         number = int(scaled)
         if number != scaled:
             raise AvroError(f"{value} has more than {scale} digits behind the point")

@@ -100,9 +100,13 @@ def _valued(schema: AvroType) -> list[AvroType]:
 
 
 def _protobuf_value(value: Any) -> Any:
-    """Return a value in the JSON of Protobuf: fields without a value are left out."""
+    """Return a value in the JSON of Protobuf: fields without a value are left out, and keys of maps are text."""
     if isinstance(value, dict):
-        return {name: _protobuf_value(one) for name, one in value.items() if one is not None}
+        return {
+            str(name).lower() if isinstance(name, bool) else name: _protobuf_value(one)
+            for name, one in value.items()
+            if one is not None
+        }
     if isinstance(value, list):
         return [_protobuf_value(one) for one in value]
     if isinstance(value, bytes):

@@ -142,8 +142,18 @@ class ProtobufCodec:
         return self._class((0,) if name is None else self._indexes_of(name))
 
     def json_of(self, message: Any) -> str:
-        """Return the JSON of a message as text; TypeError for an Any of an unknown type."""
-        return json.dumps(self._to_dict(message), ensure_ascii=False, separators=(",", ":"))
+        """Return the JSON of a message as text; ValueError if it has none."""
+        return json.dumps(self._dict_of(message), ensure_ascii=False, separators=(",", ":"))
+
+    def _dict_of(self, message: Any) -> Any:
+        from google.protobuf import json_format
+        from google.protobuf.message import DecodeError
+
+        try:
+            return self._to_dict(message)
+        # An Any of a type that the schema does not have, or with other bytes; a time beyond the year 9999.
+        except (TypeError, DecodeError, json_format.Error) as error:
+            raise ValueError(f"a message {message.DESCRIPTOR.full_name} cannot be read: {error}") from None
 
     def written_class(self, data: bytes, at: int) -> tuple[Any, int]:
         """Return the class of the message that bytes are of, and where it begins."""
@@ -170,11 +180,7 @@ class ProtobufCodec:
             raise ValueError(f"the bytes are not a message {found.DESCRIPTOR.full_name}: {error}") from None
         if self._generated is not None:
             return found
-        try:
-            value = self._to_dict(found)
-        except (TypeError, DecodeError) as error:  # an Any of a type that the schema does not have, or with other bytes
-            raise ValueError(f"a message {found.DESCRIPTOR.full_name} cannot be read: {error}") from None
-        return self._integers.in_message(found.DESCRIPTOR, value)
+        return self._integers.in_message(found.DESCRIPTOR, self._dict_of(found))
 
     def encode(self, value: Any, prefix: bytes) -> bytes:
         """Return the bytes of a dict, or of a message of a generated class, behind a prefix."""

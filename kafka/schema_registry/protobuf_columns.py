@@ -48,11 +48,9 @@ class ProtobufColumns:
         found = self._class()
         try:
             found.ParseFromString(data[at:])
-            return self._convert(found)
         except DecodeError as error:
             raise ValueError(f"the bytes are not a message {self._name}: {error}") from None
-        except (TypeError, OverflowError) as error:  # an Any of an unknown type, a time beyond the year 9999
-            raise ValueError(f"a message {self._name} cannot be read: {error}") from None
+        return self._convert(found)
 
 
 def _message(descriptor: Any, within: tuple[str, ...], as_json: _Convert) -> tuple[Any, _Convert]:
@@ -91,7 +89,7 @@ def _one(field: Any, within: tuple[str, ...], as_json: _Convert) -> tuple[Any, _
     if inner is not None:
         package, _, short = inner.full_name.rpartition(".")
         if inner.full_name == _TIMESTAMP:
-            return pa.timestamp("us", "UTC"), lambda found: found.seconds * 1_000_000 + found.nanos // 1000
+            return pa.timestamp("us", "UTC"), _micros
         if package == "google.protobuf" and short in _AS_JSON:
             return pa.string(), as_json
         if package == "google.protobuf" and short.endswith("Value"):  # Int64Value and so on: a value, or null
@@ -106,6 +104,13 @@ def _one(field: Any, within: tuple[str, ...], as_json: _Convert) -> tuple[Any, _
 
         return _SCALARS[field.type], Decimal
     return _SCALARS[field.type], _as_it_is
+
+
+def _micros(found: Any) -> int:
+    number: int = found.seconds * 1_000_000 + found.nanos // 1000
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError(f"a timestamp of {found.seconds} seconds is beyond 64 bits of microseconds")
+    return number
 
 
 def _as_it_is(value: Any) -> Any:

@@ -116,7 +116,7 @@ def _at_times(
         raise KafkaSparkOptionError(
             "No offset matched from request of topic-partition "
             + ", ".join(f"{format_partitions([tp])} and timestamp {wanted[tp]}" for tp in sorted(late))
-            + "."
+            + ". To read partitions with later records only, set startingOffsetsByTimestampStrategy to latest."
         )
     return {**{tp: offset for tp, offset in found.items() if offset is not None}, **_whole(source.edges(late), late)}
 

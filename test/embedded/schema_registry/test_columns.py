@@ -142,6 +142,50 @@ def test_messages_of_protobuf_are_columns_and_back(server: RegistryServer) -> No
     assert writer.encode(found[:1]).to_pylist() == values[:1]
 
 
+TIMES = """
+syntax = "proto3"; package shop;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/duration.proto";
+message Times { google.protobuf.Timestamp at = 1; google.protobuf.Duration for = 2; map<bool, int32> votes = 3; }
+"""
+
+
+def test_a_time_that_protobuf_does_not_allow_is_an_error_of_its_record(server: RegistryServer) -> None:
+    pytest.importorskip("google.protobuf", reason="protobuf is not installed: pip install 'purekafka[registry]'")
+    from google.protobuf.duration_pb2 import Duration
+    from google.protobuf.timestamp_pb2 import Timestamp
+
+    registry = SchemaRegistry(server.url)
+    head = b"\0" + registry.register("s", Schema(TIMES, "PROTOBUF")).to_bytes(4, "big") + b"\0"
+    far = 1 << 62
+
+    def field(number: int, message: Any) -> bytes:
+        data = message.SerializeToString()
+        return head + bytes([number << 3 | 2, len(data)]) + data
+
+    values = [field(1, Timestamp(seconds=far)), field(2, Duration(seconds=far)), field(1, Timestamp(seconds=1))]
+    found, errors = SchemaColumns(registry, registry.latest("s")).decode(pa.array(values))
+    assert [row and row["at"] for row in found.to_pylist()] == [
+        None,
+        None,
+        datetime(1970, 1, 1, 0, 0, 1, 0, timezone.utc),
+    ]
+    assert sorted(errors) == [0, 1]
+    assert "beyond 64 bits" in errors[0]
+    for value in values[:2]:
+        with pytest.raises(SchemaMismatchError, match=r"a message shop\.Times cannot be read"):
+            SchemaDeserializer(registry).decode(value)
+
+
+def test_maps_with_keys_that_are_not_text_are_columns_and_back(server: RegistryServer) -> None:
+    pytest.importorskip("google.protobuf", reason="protobuf is not installed: pip install 'purekafka[registry]'")
+    registry = SchemaRegistry(server.url)
+    value = SchemaSerializer(registry, Schema(TIMES, "PROTOBUF"), subject="s").encode("", {"votes": {"true": 3}})
+    found, _ = SchemaColumns(registry, registry.latest("s")).decode(pa.array([value]))
+    assert found.to_pylist()[0]["votes"] == [(True, 3)]
+    assert ColumnWriter(registry, registry.latest("s")).encode(found).to_pylist() == [value]
+
+
 def test_json_is_columns_and_back(server: RegistryServer) -> None:
     pytest.importorskip("jsonschema", reason="jsonschema is not installed: pip install 'purekafka[registry]'")
     registry = SchemaRegistry(server.url)

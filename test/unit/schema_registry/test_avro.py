@@ -60,6 +60,11 @@ def schema(kind: Any, **more: Any) -> str:
         (schema("string", logicalType="uuid"), UUID(int=1), "48" + b"00000000-0000-0000-0000-000000000001".hex()),
         (schema("bytes", logicalType="decimal", precision=4, scale=2), Decimal("-1.28"), "0280"),
         (schema("fixed", name="F", size=3, logicalType="decimal", precision=6, scale=1), Decimal("12.5"), "00007d"),
+        (  # more digits than the context of decimal keeps
+            schema("bytes", logicalType="decimal", precision=30, scale=4),
+            Decimal("-9999999999999999999999999.9999"),
+            "1a" + (1 - 10**29).to_bytes(13, "big", signed=True).hex(),
+        ),
         (schema("long", logicalType="of-tomorrow"), 1, "02"),
     ],
 )  # fmt: skip
