@@ -202,6 +202,7 @@ class SchemaRegistry:
         if key not in self._remembered:
             answer = self._request("POST", f"{_path(subject)}/versions", f"subject {subject!r}", _body(schema))
             self._remember(key, int(answer["id"]))
+            self._unknown.pop(int(answer["id"]), None)
         return int(self._remembered[key])
 
     def lookup(self, subject: str, schema: Schema) -> Schema:

@@ -265,6 +265,14 @@ def test_a_registry_that_is_away_is_waited_for_where_wanted(running: SchemaRegis
     assert "schema id 1" in said
 
 
+def test_an_id_that_was_unknown_is_known_when_it_is_registered(running: SchemaRegistryServer) -> None:
+    client = SchemaRegistry(running.url, clock=FakeClock())
+    with pytest.raises(SchemaRegistryError, match="404"):
+        client.schema(1)
+    assert client.register("s", LONG) == 1
+    assert client.schema(1).text == LONG.text
+
+
 def test_a_registry_that_stays_away_is_an_error_after_that_time() -> None:
     clock = FakeClock()
     client = SchemaRegistry("http://127.0.0.1:1", retry_for=20, clock=clock)
