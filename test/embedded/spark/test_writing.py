@@ -139,8 +139,8 @@ def test_a_task_that_begins_while_the_broker_is_away_waits_for_it(broker: Broker
         back.join()
 
 
-@pytest.mark.breaks_invariant("sequence numbers", reason="they go on in the topic that has its name")
-def test_rows_go_on_to_a_topic_that_is_deleted_and_created_again_while_a_task_writes() -> None:
+@pytest.mark.breaks_invariant("sequence numbers", reason="they continue in the topic that has its name")
+def test_rows_reach_a_topic_that_is_deleted_and_created_again_while_a_task_writes() -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([b"x" * 100] * 20_000)], names=["value"])
     with Broker(topics={"out": 1}, configs={"auto.create.topics.enable": False}) as running:
         chosen = options(running, topic="out")
