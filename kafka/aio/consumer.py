@@ -337,7 +337,7 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
             return await self._next()
         only = frozenset(checked_partitions(partitions))
         while True:
-            found = await core.poll(1, math.inf, only=only)
+            found: dict[TopicPartition, list[Any]] = await core.poll(core.take, 1, math.inf, {}, only)
             for records in found.values():
                 for record in records:  # none if an interceptor left it out
                     return cast("ConsumerRecord[K, V]", record)
@@ -354,7 +354,7 @@ class AIOKafkaConsumer(ConsumerOffsets[ConsumerRecord[K, V]], Generic[K, V]):
         limit = self.config["max_poll_records"] if max_records is None else checked_limit(max_records)
         only = frozenset(checked_partitions(partitions)) if partitions else None
         try:
-            return cast("Records[K, V]", await core.poll(limit, deadline, only=only))
+            return cast("Records[K, V]", await core.poll(core.take, limit, deadline, {}, only))
         except ConsumerStoppedError:
             return {}
 

@@ -197,7 +197,7 @@ class AIOConsumerCore(ConsumerCore):
 
     async def shared_chunk(self) -> Chunk:
         """Return the chunk to iterate over: the present one, or the next; `rows` are its records."""
-        chunk = await self._poll(self._share_chunk, _PIECE, math.inf, None)
+        chunk = await self.poll(self._share_chunk, _PIECE, math.inf, None)
         assert chunk is not None
         return chunk
 
@@ -205,7 +205,7 @@ class AIOConsumerCore(ConsumerCore):
         chunk = self.subscription.chunk
         if chunk is not None and not chunk.interrupted and length_hint(self.rows):
             return chunk  # another task has taken it meanwhile
-        chunk = self._take_chunk(limit, only)
+        chunk = self.take_chunk(limit, only)
         if chunk is not None:
             self.rows = iter(cast("list[ConsumerRecord]", chunk.records))  # of `record_type`
         return chunk
@@ -255,17 +255,17 @@ class AIOConsumerCore(ConsumerCore):
             if self.group is not None:
                 self.group.membership.heartbeat.poll()
 
-    def _take(
+    def take(
         self, limit: int, only: Only, *, room: int = PIECE_BYTES, ends: float = math.inf, defer_errors: bool = False
     ) -> dict[TopicPartition, list[PlainRecord]] | None:
-        """Take records until there are enough, or time is up: the event loop has other tasks."""
+        """Take records by partition until there are enough, or time is up: the event loop has other tasks."""
         ends = min(ends, self.loop.slice_end())
-        found = super()._take(min(limit, _PIECE), only, room=room, ends=ends, defer_errors=defer_errors)
+        found = super().take(min(limit, _PIECE), only, room=room, ends=ends, defer_errors=defer_errors)
         if not found:
             return found
         left = limit - sum(map(len, found.values()))
         while left > 0 and self.loop.time() < ends:
-            more = super()._take(min(left, _PIECE), only, room=room, ends=ends, defer_errors=True)
+            more = super().take(min(left, _PIECE), only, room=room, ends=ends, defer_errors=True)
             if not more:
                 break
             for partition, rows in more.items():

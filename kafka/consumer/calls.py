@@ -321,7 +321,7 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
         core, deadline = self._taking("poll", timeout_ms)
         limit = self.config["max_poll_records"] if max_records is None else checked_limit(max_records)
         # Nothing is called after it, not even `cast`: where a function begins Ctrl-C may come, and lose these records.
-        found: Any = await core.poll(limit, deadline, move_on=update_offsets)
+        found: Any = await core.poll(core.take if update_offsets else core.peek, limit, deadline, {})
         return found  # type: ignore[no-any-return]
 
     async def poll_batches(
@@ -340,7 +340,7 @@ class ConsumerCalls(ImmediateCalls, Generic[RecordT]):
                 "poll(), or make a consumer without them"
             )
         at_least = _COLUMN_RECORDS if max_records is None else checked_limit(max_records)
-        return await core.poll_columns(at_least, deadline)
+        return await core.poll(core.take_columns, at_least, deadline, {})
 
     # Positions…
 

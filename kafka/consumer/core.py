@@ -141,7 +141,7 @@ class ConsumerCore:
             self.tracer = _hooks.tracer.consumer(Facts(client, self.face))
             if self.tracer is not None:
                 # In place of the method, so that a poll without a tracer takes no call more.
-                self._poll = partial(traced_poll, self._poll, self.tracer)  # type: ignore[method-assign]
+                self.poll = partial(traced_poll, self.poll, self.tracer)  # type: ignore[method-assign]
         self.group = self._make_group() if config["group_id"] is not None else None
         self.positions.group = self.group
         self.topics = ConsumerTopics(
@@ -247,73 +247,10 @@ class ConsumerCore:
 
     # Polling…
 
-    def poll(
-        self, limit: int, deadline: float, *, only: Only = None, move_on: bool = True
-    ) -> Coro[dict[TopicPartition, list[ConsumerRecord]]]:
-        """Return records, of some partitions if they are named, as soon as there are some; {} at the deadline."""
-        return self._poll(self._take if move_on else self._peek, limit, deadline, {}, only)
-
-    def poll_columns(self, at_least: int, deadline: float) -> Coro[dict[TopicPartition, Columns]]:
-        """Return columns as soon as there are some, or none at the deadline."""
-        return self._poll(self._take_columns, at_least, deadline, {})
-
-    def poll_chunk(self, limit: int, deadline: float) -> Coro[Chunk | None]:
-        """Return records of one partition for an iteration, or None at the deadline."""
-        return self._poll(self._take_chunk, limit, deadline, None)
-
-    def _take(
-        self, limit: int, only: Only, *, room: int = TAKEN_BYTES, ends: float = math.inf, defer_errors: bool = False
-    ) -> dict[TopicPartition, list[ConsumerRecord]] | None:
-        records = self.collector.take(limit, only, room=room, ends=ends, defer_errors=defer_errors)
-        if not records:
-            return None
-        if self.interceptors is not None:
-            # Records that an iteration gave back have passed the interceptors before; they pass each record once.
-            seen = {partition: records.pop(partition) for partition in self.collector.given_back & records.keys()}
-            if records:
-                seen.update(self.interceptors.through("on_consume", records))
-            return seen
-        return records
-
-    def _peek(self, limit: int, only: Only) -> dict[TopicPartition, list[ConsumerRecord]] | None:
-        records = self._take(limit, only)
-        for partition, rows in (records or {}).items():
-            if rows:
-                self.subscription.seek(partition, rows[0].offset)
-        return records
-
-    def _take_columns(self, at_least: int, _only: Only) -> dict[TopicPartition, Columns] | None:
-        return self.collector.take_columns(at_least) or None
-
-    def _take_chunk(self, limit: int, _only: Only) -> Chunk | None:
-        chunk = self.collector.take_chunk(limit)
-        if chunk is None:
-            return None
-        if self.interceptors is not None and not self.collector.given_back:
-            chunk.pass_through(self.interceptors)
-        self.subscription.chunk = chunk
-        if self._woken:
-            chunk.interrupted = True  # wakeup() was called before it could see the chunk
-        if self.group is not None and (self.group.due or not self._commit_scheduled):
-            self._schedule_commit()
-        return chunk
-
-    def _schedule_commit(self) -> None:
-        """Interrupt slow iterations so that automatic commits keep to their interval."""
-        if self.group is not None and self.group.due:
-            self._notify_application()  # it became due before there was a chunk to interrupt
-        if self.config["enable_auto_commit"] and not self._commit_scheduled:
-            self._commit_scheduled = True
-            interval = self.config.seconds("auto_commit_interval_ms")
-            self.loop.call_soon(lambda: self.loop.call_later(interval, self._commit_is_due))
-
-    def _commit_is_due(self) -> None:
-        self._commit_scheduled = False
-        self._notify_application()
-
-    async def _poll(  # noqa: C901 - hot
+    async def poll(  # noqa: C901 - hot
         self, take: Callable[[int, Only], T | None], limit: int, deadline: float, nothing: T, only: Only = None
     ) -> T:
+        """Return what is taken, of some partitions if they are named, as soon as there is some; else `nothing`."""
         # Records are taken right before the return: nothing is awaited after that, so no cancellation can lose them.
         collector, group, fetcher = self.collector, self.group, self.fetcher
         taking = False
@@ -330,7 +267,7 @@ class ConsumerCore:
                     future = self.waiting.armed()
                 else:
                     if collector.may_have_data:
-                        collector.begin()
+                        collector.begun.clear()
                         taking = True
                         found = take(limit, only)
                         if found is not None:
@@ -421,6 +358,62 @@ class ConsumerCore:
         if self.loop.closed:
             self.loop.check_usable()
         return True
+
+    # What `poll` takes records out of the buffers with…
+
+    def take(
+        self, limit: int, only: Only, *, room: int = TAKEN_BYTES, ends: float = math.inf, defer_errors: bool = False
+    ) -> dict[TopicPartition, list[ConsumerRecord]] | None:
+        """Take records by partition."""
+        records = self.collector.take(limit, only, room=room, ends=ends, defer_errors=defer_errors)
+        if not records:
+            return None
+        if self.interceptors is not None:
+            # Records that an iteration gave back have passed the interceptors before; they pass each record once.
+            seen = {partition: records.pop(partition) for partition in self.collector.given_back & records.keys()}
+            if records:
+                seen.update(self.interceptors.through("on_consume", records))
+            return seen
+        return records
+
+    def peek(self, limit: int, only: Only) -> dict[TopicPartition, list[ConsumerRecord]] | None:
+        """Take records by partition, and stay where they are."""
+        records = self.take(limit, only)
+        for partition, rows in (records or {}).items():
+            if rows:
+                self.subscription.seek(partition, rows[0].offset)
+        return records
+
+    def take_columns(self, at_least: int, _only: Only) -> dict[TopicPartition, Columns] | None:
+        """Take columns by partition."""
+        return self.collector.take_columns(at_least) or None
+
+    def take_chunk(self, limit: int, _only: Only) -> Chunk | None:
+        """Take records of one partition for an iteration."""
+        chunk = self.collector.take_chunk(limit)
+        if chunk is None:
+            return None
+        if self.interceptors is not None and not self.collector.given_back:
+            chunk.pass_through(self.interceptors)
+        self.subscription.chunk = chunk
+        if self._woken:
+            chunk.interrupted = True  # wakeup() was called before it could see the chunk
+        if self.group is not None and (self.group.due or not self._commit_scheduled):
+            self._schedule_commit()
+        return chunk
+
+    def _schedule_commit(self) -> None:
+        """Interrupt slow iterations so that automatic commits keep to their interval."""
+        if self.group is not None and self.group.due:
+            self._notify_application()  # it became due before there was a chunk to interrupt
+        if self.config["enable_auto_commit"] and not self._commit_scheduled:
+            self._commit_scheduled = True
+            interval = self.config.seconds("auto_commit_interval_ms")
+            self.loop.call_soon(lambda: self.loop.call_later(interval, self._commit_is_due))
+
+    def _commit_is_due(self) -> None:
+        self._commit_scheduled = False
+        self._notify_application()
 
     # Positions…
 

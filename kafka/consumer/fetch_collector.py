@@ -49,29 +49,27 @@ class FetchCollector:
         self._fetcher = fetcher
         self._positions = positions
         self._queue: deque[AssignedPartition] = deque()
-        self._begun: list[tuple[AssignedPartition, Cursor, int | None, int]] = []
+        self.begun: list[tuple[AssignedPartition, Cursor, int | None, int]] = []
+        """The partitions that the last call took records of, with the position and its epoch before.
+
+        To be cleared before the next taking where an exception does not lead to `take_back`: it would repeat what the
+        last call returned.
+        """
         self.given_back: set[TopicPartition] = set()
         """The partitions whose records, of those taken last, an iteration had given back."""
-
-    def begin(self) -> None:
-        """Forget the last taking: its records belong to the application now.
-
-        Must be called where an exception does not lead to `take_back`: it would repeat what the last call returned.
-        """
-        self._begun.clear()
 
     def last_count(self) -> int:
         """Return how many offsets the last call that returned records has moved over. From any thread."""
         return sum(
-            (cursor.position or 0) - position for _, cursor, position, _ in tuple(self._begun) if position is not None
+            (cursor.position or 0) - position for _, cursor, position, _ in tuple(self.begun) if position is not None
         )
 
     def take_back(self) -> None:
-        """Restore the positions as they were at `begin`: records taken since have not reached the application."""
-        for state, cursor, position, epoch in self._begun:
+        """Restore the positions in `begun`: the records have not reached the application."""
+        for state, cursor, position, epoch in self.begun:
             if state.cursor is cursor and position is not None:
                 self._subscription.move(state, Cursor(position, epoch))
-        self._begun.clear()
+        self.begun.clear()
         # A partition that was taken from the queue may have been lost too.
         self._queue.clear()
         for state in self._subscription.partitions.values():
@@ -134,20 +132,9 @@ class FetchCollector:
 
     def take_chunk(self, limit: int) -> Chunk | None:
         """Return records of one partition for an iteration, which moves the position over them one by one."""
-        self.given_back.clear()
-        for state in self._served():
-            rows: list[ConsumerRecord] = []
-            start, epoch = state.cursor.position, state.cursor.epoch
-            try:
-                self._take_rows(state, rows, limit, PIECE_BYTES)
-            except KafkaError as error:
-                self.enter(state)
-                if not rows:
-                    self._handle_error(state, error)
-                    continue
-            self.enter(state)
-            if rows:
-                return Chunk(state, rows, start, epoch)
+        for rows in self.take(limit, room=PIECE_BYTES, ends=-inf).values():
+            state, _, start, epoch = self.begun[-1]
+            return Chunk(state, rows, start, epoch)
         return None
 
     def take_columns(self, at_least: int) -> dict[TopicPartition, Columns]:
@@ -192,7 +179,7 @@ class FetchCollector:
                 row.rotate(-1)
                 continue
             cursor = state.cursor
-            self._begun.append((state, cursor, cursor.position, cursor.epoch))
+            self.begun.append((state, cursor, cursor.position, cursor.epoch))
             row.popleft()
             state.in_rotation = False
             if partitions.get(state.topic_partition) is state and not state.paused and not state.leaving:
@@ -200,17 +187,18 @@ class FetchCollector:
 
     # Taking from one partition…
 
-    def _next(self, state: AssignedPartition, cursor: Cursor) -> CompletedFetch | None:
+    def _next(self, state: AssignedPartition, cursor: Cursor) -> CompletedFetch:
         """Return the response to take records from, or raise the error that came in place of records."""
         current = cursor.current
-        if current is None and cursor.fetched:
+        if current is None:
             current = cursor.fetched[0]
             if current.error is not None:
                 raise current.error.with_traceback(None)
             cursor.fetched.popleft()
             cursor.current = current
             cursor.taken += current.size
-            self._fetcher.freed(state)
+            if state.full or self._fetcher.starved:
+                self._fetcher.freed(state)
         return current
 
     def _take_rows(self, state: AssignedPartition, rows: list[ConsumerRecord], limit: int, room: int) -> int:
@@ -222,7 +210,6 @@ class FetchCollector:
             return room
         while len(rows) < limit and room > 0 and (cursor.current is not None or cursor.fetched):
             current = cursor.current or self._next(state, cursor)
-            assert current is not None
             reader = current.reader
             assert reader is not None
             decoded = reader.decoded
@@ -231,10 +218,8 @@ class FetchCollector:
             finally:
                 cursor.follow(reader)
             rows += new
-            self._count(current, len(new))
             room -= reader.decoded - decoded
-            if reader.exhausted:
-                self._fetcher.drained(cursor, current)
+            self._fetcher.drained(cursor, current, len(new), at_end=reader.exhausted)
         return room
 
     def _take_columns(self, state: AssignedPartition, at_least: int, room: int) -> tuple[Columns | None, int]:
@@ -243,7 +228,8 @@ class FetchCollector:
         if cursor.given_back:  # these have passed the deserializers: fetch them again
             self._subscription.move(state, Cursor(cursor.position, cursor.epoch))
             return None, room
-        while (current := self._next(state, cursor)) is not None:
+        while cursor.current is not None or cursor.fetched:
+            current = self._next(state, cursor)
             reader = current.reader
             assert reader is not None
             decoded = reader.decoded
@@ -251,16 +237,10 @@ class FetchCollector:
                 columns = next(reader.columns(at_least=at_least, room=room), None)
             finally:
                 cursor.follow(reader)
+            self._fetcher.drained(cursor, current, 0 if columns is None else len(columns), at_end=columns is None)
             if columns is not None:
-                self._count(current, len(columns))
                 return columns, room - (reader.decoded - decoded)
-            self._fetcher.drained(cursor, current)
         return None, room
-
-    def _count(self, current: CompletedFetch, records: int) -> None:
-        current.count += records
-        if records and self._fetcher.metrics is not None and current.reader is not None:
-            self._fetcher.metrics.taken(current.reader.topic, records, 0)
 
     # Errors…
 

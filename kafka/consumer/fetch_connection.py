@@ -52,6 +52,7 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
+_new = tuple.__new__
 
 SIDE: Final = "fetch-side"
 _POLL_RECORDS: Final = 500  # where max_poll_records has no limit
@@ -119,16 +120,15 @@ class FetchConnection:
         left_idle: Callable[[], object],
         failed: Callable[[FetchConnection, KafkaError], None],
         doubted: Callable[[FetchTarget, EpochCheck], None],
+        recreated: Callable[[FetchTarget], None],
         in_flight: InFlight,
-        wanted: Callable[[FetchTarget], Wanted | None],
         released: Callable[[AssignedPartition], object],
         *,
         main: bool,
     ) -> None:
         """Each response is given to `take`, which yields where other work may come first and calls `end` at its end;
-        each error to `failed`. `left_idle` is called if no partition was left to ask for. `wanted` returns the part of
-        a request for a partition, None if it must not be asked for; `released` is called with each partition that it
-        asks for no more.
+        each error to `failed`. `left_idle` is called if no partition was left to ask for, `recreated` with a partition
+        whose position belongs to a deleted topic, `released` with each partition that it asks for no more.
         """
         from kafka.protocol.fetch import FetchRequest
 
@@ -162,7 +162,7 @@ class FetchConnection:
         self._log_checked = doubted
         self._in_flight = in_flight
         self._reserved = 0
-        self._part_of = wanted
+        self._recreated = recreated
         self._released = released
         self._drops_all = False  # as the request is answered
         self._turns: list[TopicPartition] = []  # the one asked for longest ago is the first; for old brokers
@@ -248,17 +248,26 @@ class FetchConnection:
 
     def _asking(self, targets: list[FetchTarget]) -> Generator[None, None, None]:
         """Send a request, if a connection is ready; else connect first. It yields where other work may come first."""
-        client = self._client
+        client, max_bytes = self._client, self._settings.max_partition_bytes
         for target in targets:
-            state, cursor = target.state, target.cursor
-            part = None if self._drops_all or state.cursor is not cursor else self._part_of(target)
-            if part is None:
+            state, cursor, topology = target.state, target.cursor, client.cluster.topology
+            if self._drops_all or state.cursor is not cursor:
                 self.release((target,))
                 continue
             partition = state.topic_partition
-            self.targets[partition], self._wanted[partition] = target, part
+            topic_id, known = topology.topic_ids.get(partition.topic), topology.partition(*partition)
+            if topic_id is not None and topic_id is not cursor.topic_id and topic_id != cursor.topic_id:
+                if cursor.topic_id is not None:
+                    self._recreated(target)
+                    self.release((target,))
+                    continue
+                cursor.topic_id = topic_id
+            self.targets[partition] = target
+            epoch = -1 if known is None else known.leader_epoch
+            fields = target.offset, epoch, cursor.fetch_epoch, max_bytes, topic_id or NO_TOPIC_ID
+            self._wanted[partition] = _new(Wanted, fields)
             self._touched.add(partition)
-            if part.topic_id is NO_TOPIC_ID:
+            if topic_id is None:
                 self._without_id.add(partition)
             yield
         if self._drops_all or not self.targets:

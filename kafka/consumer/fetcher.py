@@ -35,7 +35,6 @@ from kafka.consumer.fetch_response import (
     topic_recreated,
     truncated,
 )
-from kafka.consumer.fetch_session import NO_TOPIC_ID, Wanted
 from kafka.consumer.partition_state import AssignedPartition, CompletedFetch, Cursor
 from kafka.consumer.subscription_state import Mode, SubscriptionState
 from kafka.errors import FixNeededError, InvalidMetadataError, KafkaError, for_code
@@ -148,7 +147,7 @@ class Fetcher:
         self.look_again()
 
     def freed(self, state: AssignedPartition) -> None:
-        """Record that a partition's buffer has room again."""
+        """Fetch on where a full buffer has kept from it: that of a partition that has room again, or the whole one."""
         if state.full:
             state.full = False
             self._again(state)
@@ -169,16 +168,17 @@ class Fetcher:
                 pass
         return None
 
-    def drained(self, cursor: Cursor, fetched: CompletedFetch) -> None:
-        """Record that all records of a cursor's present response were taken."""
-        self._drained += fetched.size  # first: until the next line it is counted as held
-        cursor.current = None
-        if self.metrics is not None:
-            self.metrics.consumed(fetched.count, fetched.size)
-            if fetched.reader is not None:
-                self.metrics.taken(fetched.reader.topic, 0, fetched.size)
-        if self.starved:
-            self.look_again()
+    def drained(self, cursor: Cursor, fetched: CompletedFetch, records: int = 0, *, at_end: bool = True) -> None:
+        """Record that so many records of a cursor's present response were taken, and whether these were the last."""
+        fetched.count += records
+        size = fetched.size if at_end else 0
+        if at_end:
+            self._drained += size  # first: until the next line it is counted as held
+            cursor.current = None
+            if self.starved:
+                self.look_again()
+        if self.metrics is not None and fetched.reader is not None:
+            self.metrics.taken(fetched.reader.topic, records, size, fetched.count)
 
     # On the loop: which partitions belong to which broker…
 
@@ -326,7 +326,11 @@ class Fetcher:
         self._candidates[node_id] = candidates
         if not found and not connection.targets:
             return
-        room = self._room()
+        room = self._settings.buffer_memory - (self._received - self._drained)
+        if room > 0:
+            self.starved = False
+        else:
+            room = self._room()
         if self.awaited and room <= limit:
             found = [target for target in found if self._is_awaited(target.state)]
             others = [target for target in connection.targets.values() if not self._is_awaited(target.state)]
@@ -349,42 +353,14 @@ class Fetcher:
         connection.ask(found, min(self._settings.max_bytes, room))
 
     def _new_connections(self, node_id: int) -> tuple[FetchConnection, FetchConnection]:
-        calls = self._partitions_answered, self.look_again, self._connection_failed, self._log_checked
-        parts = self._client, node_id, self._settings, *calls, self._in_flight, self._wanted, self._reopened.append
+        calls = self._answered, self.look_again, self._connection_failed, self._log_checked, self._topic_recreated
+        parts = self._client, node_id, self._settings, *calls, self._in_flight, self._reopened.append
         return FetchConnection(*parts, main=True), FetchConnection(*parts, main=False)
 
-    def _wanted(self, target: FetchTarget) -> Wanted | None:
-        """Return the partition's part of a request; None if its position belongs to a deleted topic."""
-        state, cursor, topology = target.state, target.cursor, self._cluster.topology
-        topic, number = state.topic_partition
-        topic_id, known = topology.topic_ids.get(topic), topology.partition(topic, number)
-        if topic_id is not None and topic_id is not cursor.topic_id and topic_id != cursor.topic_id:
-            if cursor.topic_id is not None:
-                state.answered = None
-                self._deliver(target, CompletedFetch(None, 0, topic_recreated(target), damaged=True))
-                self._on_data()
-                return None
-            cursor.topic_id = topic_id
-        wanted: Wanted = _new(
-            Wanted,
-            (
-                target.offset,
-                -1 if known is None else known.leader_epoch,
-                cursor.fetch_epoch,
-                self._settings.max_partition_bytes,
-                topic_id or NO_TOPIC_ID,
-            ),
-        )
-        return wanted
-
     def _room(self) -> int:
-        """Return how many bytes may be fetched; at 0 `starved` is set, and `freed` looks again."""
-        room = self._settings.buffer_memory - (self._received - self._drained)
-        if room > 0:
-            self.starved = False
-            return room
-        # Responses that seek() dropped are still counted, so count what is held. `_drained` is read after that and not
-        # written here: a response that is drained just now may be counted as held once more, but is never lost.
+        """Return how many bytes may be fetched, by what is held; at 0 `starved` is set, and `freed` looks again."""
+        # Responses that seek() dropped are still counted as received. `_drained` is read after that and not written
+        # here: a response that is drained just now may be counted as held once more, but is never lost.
         was_starved, self.starved = self.starved, True
         held = self._held()
         self._received = held + self._drained
@@ -396,42 +372,12 @@ class Fetcher:
 
     # On the loop: responses…
 
-    def _answered(self, connection: FetchConnection, response: FetchResponse, *, came: bool) -> None:
-        """Send the next request, and let the application look if data came."""
-        if self._closed:
-            return
-        if response.error_code:
-            # Mostly the broker has dropped the session.
-            error = for_code(response.error_code)(node_id=connection.node_id)
-            log.debug("Fetch from broker %s: %s", connection.node_id, error)
-            self._back_off(connection)
-            if isinstance(error, FixNeededError):
-                self._report(connection, error)
-        else:
-            self.errors.pop(connection.node_id, None)
-        connection.enough = (
-            not response.error_code
-            and not connection.is_outdated  # else it may have brought nothing because the positions were moved
-            and (not came or self._ahead >= self._settings.poll_records)
-        )
-        if (
-            self._grouped is not self._subscription.partitions
-            or connection.asked_in is not self._by_node  # partitions may have moved to other brokers
-        ):
-            self.kick()
-        elif self._short:
-            self.look_again()
-        elif not self._due:
-            self._pump(connection.node_id)
-        if came:
-            self._on_data()
-
-    def _partitions_answered(  # noqa: C901, PLR0912 - hot
+    def _answered(  # noqa: C901, PLR0912, PLR0915 - hot
         self, connection: FetchConnection, response: FetchResponse, version: int
     ) -> Generator[None, None, None]:
-        """Take the parts of partitions whose positions were not moved, and send the next request.
+        """Take the parts of partitions whose positions were not moved, send the next request, tell the application.
 
-        It yields before each.
+        It yields before each partition.
         """
         came, topology, targets, answered = False, self._cluster.topology, connection.targets, connection.answered
         now, is_main = self._loop.time(), connection.main
@@ -479,7 +425,33 @@ class Fetcher:
                             answered.append(target)
                             came = self._deliver(target, fetched)
         connection.end()
-        self._answered(connection, response, came=came)
+        if self._closed:
+            return
+        if response.error_code:
+            # Mostly the broker has dropped the session.
+            problem = for_code(response.error_code)(node_id=connection.node_id)
+            log.debug("Fetch from broker %s: %s", connection.node_id, problem)
+            self._back_off(connection)
+            if isinstance(problem, FixNeededError):
+                self._report(connection, problem)
+        else:
+            self.errors.pop(connection.node_id, None)
+        connection.enough = (
+            not response.error_code
+            and not connection.is_outdated  # else it may have brought nothing because the positions were moved
+            and (not came or self._ahead >= self._settings.poll_records)
+        )
+        if (
+            self._grouped is not self._subscription.partitions
+            or connection.asked_in is not self._by_node  # partitions may have moved to other brokers
+        ):
+            self.kick()
+        elif self._short:
+            self.look_again()
+        elif not self._due:
+            self._pump(connection.node_id)
+        if came:
+            self._on_data()
 
     def _deliver(self, target: FetchTarget, fetched: CompletedFetch) -> bool:
         cursor = target.cursor
@@ -493,6 +465,11 @@ class Fetcher:
         return True
 
     # On the loop: errors…
+
+    def _topic_recreated(self, target: FetchTarget) -> None:
+        target.state.answered = None
+        self._deliver(target, CompletedFetch(None, 0, topic_recreated(target), damaged=True))
+        self._on_data()
 
     def _log_checked(self, target: FetchTarget, check: EpochCheck) -> None:
         """Act on a new leader's log that differs (brokers before 2.7)."""

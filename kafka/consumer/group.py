@@ -219,7 +219,7 @@ class KafkaConsumer(ImmediateCalls, Generic[K, V]):
                 core = self._usable()
                 if subscription.mode is Mode.NONE:
                     raise IllegalStateError("There is nothing to read: call subscribe() or assign() first")
-                chunk = self._complete(core.poll_chunk(limit, core.deadline(timeout)))
+                chunk = self._complete(core.poll(core.take_chunk, limit, core.deadline(timeout), None))
                 if chunk is None:
                     return
                 cursor = chunk.cursor

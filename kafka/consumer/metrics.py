@@ -55,17 +55,18 @@ class FetchSensors(SensorGroup):
         """Record a response."""
         self._responses.add(seconds * 1000, throttle_ms)
 
-    def consumed(self, records: int, size: int) -> None:
-        """Record the records of a partition in a response, when the application has them all."""
-        self._consumed.add(size, records)
+    def taken(self, topic: str, records: int, size: int = 0, count: int = 0) -> None:
+        """Count what the application takes: records one call at a time, as a response may last an application long.
 
-    def taken(self, topic: str, records: int, size: int) -> None:
-        """Count what the application takes: records one call at a time, as a response may last an application long."""
+        With the last records of a partition in a response come its bytes and how many records it had.
+        """
         numbers = self._topics.get(topic)
         if numbers is None:
             numbers = self._topics[topic] = [0, 0]
         numbers[0] += records
-        numbers[1] += size
+        if size:
+            numbers[1] += size
+            self._consumed.add(size, count)
 
     def _of_topics(self, at: int) -> dict[tuple[str, ...], float]:
         return {(topic,): numbers[at] for topic, numbers in tuple(self._topics.items())}

@@ -29,7 +29,7 @@ async def traced_poll(
     nothing: T,
     only: Any = None,
 ) -> T:
-    """Call the core's `_poll`; tell the tracer what it has taken, or that it has failed."""
+    """Call the core's `poll`; tell the tracer what it has taken, or that it has failed."""
     began = tracer.now()
     seen: object = None
 

@@ -15,13 +15,14 @@ comes when the batch's turn has come: records in front of it are delivered first
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
 from kafka.record.aborted_transactions import AbortedTransactionFilter
-from kafka.record.batch import RecordsPayload, check_batch, open_batch
+from kafka.record.batch import check_batch, open_batch
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.crc32c import fastest
 from kafka.record.deserialization import Deserialize, deserialize
@@ -181,7 +182,7 @@ class RecordReader:
 
     # Taking
 
-    def take(self, count: int, room: int = TAKEN_BYTES) -> list[ConsumerRecord]:
+    def take(self, count: int, room: int = TAKEN_BYTES) -> list[ConsumerRecord]:  # noqa: C901, PLR0912 - hot
         """Return the next records, ``count`` of them or as many as are left; an empty list at the end.
 
         Fewer come if their bytes amount to about ``room``, but one at least.
@@ -190,25 +191,10 @@ class RecordReader:
         :class:`~kafka.errors.RecordDeserializationError` for a record that a deserializer refused. Both come again
         at each call until :meth:`skip` is called.
         """
-        if self._key_deserializer is None and self._value_deserializer is None:
-            return self._take_raw(count, room)
-        return self._take_deserialized(count, room)
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether all has been taken."""
-        return self._at_end and self._header is None and not self._raw
-
-    @property
-    def is_cut_off(self) -> bool:
-        """Whether the buffer ends within a batch: of brokers before 0.10.1, one that is larger than was asked for.
-
-        >>> RecordReader(bytes(5), "events", 0, 0).is_cut_off
-        True
-        """
-        return is_cut_off(self._buffer, self._position)
-
-    def _take_raw(self, count: int, room: int) -> list[ConsumerRecord]:  # noqa: C901, PLR0912 - hot
+        if self._refused is not None:
+            raise self._refused.with_traceback(None)
+        if self._raw:
+            return self._deserialized(count)
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         rows: list[ConsumerRecord] = []
@@ -256,7 +242,24 @@ class RecordReader:
             self._fail(err)
             if not rows:
                 raise
-        return rows
+        if not rows or (self._key_deserializer is None and self._value_deserializer is None):
+            return rows
+        self._raw, self._offset_after_raw = rows, self.next_offset
+        return self._deserialized(count)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all has been taken."""
+        return self._at_end and self._header is None and not self._raw
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the buffer ends within a batch: of brokers before 0.10.1, one that is larger than was asked for.
+
+        >>> RecordReader(bytes(5), "events", 0, 0).is_cut_off
+        True
+        """
+        return is_cut_off(self._buffer, self._position)
 
     def _take_messages(self, rows: list[ConsumerRecord], count: int) -> None:
         """Hand out what is decoded already: messages of formats v0 and v1, and records that were decoded ahead."""
@@ -437,7 +440,7 @@ class RecordReader:
         if self._aborted is not None and header.producer_id >= 0:
             # Damage may not look like an offset up to which transactions have begun, or like the end of one.
             self._check(header)
-            if self._aborted.covers(header, self._unpack):
+            if self._aborted.covers(header, partial(open_batch, self._buffer, check_crc=False, limit=self._limit)):
                 return False
         if not has_records:
             self._check(header)  # nor like a batch that need not be looked at
@@ -458,7 +461,8 @@ class RecordReader:
             if header.magic < 2:
                 self._open_messages(header)
                 continue
-            data, at, end = self._unpack(header)
+            check_crc = self._check_crcs and header.position >= self._verified_to
+            data, at, end = open_batch(self._buffer, header, check_crc=check_crc, limit=self._limit)
             left = header.count
             if self.next_offset > header.base_offset:
                 skipped, at = skip_rows(data, at, end, left, self.next_offset - header.base_offset)
@@ -468,10 +472,6 @@ class RecordReader:
             else:
                 self._close_batch()
         return True
-
-    def _unpack(self, header: BatchHeader) -> RecordsPayload:
-        check_crc = self._check_crcs and header.position >= self._verified_to
-        return open_batch(self._buffer, header, check_crc=check_crc, limit=self._limit)
 
     def _open_messages(self, header: BatchHeader) -> None:
         messages = read_messages(
@@ -551,13 +551,8 @@ class RecordReader:
             return following.base_offset
         return behind
 
-    def _take_deserialized(self, count: int, room: int) -> list[ConsumerRecord]:
-        """Take records through the deserializers; the records after a refused one wait."""
-        if self._refused is not None:
-            raise self._refused.with_traceback(None)
-        if not self._raw:
-            self._raw = self._take_raw(count, room)
-            self._offset_after_raw = self.next_offset
+    def _deserialized(self, count: int) -> list[ConsumerRecord]:
+        """Pass decoded records through the deserializers; the records after a refused one wait."""
         rows, self._refused = deserialize(
             self._raw[:count],
             self._record_type,

@@ -423,8 +423,7 @@ class ShareFetcher:
             topology,
         )
         if self.metrics is not None:
-            self.metrics.consumed(found.count, found.size)
-            self.metrics.taken(partition.topic, found.count, found.size)
+            self.metrics.taken(partition.topic, found.count, found.size, found.count)
         # The subscription has changed; or the leader has moved, and perhaps come back, while the broker held the
         # response until the acknowledgements failed: the records were acquired before, and others may have them.
         if partition.topic not in self._topics or data.acknowledge_error_code in _LEADER_MOVED:

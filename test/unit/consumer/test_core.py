@@ -73,7 +73,7 @@ async def taken(core: ConsumerCore, count: int) -> list[int]:
     """Poll until there are `count` records; return their offsets."""
     found: list[int] = []
     while len(found) < count:
-        for records in (await core.poll(500, core.deadline(1.0))).values():
+        for records in (await core.poll(core.take, 500, core.deadline(1.0), {})).values():
             found += [record.offset for record in records]
     return found
 
@@ -102,7 +102,7 @@ def test_the_same_calls_run_in_a_thread_and_in_a_task(cluster: Cluster, live: An
         seen.append({tp: at.offset for tp, at in (await core.find_offsets({T0: -1}, core.deadline(5))).items()})
         seen.append(await core.list_topics(core.deadline(5)))
         seen.append(await core.partitions_for_topic("t", core.deadline(5)))
-        seen.append(await core.poll(1, core.deadline(0)))
+        seen.append(await core.poll(core.take, 1, core.deadline(0), {}))
         return seen
 
     seen = live(cluster, story, group_id="g", enable_auto_commit=False)
@@ -125,9 +125,9 @@ def test_columns_and_chunks_come_in_both(cluster: Cluster, live: Any) -> None:
 
     async def story(core: ConsumerCore) -> tuple[int, list[int]]:
         core.subscription.assign_by_user([T0])
-        columns = await core.poll_columns(10, core.deadline(5))
+        columns = await core.poll(core.take_columns, 10, core.deadline(5), {})
         core.subscription.seek(T0, 4)
-        chunk = await core.poll_chunk(100, core.deadline(5))
+        chunk = await core.poll(core.take_chunk, 100, core.deadline(5), None)
         assert chunk is not None
         return len(columns[T0]), [record.offset for record in chunk.records]
 
@@ -139,7 +139,7 @@ def test_a_deadline_ends_a_wait_in_both(cluster: Cluster, live: Any) -> None:
 
     async def story(core: ConsumerCore) -> str:
         core.subscription.assign_by_user([T0])
-        assert await core.poll(1, core.deadline(0.1)) == {}
+        assert await core.poll(core.take, 1, core.deadline(0.1), {}) == {}
         with pytest.raises(KafkaTimeoutError) as caught:
             await core.position(T0, core.deadline(3))
         return str(caught.value)
@@ -152,7 +152,7 @@ def test_wakeup_ends_a_wait_in_both(cluster: Cluster, live: Any) -> None:
         core.subscription.assign_by_user([T0])
         core.loop.call_later(1.0, core.wakeup)
         with pytest.raises(WakeupError):
-            await core.poll(1, FOREVER)
+            await core.poll(core.take, 1, FOREVER, {})
 
     live(cluster, story)
 
@@ -164,7 +164,7 @@ def test_position_neither_ends_with_a_wakeup_nor_uses_it_up_in_both(cluster: Clu
         assert await core.position(T0, core.deadline(5)) == 0  # it is looked up
         assert await core.position(T0, core.deadline(5)) == 0
         with pytest.raises(WakeupError):
-            await core.poll(1, FOREVER)
+            await core.poll(core.take, 1, FOREVER, {})
 
     live(cluster, story)
 
@@ -194,7 +194,7 @@ def test_a_poll_that_is_cancelled_at_any_step_loses_and_repeats_nothing(cluster:
         found: list[int] = []
         for at in range(60):
             cluster.fill(3)
-            polling = asyncio.ensure_future(core.poll(2, core.deadline(0.2)))
+            polling = asyncio.ensure_future(core.poll(core.take, 2, core.deadline(0.2), {}))
             await steps(at % 20)
             polling.cancel()
             try:
@@ -220,7 +220,7 @@ def test_a_commit_whose_wait_is_cancelled_is_retried(cluster: Cluster) -> None:
         with pytest.raises(asyncio.CancelledError):
             await committing
         assert T0 not in cluster.committed
-        await core.poll(1, core.deadline(1.0))
+        await core.poll(core.take, 1, core.deadline(1.0), {})
         assert cluster.committed == {T0: 5}
 
     in_a_task(cluster, story, group_id="g", enable_auto_commit=False)
@@ -264,7 +264,7 @@ def test_a_cancelled_poll_lets_the_listener_end_first(cluster: Cluster) -> None:
 
     async def story(core: ConsumerCore) -> None:
         core.subscription.subscribe(["t"], listener=listener)
-        polling = asyncio.ensure_future(core.poll(500, core.deadline(5)))
+        polling = asyncio.ensure_future(core.poll(core.take, 500, core.deadline(5), {}))
         while "assigned" not in listener.begun:
             await asyncio.sleep(0)
         polling.cancel()

@@ -35,9 +35,10 @@ class Fetcher:
     def freed(self, _state: Any) -> None:
         pass
 
-    def drained(self, cursor: Cursor, fetched: CompletedFetch) -> None:
-        cursor.current = None
-        self.drained_sizes.append(fetched.size)
+    def drained(self, cursor: Cursor, fetched: CompletedFetch, _records: int, *, at_end: bool) -> None:
+        if at_end:
+            cursor.current = None
+            self.drained_sizes.append(fetched.size)
 
 
 class Positions:
@@ -77,7 +78,7 @@ class World:
         self.fetcher.arrivals.append(state)
 
     def take(self, limit: int) -> dict[TopicPartition, list[int]]:
-        self.collector.begin()
+        self.collector.begun.clear()
         return {partition: [each.offset for each in rows] for partition, rows in self.collector.take(limit).items()}
 
     def position(self, partition: TopicPartition) -> int | None:
@@ -158,7 +159,7 @@ def test_an_exception_in_a_deserializer_gives_everything_back(world: World) -> N
 
     world.arrive(T0, 2)
     world.arrive(T1, 2, deserializer=interrupted)
-    world.collector.begin()
+    world.collector.begun.clear()
     with pytest.raises(KeyboardInterrupt):
         world.collector.take(10)
     world.collector.take_back()
@@ -169,14 +170,14 @@ def test_an_exception_in_a_deserializer_gives_everything_back(world: World) -> N
 def test_records_that_were_returned_are_not_taken_back(world: World) -> None:
     world.arrive(T0, 2)
     assert world.take(10) == {T0: [0, 1]}
-    world.collector.begin()
+    world.collector.begun.clear()
     world.collector.take_back()
     assert world.position(T0) == 2
 
 
 def test_records_given_back_by_an_iteration_come_first_and_alone(world: World) -> None:
     world.arrive(T0, 4)
-    world.collector.begin()
+    world.collector.begun.clear()
     chunk = world.collector.take_chunk(3)
     assert chunk is not None
     world.subscription.chunk = chunk
@@ -198,7 +199,7 @@ def test_a_partition_that_moved_returns_nothing_of_its_old_place(world: World) -
 def test_columns_are_whole_batches(world: World) -> None:
     world.arrive(T0, 4)
     world.arrive(T1, 4)
-    world.collector.begin()
+    world.collector.begun.clear()
     assert {partition: len(columns) for partition, columns in world.collector.take_columns(3).items()} == {T0: 4}
     assert world.position(T0) == 4
 
@@ -207,7 +208,7 @@ def test_every_way_of_taking_ends_an_iteration_and_begins_with_its_rest(world: W
     collector, subscription = world.collector, world.subscription
 
     def begin_an_iteration() -> None:
-        collector.begin()
+        collector.begun.clear()
         chunk = collector.take_chunk(3)
         assert chunk is not None
         subscription.chunk = chunk
@@ -235,14 +236,14 @@ def test_every_way_of_taking_ends_an_iteration_and_begins_with_its_rest(world: W
 def test_only_named_partitions_are_taken_from_and_the_others_keep_their_turn(world: World) -> None:
     for partition in (T0, T1, T2):
         world.arrive(partition, 2)
-    world.collector.begin()
+    world.collector.begun.clear()
     assert set(world.collector.take(10, {T1})) == {T1}
     assert world.take(3) == {T0: [0, 1], T2: [0]}
 
 
 def test_an_error_is_deferred_to_the_next_call_where_records_were_taken_before(world: World) -> None:
     world.arrive_error(T0, CorruptRecordError("damaged"))
-    world.collector.begin()
+    world.collector.begun.clear()
     assert world.collector.take(10, defer_errors=True) == {}
     with pytest.raises(CorruptRecordError):
         world.take(10)

@@ -18,8 +18,7 @@ def test_responses_and_records_are_counted() -> None:
     fetching.answered(0.25, 30)
     fetching.answered(0.75, 10)
     for topic, records, size in (("t", 500, 64_000), ("u", 100, 16_000)):
-        fetching.consumed(records, size)
-        fetching.taken(topic, records, size)
+        fetching.taken(topic, records, size, records)
     fetching.waited(2.5)
     found = metrics.snapshot()["consumer-fetch-manager-metrics"]
     assert (found["fetch-latency-avg"], found["fetch-latency-max"]) == (500, 750)
