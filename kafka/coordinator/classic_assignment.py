@@ -25,8 +25,8 @@ from kafka.errors import RejoinNeededError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from kafka.config import Config
+    from kafka.consumer.subscription_state import SubscriptionState
     from kafka.coordinator.membership import Membership
-    from kafka.coordinator.rebalance import Subscription
     from kafka.protocol.group import JoinGroupResponse
 
 _GROUPS_SINCE: Final = (0, 9)
@@ -36,7 +36,7 @@ class ClassicAssignment:
     """The `GroupProtocol` of consumers: topics, partitions, and the assignor that distributes them."""
 
     def __init__(
-        self, membership: Membership, subscription: Subscription, assignments: Assignments, config: Config
+        self, membership: Membership, subscription: SubscriptionState, assignments: Assignments, config: Config
     ) -> None:
         self._membership = membership
         self._client = membership.coordinator.client

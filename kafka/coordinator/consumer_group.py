@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafka._runtime.tasks import Coro
     from kafka.cluster import ClusterMetadata
     from kafka.config import Config
-    from kafka.coordinator.rebalance import Subscription
+    from kafka.consumer.subscription_state import SubscriptionState
     from kafka.metrics import Metrics
 
 _LEAVE_GRACE: Final = 0.2  # seconds for the request to leave the group after Ctrl-C
@@ -43,7 +43,7 @@ class ConsumerGroup:
     def __init__(
         self,
         client: Client,
-        subscription: Subscription,
+        subscription: SubscriptionState,
         metrics: Metrics | None,
         *,
         config: Config,

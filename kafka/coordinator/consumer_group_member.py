@@ -38,8 +38,8 @@ from kafka.structs import SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
     from kafka.config import Config
+    from kafka.consumer.subscription_state import SubscriptionState
     from kafka.coordinator.metrics import GroupCoordinatorMetrics
-    from kafka.coordinator.rebalance import Subscription
     from kafka.protocol.group import ConsumerGroupHeartbeatResponse
 
 _JOIN: Final = 0
@@ -57,7 +57,7 @@ class ConsumerGroupMember:
     def __init__(
         self,
         membership: Membership,
-        subscription: Subscription,
+        subscription: SubscriptionState,
         assignments: Assignments,
         sensors: GroupCoordinatorMetrics,
         config: Config,

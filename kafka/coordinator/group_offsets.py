@@ -1,6 +1,6 @@
 """The committed offsets of a consumer in its group: commits of the application, automatic commits, reading.
 
-`OffsetCommitter` exchanges the requests, on the loop; what may be committed, and as whom, is decided here.
+`OffsetCommitter` exchanges the requests, on the loop; what is committed, and when, is decided here.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka.coordinator.metrics import ConsumerCoordinatorMetrics
 from kafka.coordinator.offset_commits import AutoCommitTask, OffsetCommitter
-from kafka.coordinator.offset_requests import Identity
-from kafka.coordinator.rebalance import Assignments, Ownership, OwnershipIds
+from kafka.coordinator.rebalance import Assignments, OwnershipIds
 from kafka.errors import (
     CommitFailedError,
     KafkaError,
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from kafka._runtime.application import Application
     from kafka._runtime.tasks import Coro
     from kafka.config import Config
+    from kafka.consumer.subscription_state import SubscriptionState
     from kafka.coordinator.membership import Membership
-    from kafka.coordinator.rebalance import Subscription
     from kafka.metrics import Metrics
     from kafka.protocol.commit import OffsetCommitResponse
 
@@ -49,7 +48,7 @@ class GroupOffsets:
     def __init__(
         self,
         membership: Membership,
-        subscription: Subscription,
+        subscription: SubscriptionState,
         assignments: Assignments,
         application: Application,
         metrics: Metrics | None,
@@ -76,53 +75,16 @@ class GroupOffsets:
             assignments.commit = self._commit_before_revocation
         assignments.settle = self._settle_before_revocation
         self.sensors = ConsumerCoordinatorMetrics(metrics, config["metric_group_prefix"], subscription)
-        self.committer = OffsetCommitter(
-            self._client,
-            self._group_id,
-            self._identity,
-            self._ownership,
-            self._commit_refused,
-            reader=self._reading_identity,
-            on_latency=self.sensors.committed,
-        )
+        self.committer = OffsetCommitter(membership, subscription, assignments, self.sensors.committed)
         self.committer.on_stored = self._stored
         self.tracer: ConsumerTracer | None = None
 
-    # What, and as whom…
-
-    @property
-    def _as_member(self) -> bool:
-        """Whether offsets are committed by the member, and not for partitions that are assigned by hand."""
-        return self._subscription.is_automatic or bool(self._subscription.departing)
-
-    def _ownership(self) -> Ownership | None:
-        return self._assignments.ownership if self._as_member else None
-
-    def _identity(self) -> Identity:
-        membership = self._membership
-        if not self._as_member:
-            return Identity(self._group_id)
-        generation = membership.generation
-        if not generation.is_member:
-            why = f" ({membership.left_because})" if membership.left_because else ""
-            raise CommitFailedError(
-                f"this consumer is not in its group now{why}, so it has nothing to commit; it joins again in poll()"
-            )
-        return Identity(self._group_id, generation.generation_id, generation.member_id, membership.group_instance_id)
-
-    def _reading_identity(self) -> Identity:
-        membership = self._membership
-        checked = membership.member.reads_as_member and self._subscription.is_automatic
-        return self._identity() if checked and membership.generation.is_member else Identity(self._group_id)
-
-    def _commit_refused(self, error: KafkaError, who: Identity) -> KafkaError:
-        """React to a refused commit, and return the error to raise."""
-        return self._membership.member.commit_refused(error, who.generation_id) if self._as_member else error
+    # What to commit…
 
     def _committable(self) -> Offsets:
         """Return the offsets behind the records that were returned, of partitions that this consumer has."""
         consumed = self._subscription.consumed()
-        if not self._as_member:
+        if not self.committer.as_member:
             return dict(consumed)
         held = self._assignments.held()
         return {partition: offset for partition, offset in consumed.items() if partition in held}

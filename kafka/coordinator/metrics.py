@@ -9,8 +9,8 @@ from kafka.metrics import AnonMeasurable, Metrics
 from kafka.metrics.stats import Avg, Count, Max, Rate, Total
 
 if TYPE_CHECKING:
+    from kafka.consumer.subscription_state import SubscriptionState
     from kafka.coordinator.heartbeat import Heartbeat
-    from kafka.coordinator.rebalance import Subscription
     from kafka.metrics.metric import AbstractMeasurableStat, MetricName
     from kafka.metrics.sensor import Sensor
 
@@ -93,7 +93,7 @@ class GroupCoordinatorMetrics(_CoordinatorMetrics):
 class ConsumerCoordinatorMetrics(_CoordinatorMetrics):
     """Commits, and the number of assigned partitions."""
 
-    def __init__(self, metrics: Metrics | None, metric_group_prefix: str, subscription: Subscription) -> None:
+    def __init__(self, metrics: Metrics | None, metric_group_prefix: str, subscription: SubscriptionState) -> None:
         super().__init__(metrics, metric_group_prefix, {})
         self.commit_latency = commits = self._sensor("commit-latency")
         self._add(commits, "commit-latency-avg", "How long a commit takes, ms", Avg())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._runtime.tasks import wait_any
 from kafka.cluster import GROUP
@@ -41,9 +41,10 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from kafka._core.client import Client
-    from kafka._runtime.loop import Loop
-    from kafka.coordinator.rebalance import Ownership, OwnershipIds
+    from kafka.consumer.subscription_state import SubscriptionState
+    from kafka.coordinator.group_coordinator import GroupCoordinator
+    from kafka.coordinator.membership import Membership
+    from kafka.coordinator.rebalance import Assignments, OwnershipIds
     from kafka.protocol.commit import OffsetCommitResponse
     from kafka.protocol.negotiation import ApiVersions
 
@@ -63,22 +64,17 @@ class OffsetCommitter:
 
     def __init__(
         self,
-        client: Client,
-        group_id: str,
-        identity: Callable[[], Identity],
-        ownership: Callable[[], Ownership | None],
-        on_refused: Callable[[KafkaError, Identity], KafkaError],
-        *,
-        reader: Callable[[], Identity],
-        on_latency: Callable[[float], object] = lambda _seconds: None,
+        membership: Membership,
+        subscription: SubscriptionState,
+        assignments: Assignments,
+        on_latency: Callable[[float], object],
     ) -> None:
-        self._client = client
-        self._loop = client.loop
-        self._group_id = group_id
-        self._identity = identity
-        self._ownership = ownership
-        self._on_refused = on_refused
-        self._reading_identity = reader
+        self._client = membership.coordinator.client
+        self._loop = membership.loop
+        self._group_id = membership.group_id
+        self._membership = membership
+        self._subscription = subscription
+        self._assignments = assignments
         self._on_latency = on_latency
         self._under_way: set[Future[OffsetCommitResponse | None]] = set()
         self.on_committed: Callable[[Offsets], object] = lambda _offsets: None
@@ -90,12 +86,35 @@ class OffsetCommitter:
         self._retried: set[Future[OffsetCommitResponse | None]] = set()
         """Commits under way that may be sent again: later commits must wait for them."""
 
-    # Committing…
+    # As whom…
+
+    @property
+    def as_member(self) -> bool:
+        """Whether offsets are committed by the member, and not for partitions that are assigned by hand."""
+        return self._subscription.is_automatic or bool(self._subscription.departing)
 
     def ownership_ids(self, offsets: Iterable[TopicPartition]) -> dict[TopicPartition, int] | None:
         """Return the ownership ids of partitions; None for partitions assigned by hand. From any thread."""
-        ownership = self._ownership()
-        return None if ownership is None else ownership.ids(offsets)
+        return self._assignments.ownership.ids(offsets) if self.as_member else None
+
+    def _identity(self) -> Identity:
+        membership = self._membership
+        if not self.as_member:
+            return Identity(self._group_id)
+        generation = membership.generation
+        if not generation.is_member:
+            why = f" ({membership.left_because})" if membership.left_because else ""
+            raise CommitFailedError(
+                f"this consumer is not in its group now{why}, so it has nothing to commit; it joins again in poll()"
+            )
+        return Identity(self._group_id, generation.generation_id, generation.member_id, membership.group_instance_id)
+
+    def _reading_identity(self) -> Identity:
+        membership = self._membership
+        checked = membership.member.reads_as_member and self._subscription.is_automatic
+        return self._identity() if checked and membership.generation.is_member else Identity(self._group_id)
+
+    # Committing…
 
     async def commit(
         self,
@@ -214,9 +233,9 @@ class OffsetCommitter:
         return response
 
     def _check_held(self, ids: OwnershipIds | None) -> None:
-        ownership = self._ownership()
-        if ids is None or ownership is None:
+        if ids is None or not self.as_member:
             return
+        ownership = self._assignments.ownership
         gone = ownership.ended(ids)
         if gone:
             names = ", ".join(f"{partition.topic}-{partition.partition}" for partition in gone)
@@ -236,7 +255,8 @@ class OffsetCommitter:
                 unauthorized.add(partition.topic)
                 continue
             self._moved(error)
-            error = self._on_refused(error, who)
+            if self.as_member:
+                error = self._membership.member.commit_refused(error, who.generation_id)
             if isinstance(error, _REMOVED):
                 raise CommitFailedError(
                     "the coordinator removed this consumer from the group, because poll() was not called within "
@@ -325,19 +345,14 @@ class OffsetCommitter:
 _REFRESH_INTERVAL: Final = 3600.0
 
 
-class HasLoop(Protocol):
-    """A coordinator of either kind."""
-
-    @property
-    def loop(self) -> Loop:
-        """The client's loop."""
-
-
 class AutoCommitTask:
     """The schedule of one consumer's automatic commits. No timer: without poll() there is nothing new to commit."""
 
     def __init__(
-        self, coordinator: HasLoop, interval: float, topic_id: Callable[[str], UUID | None] = lambda _topic: None
+        self,
+        coordinator: GroupCoordinator,
+        interval: float,
+        topic_id: Callable[[str], UUID | None] = lambda _topic: None,
     ) -> None:
         self._loop = coordinator.loop
         self._topic_id = topic_id

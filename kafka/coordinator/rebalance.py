@@ -18,18 +18,17 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from enum import Enum
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kafka._runtime.signals import SignalsDeferred
 from kafka.errors import KafkaError
 from kafka.future import Future
-from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    import re
-
     from kafka._runtime.application import Application
     from kafka._runtime.loop import Loop
+    from kafka.consumer.subscription_state import SubscriptionState
     from kafka.coordinator.group_log import GroupLog
 
 log = logging.getLogger(__name__)
@@ -201,7 +200,7 @@ class Ownership:
 class Assignments:
     """The assignment of one member, in either protocol."""
 
-    def __init__(self, subscription: Subscription, rendezvous: Rendezvous) -> None:
+    def __init__(self, subscription: SubscriptionState, rendezvous: Rendezvous) -> None:
         self.ownership = Ownership()
         self._subscription = subscription
         self._rendezvous = rendezvous
@@ -366,64 +365,3 @@ class Assignments:
                 "again: %s",
                 error,
             )
-
-
-class Subscription(Protocol):
-    """The subscription of a consumer, as its coordinator needs it; only the application's thread or task changes it."""
-
-    pattern: re.Pattern[str] | SubscriptionPattern | None
-    """A compiled pattern, a SubscriptionPattern for the broker to match, or None."""
-    listener: object
-    """The ConsumerRebalanceListener, or None."""
-    subscription_version: int
-    """Counts changes of the subscription."""
-    departing_listener: object
-    """The listener of a subscription that has ended, until it was called for `departing`."""
-
-    @property
-    def departing(self) -> Collection[TopicPartition]:
-        """The partitions of a subscription that has ended, until its listener was called for them."""
-
-    def departed(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget some of `departing`: the listener was called for them."""
-
-    @property
-    def subscribed_topics(self) -> Collection[str]:
-        """The topics subscribed to; with a pattern the topics that it matches now."""
-
-    @property
-    def is_automatic(self) -> bool:
-        """Whether partitions come from a subscription rather than from assign()."""
-
-    def match(self, available: Iterable[str]) -> bool:
-        """Subscribe to the topics that the pattern matches; return whether that is a change."""
-
-    def watch_for_group(self, topics: Iterable[str]) -> None:
-        """Request metadata of these topics too, for the members that this one assigns partitions to."""
-
-    def assigned(self) -> set[TopicPartition]:
-        """The assigned partitions."""
-
-    def assign_from_group(self, partitions: Iterable[TopicPartition]) -> None:
-        """Assign these partitions; one that was assigned before keeps its position."""
-
-    def mark_leaving(self, partitions: Collection[TopicPartition]) -> None:
-        """Return no more records of these: they are being revoked."""
-
-    def consumed(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """The offsets to commit: behind the records that were returned."""
-
-    def take_unstored(self) -> Collection[TopicPartition]:
-        """Return, once, the partitions that were taken away before the group had stored their positions."""
-
-    def note_answered(self, offsets: Mapping[TopicPartition, OffsetAndMetadata | None]) -> None:
-        """Record offsets that the group has stored, or whose commit has failed for good."""
-
-    def last_taken(self) -> tuple[TopicPartition, int] | None:
-        """The partition and the offset of the record that an iteration returned last; None without an iteration."""
-
-    def without_position(self) -> Collection[TopicPartition]:
-        """The partitions whose position is the committed offset, which is not known yet."""
-
-    def seek(self, partition: TopicPartition, offset: int, epoch: int = -1) -> None:
-        """Go to an offset."""

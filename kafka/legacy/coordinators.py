@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from kafka._core.client import Client
     from kafka.client_async import KafkaClient
-    from kafka.coordinator.rebalance import Subscription
+    from kafka.consumer.subscription_state import SubscriptionState
     from kafka.future import Future
     from kafka.metrics import Metrics
     from kafka.protocol.group import JoinGroupResponse
@@ -344,7 +344,7 @@ class ConsumerCoordinator(BaseCoordinator):
     def __init__(
         self,
         client: Client | KafkaClient,
-        subscription: Subscription,
+        subscription: SubscriptionState,
         metrics: Metrics | None = None,
         *,
         config: Config | None = None,
