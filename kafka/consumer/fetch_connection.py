@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka._core.client import FETCH
-from kafka.consumer.fetch_response import FetchTarget
+from kafka.consumer.fetch_response import FetchTarget, topic_recreated, truncated
 from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Wanted
 from kafka.errors import (
     ClusterAuthorizationFailedError,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TOPIC_IDS_SINCE",
-    "EpochCheck",
     "FetchConnection",
     "FetchSettings",
     "InFlight",
@@ -119,16 +118,15 @@ class FetchConnection:
         take: Callable[[FetchConnection, FetchResponse, int], Generator[None, None, None]],
         left_idle: Callable[[], object],
         failed: Callable[[FetchConnection, KafkaError], None],
-        doubted: Callable[[FetchTarget, EpochCheck], None],
-        recreated: Callable[[FetchTarget], None],
+        log_differs: Callable[[FetchTarget, KafkaError], None],
         in_flight: InFlight,
         released: Callable[[AssignedPartition], object],
         *,
         main: bool,
     ) -> None:
         """Each response is given to `take`, which yields where other work may come first and calls `end` at its end;
-        each error to `failed`. `left_idle` is called if no partition was left to ask for, `recreated` with a partition
-        whose position belongs to a deleted topic, `released` with each partition that it asks for no more.
+        each error to `failed`. `left_idle` is called if no partition was left to ask for, `log_differs` with one whose
+        log is not the one that was read, `released` with each partition that it asks for no more.
         """
         from kafka.protocol.fetch import FetchRequest
 
@@ -159,10 +157,9 @@ class FetchConnection:
         self._take = take
         self._left_idle = left_idle
         self._failed = failed
-        self._log_checked = doubted
+        self._log_differs = log_differs
         self._in_flight = in_flight
         self._reserved = 0
-        self._recreated = recreated
         self._released = released
         self._drops_all = False  # as the request is answered
         self._turns: list[TopicPartition] = []  # the one asked for longest ago is the first; for old brokers
@@ -258,7 +255,8 @@ class FetchConnection:
             topic_id, known = topology.topic_ids.get(partition.topic), topology.partition(*partition)
             if topic_id is not None and topic_id is not cursor.topic_id and topic_id != cursor.topic_id:
                 if cursor.topic_id is not None:
-                    self._recreated(target)
+                    state.answered = None
+                    self._log_differs(target, topic_recreated(target))
                     self.release((target,))
                     continue
                 cursor.topic_id = topic_id
@@ -435,8 +433,8 @@ class FetchConnection:
         for partition, entry in unchecked_partitions.items():
             if partition not in checks:
                 asked[partition].cursor.checked_epoch = entry.leader_epoch
-        for partition, check in checks.items():
-            self._log_checked(asked[partition], check)
+        for partition, error in checks.items():
+            self._log_differs(asked[partition], error)
         self.release([asked[partition] for partition in checks])
         return self._wanted
 
@@ -462,8 +460,11 @@ class FetchConnection:
             session_epoch=outgoing.epoch,
             rack_id=self._settings.rack,
         )
-        with self._client.loop.timeout_at(deadline, "closing the fetch session"):
-            await link.submit(request, deadline=deadline)
+        try:
+            with self._client.loop.timeout_at(deadline, "closing the fetch session"):
+                await link.submit(request, deadline=deadline)
+        except KafkaError as error:
+            log.debug("The fetch session at broker %s was not closed: %s", self.node_id, error)
 
     def _free_link(self) -> Connection | None:
         """Return a connection to the broker with no request under way: behind a long poll the request would wait."""
@@ -477,14 +478,6 @@ class FetchConnection:
 _EPOCHS_CHECKED_SINCE: Final = 2
 # Brokers before 2.3 with an authorizer allow the request to other brokers only: the log cannot be checked then.
 _NOT_ALLOWED: Final = (TopicAuthorizationFailedError, ClusterAuthorizationFailedError)
-
-
-class EpochCheck(NamedTuple):
-    """A leader's answer for a partition whose log differs: where it diverges, or the error."""
-
-    epoch: int
-    end_offset: int
-    error: KafkaError | None = None
 
 
 def unchecked(
@@ -505,8 +498,8 @@ def unchecked(
 
 async def check_new_leader(
     link: Connection, unchecked_partitions: Mapping[TopicPartition, Wanted], timeout: float
-) -> dict[TopicPartition, EpochCheck]:
-    """Return the partitions whose log differs, or could not be checked."""
+) -> dict[TopicPartition, KafkaError]:
+    """Return the errors of partitions whose log differs, or could not be checked."""
     from kafka.protocol.offset import OffsetForLeaderEpochRequest
 
     assert link.versions is not None
@@ -531,9 +524,9 @@ async def check_new_leader(
 
 def _read(
     response: OffsetForLeaderEpochResponse, unchecked_partitions: Mapping[TopicPartition, Wanted]
-) -> dict[TopicPartition, EpochCheck]:
+) -> dict[TopicPartition, KafkaError]:
     left = dict(unchecked_partitions)
-    checks: dict[TopicPartition, EpochCheck] = {}
+    checks: dict[TopicPartition, KafkaError] = {}
     for topic in response.topics:
         for told in topic.partitions:
             partition = TopicPartition(topic.topic, told.partition)
@@ -543,9 +536,9 @@ def _read(
             if told.error_code:
                 error = for_code(told.error_code)(topic_partition=partition)
                 if not isinstance(error, _NOT_ALLOWED):
-                    checks[partition] = EpochCheck(-1, -1, error)
+                    checks[partition] = error
             elif told.end_offset < entry.offset:  # also -1: the leader does not know that epoch
-                checks[partition] = EpochCheck(told.leader_epoch, told.end_offset)
+                checks[partition] = truncated(partition, entry.offset, told.end_offset, told.leader_epoch)
     for partition in left:
-        checks[partition] = EpochCheck(-1, -1, UnknownLeaderEpochError("not answered", topic_partition=partition))
+        checks[partition] = UnknownLeaderEpochError("not answered", topic_partition=partition)
     return checks

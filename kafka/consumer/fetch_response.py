@@ -1,4 +1,4 @@
-"""One partition's part of a fetch response: its records, and the meaning of an error. No I/O.
+"""One partition's part of a fetch response: its records, and errors in their place. No I/O.
 
 The bytes of a response are copied once per partition, so that a slow partition does not keep the others' bytes in
 memory; keys and values are cut from the copy later.
@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import suppress
-from enum import Enum, auto
 from functools import cache, partial
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka.consumer.partition_state import AssignedPartition, CompletedFetch, Cursor
 from kafka.errors import (
     CorruptRecordError,
     KafkaError,
     LogTruncationError,
-    OffsetOutOfRangeError,
     RecordTooLargeError,
-    TopicAuthorizationFailedError,
-    for_code,
 )
 from kafka.record.batch_reader import RecordReader
 from kafka.record.consumer_record import ConsumerRecord
@@ -33,31 +29,16 @@ if TYPE_CHECKING:
     from kafka.serializer import Bound
 
 __all__ = [
-    "Action",
     "FetchTarget",
     "ReaderSettings",
-    "classify",
     "keep_freed_memory",
     "topic_recreated",
     "open_reply",
     "truncated",
 ]
 
-_OFFSET_OUT_OF_RANGE: Final = OffsetOutOfRangeError.errno
-_UNAUTHORIZED: Final = TopicAuthorizationFailedError.errno
 # The first version whose brokers send a first record that is larger than what was asked for (KIP-74).
 _WHOLE_FIRST_RECORD: Final = 3
-
-
-class Action(Enum):
-    """The reaction to a partition's error code."""
-
-    RETRY = auto()
-    """Ask again after a pause."""
-    REFRESH = auto()
-    """Ask again with fresh metadata."""
-    RAISE = auto()
-    """Raise it in poll(), after the records before it."""
 
 
 class FetchTarget:
@@ -74,20 +55,6 @@ class FetchTarget:
     def stale(self) -> bool:
         """Whether the position was moved, or another response was faster."""
         return self.state.cursor is not self.cursor or self.cursor.fetch_offset != self.offset
-
-
-class EndOfEpoch(Protocol):
-    """A leader epoch, and the offset at which its records end."""
-
-    @property
-    def epoch(self) -> int:
-        """The epoch; -1 if it is not known."""
-        ...
-
-    @property
-    def end_offset(self) -> int:
-        """The offset; -1 if it is not known."""
-        ...
 
 
 class ReaderSettings(NamedTuple):
@@ -136,21 +103,6 @@ def _per_topic(bound: Bound | None, *, with_headers: bool) -> Callable[[str], De
     if with_headers:
         return lambda _topic: lambda _headers, data: call(data)
     return lambda _topic: call
-
-
-def classify(error_code: int) -> Action:
-    """Return the reaction to an error code.
-
-    >>> classify(6), classify(29)
-    (<Action.REFRESH: 2>, <Action.RAISE: 3>)
-    """
-    if error_code in {_OFFSET_OUT_OF_RANGE, _UNAUTHORIZED}:
-        return Action.RAISE
-    kind = for_code(error_code)
-    if kind.invalid_metadata:
-        return Action.REFRESH
-    # The rest are passing troubles of the broker (a disk, a bug): the log and health() name them.
-    return Action.RETRY
 
 
 # From this size on records are not copied out of their response if they are most of it.
@@ -217,20 +169,22 @@ def _too_large(partition: TopicPartition, offset: int, size: int) -> KafkaError:
     )
 
 
-def truncated(target: FetchTarget, diverging: EndOfEpoch) -> KafkaError:
-    """Return the error for a log that was cut before the cursor (KIP-320)."""
-    partition = target.state.topic_partition
-    if diverging.end_offset < 0:
+def truncated(partition: TopicPartition, offset: int, end_offset: int, epoch: int) -> KafkaError:
+    """Return the error for a log that was cut before the offset of the next fetch (KIP-320).
+
+    The records of the leader epoch in which the last one was read end at `end_offset` now; -1 if there are none.
+    """
+    if end_offset < 0:
         return LogTruncationError(
-            f"the log has nothing of the leader epoch in which the records before offset {target.offset} were read",
+            f"the log has nothing of the leader epoch in which the records before offset {offset} were read",
             topic_partition=partition,
-            offset=target.offset,
+            offset=offset,
         )
     return LogTruncationError(
-        f"the log was cut at offset {diverging.end_offset} by a change of leader, before offset {target.offset}",
+        f"the log was cut at offset {end_offset} by a change of leader, before offset {offset}",
         topic_partition=partition,
-        offset=target.offset,
-        divergent_offsets={partition: OffsetAndMetadata(diverging.end_offset, "", diverging.epoch)},
+        offset=offset,
+        divergent_offsets={partition: OffsetAndMetadata(end_offset, "", epoch)},
     )
 
 

@@ -25,19 +25,19 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka._text import printable
-from kafka.consumer.fetch_connection import TOPIC_IDS_SINCE, EpochCheck, FetchConnection, FetchSettings, InFlight
-from kafka.consumer.fetch_response import (
-    Action,
-    FetchTarget,
-    ReaderSettings,
-    classify,
-    open_reply,
-    topic_recreated,
-    truncated,
-)
+from kafka.consumer.fetch_connection import TOPIC_IDS_SINCE, FetchConnection, FetchSettings, InFlight
+from kafka.consumer.fetch_response import FetchTarget, ReaderSettings, open_reply, truncated
 from kafka.consumer.partition_state import AssignedPartition, CompletedFetch, Cursor
 from kafka.consumer.subscription_state import Mode, SubscriptionState
-from kafka.errors import FixNeededError, InvalidMetadataError, KafkaError, for_code
+from kafka.errors import (
+    FixNeededError,
+    InvalidMetadataError,
+    KafkaError,
+    LogTruncationError,
+    OffsetOutOfRangeError,
+    TopicAuthorizationFailedError,
+    for_code,
+)
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.structs import BrokerMetadata, TopicPartition
 
@@ -353,7 +353,7 @@ class Fetcher:
         connection.ask(found, min(self._settings.max_bytes, room))
 
     def _new_connections(self, node_id: int) -> tuple[FetchConnection, FetchConnection]:
-        calls = self._answered, self.look_again, self._connection_failed, self._log_checked, self._topic_recreated
+        calls = self._answered, self.look_again, self._connection_failed, self._log_differs
         parts = self._client, node_id, self._settings, *calls, self._in_flight, self._reopened.append
         return FetchConnection(*parts, main=True), FetchConnection(*parts, main=False)
 
@@ -409,7 +409,8 @@ class Fetcher:
                     came = self._partition_failed(target, data, response) or came
                 elif not data.records and data.diverging_epoch.end_offset >= 0:  # then it reads nothing
                     answered.append(target)
-                    error = truncated(target, data.diverging_epoch)
+                    cut = data.diverging_epoch
+                    error = truncated(state.topic_partition, target.offset, cut.end_offset, cut.epoch)
                     came = self._deliver(target, CompletedFetch(None, 0, error, damaged=True))
                 else:
                     state.failures, state.problem = 0, None
@@ -466,18 +467,12 @@ class Fetcher:
 
     # On the loop: errors…
 
-    def _topic_recreated(self, target: FetchTarget) -> None:
-        target.state.answered = None
-        self._deliver(target, CompletedFetch(None, 0, topic_recreated(target), damaged=True))
-        self._on_data()
-
-    def _log_checked(self, target: FetchTarget, check: EpochCheck) -> None:
-        """Act on a new leader's log that differs (brokers before 2.7)."""
+    def _log_differs(self, target: FetchTarget, error: KafkaError) -> None:
+        """Act on a log that is not the one that was read, or that could not be checked (brokers before 2.7)."""
         if target.stale:
             return
-        error = check.error
-        if error is None:
-            self._deliver(target, CompletedFetch(None, 0, truncated(target, check), damaged=True))
+        if isinstance(error, LogTruncationError):
+            self._deliver(target, CompletedFetch(None, 0, error, damaged=True))
             self._on_data()
             return
         self._pause(target.state, error)
@@ -487,21 +482,17 @@ class Fetcher:
     def _partition_failed(
         self, target: FetchTarget, data: FetchResponse.PartitionData, response: FetchResponse
     ) -> bool:
-        state, code = target.state, data.error_code
-        partition = state.topic_partition
-        error = for_code(code)(topic_partition=partition)
+        state = target.state
+        error = for_code(data.error_code)(topic_partition=state.topic_partition)
+        self._pause(state, error)
         if state.replica is not None:
             # A follower may be behind, or down: ask the leader.
             state.replica, self._grouped = None, None
-            self._pause(state, error)
-            return False
-        action = classify(code)
-        if action is Action.RAISE:
-            self._pause(state, error)
+        elif isinstance(error, (OffsetOutOfRangeError, TopicAuthorizationFailedError)):
             return self._deliver(target, CompletedFetch(None, 0, error, damaged=True))
-        self._pause(state, error)
-        if action is Action.REFRESH and not self._take_hint(state, data, response):
+        elif error.invalid_metadata and not self._take_hint(state, data, response):
             self._cluster.request_update()
+        # The rest are passing troubles of the broker (a disk, a bug): the log and health() name them.
         return False
 
     def _take_hint(self, state: AssignedPartition, data: FetchResponse.PartitionData, response: FetchResponse) -> bool:
@@ -602,13 +593,6 @@ class Fetcher:
         connections = [connection for pair in self._connections.values() for connection in pair]
         # Optional: brokers drop unused sessions, so slow or silent ones are not waited for.
         deadline = min(deadline, self._loop.time() + _SESSION_CLOSE_TIMEOUT)
-        closing = [self._loop.spawn(self._close_session(connection, deadline)) for connection in connections]
+        closing = [self._loop.spawn(connection.close(deadline)) for connection in connections]
         for task in closing:
             await task
-
-    @staticmethod
-    async def _close_session(connection: FetchConnection, deadline: float) -> None:
-        try:
-            await connection.close(deadline)
-        except KafkaError as error:
-            log.debug("The fetch session at broker %s was not closed: %s", connection.node_id, error)

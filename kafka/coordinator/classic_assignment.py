@@ -92,7 +92,7 @@ class ClassicAssignment:
         """Return what a method offers: it may call the application's assignors."""
         while True:
             before = self._membership.generation
-            offer = await self._assignor_calls.ask_all(group_protocols)
+            offer = await self._assignor_calls.ask(None, group_protocols)
             if self._membership.generation == before:
                 return offer
             await self._assignments.wait_lost()  # it was removed meanwhile, and owns nothing now

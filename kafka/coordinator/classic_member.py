@@ -9,11 +9,12 @@ Retriable errors are retried here, without end and with backoff; the log and `wa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from kafka._runtime.tasks import Task, wait_any
 from kafka.coordinator import join_group
-from kafka.coordinator.group_coordinator import COMMITS, COORDINATOR_LOST, JOINS
+from kafka.coordinator.group_coordinator import COORDINATOR_LOST, JOINS
 from kafka.coordinator.heartbeat import HeartbeatTask
 from kafka.coordinator.membership import REMOVED, Membership
 from kafka.coordinator.states import NO_GENERATION, Generation, MemberEvent, MemberState
@@ -282,16 +283,8 @@ class ClassicMember:
             leaving = await self._assigned_id(deadline)
         if not leaving.member_id or self.group_instance_id is not None:
             return
-
-        async def send(node_id: int, limit: float) -> None:
-            client = self._coordinator.client
-            link = client.link(node_id, COMMITS)
-            await client.open(link, limit)
-            assert link.versions is not None
-            request = join_group.leave_request(self.group_id, leaving.member_id, reason, link.versions)
-            join_group.check_left(await client.submit(node_id, request, use=COMMITS, deadline=limit))
-
-        await self._coordinator.leave(leaving.member_id, deadline, send)
+        request = partial(join_group.leave_request, self.group_id, leaving.member_id, reason)
+        await self._coordinator.leave(leaving.member_id, deadline, request)
 
     async def _assigned_id(self, deadline: float | None) -> Generation:
         """Return the identity in the answer to the first join that this member did not take: the group waits for it."""

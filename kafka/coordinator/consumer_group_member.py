@@ -402,10 +402,4 @@ class ConsumerGroupMember:
             member_epoch=_LEAVE_STATIC if static else _LEAVE,
             instance_id=membership.group_instance_id,
         )
-
-        async def send(node_id: int, limit: float) -> None:
-            response = await self._client.submit(node_id, request, use=COMMITS, deadline=limit)
-            if response.error_code:
-                raise for_code(response.error_code)(response.error_message)
-
-        await self._coordinator.leave(self._member_id, deadline, send)
+        await self._coordinator.leave(self._member_id, deadline, lambda _versions: request)

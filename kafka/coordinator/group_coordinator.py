@@ -7,8 +7,8 @@ requests of one connection one after another.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._core.attempts import pause_after
 from kafka._core.client import COORDINATOR
@@ -23,6 +23,7 @@ from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
     RequestTimedOutError,
+    for_code,
 )
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from kafka._runtime.loop import Loop
     from kafka.config import Config
     from kafka.protocol.api import Request, Response
+    from kafka.protocol.negotiation import ApiVersions
 
 ResponseT = TypeVar("ResponseT", bound="Response")
 
@@ -140,9 +142,9 @@ class GroupCoordinator:
         await self.loop.sleep(pause_after(error, failures, self._backoff))
 
     async def leave(
-        self, member_id: str, deadline: float | None, send: Callable[[int, float], Awaitable[object]]
+        self, member_id: str, deadline: float | None, request: Callable[[ApiVersions], Request[Any]]
     ) -> None:
-        """Have `send` tell the coordinator that a member leaves, by a deadline; a failure is logged.
+        """Send the request of a member that leaves, by a deadline; a failure is logged.
 
         Again for a second, or for request_timeout_ms where no caller waits (no deadline), while no broker is the
         coordinator, and once where there is no answer or the connection ends later, perhaps over another request: the
@@ -156,7 +158,11 @@ class GroupCoordinator:
             if deadline is not None:
                 look, limit = min(look, deadline), min(limit, max(now, deadline))
             try:
-                await send(await self.client.coordinator(GROUP, self.group_id, look), limit)
+                node_id = await self.client.coordinator(GROUP, self.group_id, look)
+                link = self.client.link(node_id, COMMITS)
+                await self.client.open(link, limit)
+                assert link.versions is not None
+                check_left(await self.client.submit(node_id, request(link.versions), use=COMMITS, deadline=limit))
             except KafkaError as error:
                 failures += 1
                 now = self.loop.time()
@@ -173,3 +179,10 @@ class GroupCoordinator:
                     error,
                 )
             return
+
+
+def check_left(response: Any) -> None:
+    """Raise the error in the response to a request to leave: of the request, or of the member in it."""
+    for part in (response, *(getattr(response, "members", None) or ())):
+        if part.error_code:
+            raise for_code(part.error_code)(getattr(part, "error_message", None) or "the coordinator refused it")

@@ -112,14 +112,6 @@ class AssignorCalls:
                 return assignor
         raise KafkaError(f"the group chose the assignor {name!r}, which this member did not offer")
 
-    async def ask(self, assignor: Assignor, action: Callable[[], T]) -> T:
-        """Call one assignor. Its errors are raised as a KafkaError that names it."""
-        return await self._do(action, [assignor])
-
-    async def ask_all(self, action: Callable[[], T]) -> T:
-        """Call all assignors."""
-        return await self._do(action, self._assignors)
-
     async def tell(self, assignor: Assignor, assignment: object, generation: int) -> None:
         """Pass the assignment of this member to an assignor; both methods may be missing."""
         hears = [getattr(assignor, name, None) for name in ("on_assignment", "on_generation_assignment")]
@@ -133,7 +125,9 @@ class AssignorCalls:
         if any(hears):
             await self.ask(assignor, action)
 
-    async def _do(self, action: Callable[[], T], assignors: Sequence[Assignor]) -> T:
+    async def ask(self, assignor: Assignor | None, action: Callable[[], T]) -> T:
+        """Call an assignor, or with None all of them. Errors are raised as a KafkaError that names it."""
+        assignors = self._assignors if assignor is None else [assignor]
         names = ", ".join(repr(assignor.name) for assignor in assignors if not is_builtin(assignor))
         if not names:
             return action()

@@ -20,7 +20,7 @@ from kafka.protocol.group import (
 
 if TYPE_CHECKING:
     from kafka.coordinator.states import Generation
-    from kafka.protocol.group import JoinGroupResponse, LeaveGroupResponse, SyncGroupResponse
+    from kafka.protocol.group import JoinGroupResponse, SyncGroupResponse
     from kafka.protocol.negotiation import ApiVersions
 
 _LEAVES_BY_LIST_SINCE: Final = 3
@@ -127,10 +127,3 @@ def leave_request(group_id: str, member_id: str, reason: str, versions: ApiVersi
         group_id=group_id,
         members=[member(member_id=member_id, group_instance_id=None, reason=reason[:_LONGEST_REASON] or None)],
     )
-
-
-def check_left(response: LeaveGroupResponse) -> None:
-    """Raise the response's error."""
-    for code in (response.error_code, *(member.error_code for member in response.members or ())):
-        if code:
-            raise for_code(code)("the coordinator refused the request to leave")

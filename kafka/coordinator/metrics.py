@@ -21,21 +21,21 @@ class _CoordinatorMetrics:
         self.metric_group_name = f"{prefix}-coordinator-metrics"
         self._tags = dict(tags)
 
-    def _sensor(self, name: str) -> Sensor:
-        return self.metrics.sensor(f"{self.metric_group_name}.{name}")
+    def _sensor(self, name: str, *stats: tuple[str, str, AbstractMeasurableStat]) -> Sensor:
+        sensor = self.metrics.sensor(f"{self.metric_group_name}.{name}")
+        for metric, description, stat in stats:
+            if (metric_name := self._new_name(metric, description)) is not None:
+                sensor.add(metric_name, stat)
+        return sensor
 
-    def _name(self, name: str, description: str) -> MetricName:
-        return self.metrics.metric_name(name, self.metric_group_name, description, self._tags)
-
-    def _add(self, sensor: Sensor, name: str, description: str, stat: AbstractMeasurableStat) -> None:
-        metric_name = self._name(name, description)
-        if metric_name not in self.metrics.metrics:  # two consumers may share a registry
-            sensor.add(metric_name, stat)
-
-    def _add_gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
-        metric_name = self._name(name, description)
-        if metric_name not in self.metrics.metrics:
+    def _gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
+        if (metric_name := self._new_name(name, description)) is not None:
             self.metrics.add_metric(metric_name, AnonMeasurable(lambda _config, _now_ms: value()))
+
+    def _new_name(self, name: str, description: str) -> MetricName | None:
+        """Return a metric's name; None if it is there: two consumers may share a registry."""
+        found = self.metrics.metric_name(name, self.metric_group_name, description, self._tags)
+        return None if found in self.metrics.metrics else found
 
 
 class GroupCoordinatorMetrics(_CoordinatorMetrics):
@@ -45,22 +45,20 @@ class GroupCoordinatorMetrics(_CoordinatorMetrics):
         self, heartbeat: Heartbeat, metrics: Metrics | None, prefix: str, tags: Mapping[str, object] | None = None
     ) -> None:
         super().__init__(metrics, prefix, tags or {})
-        self.heartbeat_state = heartbeat
-        self.heartbeat_latency = self._sensor("heartbeat-latency")
-        self._add(
-            self.heartbeat_latency,
-            "heartbeat-response-time-max",
-            "The longest that a heartbeat took, ms",
-            Max(empty=0.0),
+        self.heartbeat_latency = self._sensor(
+            "heartbeat-latency",
+            ("heartbeat-response-time-max", "The longest that a heartbeat took, ms", Max(empty=0.0)),
+            ("heartbeat-rate", "Heartbeats per second", Rate(sampled_stat=Count())),
         )
-        self._add(self.heartbeat_latency, "heartbeat-rate", "Heartbeats per second", Rate(sampled_stat=Count()))
         self.join_latency = self._latency("join", "a join of the group")
         self.sync_latency = self._latency("sync", "a sync of the group")
-        self.rebalance_latency = self._sensor("rebalance-latency")
-        self._add(self.rebalance_latency, "rebalance-latency-avg", "How long a rebalance takes, ms", Avg())
-        self._add(self.rebalance_latency, "rebalance-latency-max", "The longest rebalance, ms", Max(empty=0.0))
-        self._add(self.rebalance_latency, "rebalance-latency-total", "All rebalances together, ms", Total())
-        self._add_gauge(
+        self.rebalance_latency = self._sensor(
+            "rebalance-latency",
+            ("rebalance-latency-avg", "How long a rebalance takes, ms", Avg()),
+            ("rebalance-latency-max", "The longest rebalance, ms", Max(empty=0.0)),
+            ("rebalance-latency-total", "All rebalances together, ms", Total()),
+        )
+        self._gauge(
             "last-heartbeat-seconds-ago",
             "Seconds since the coordinator last answered a heartbeat",
             lambda: max(0.0, heartbeat.seconds_since_answer()),
@@ -83,11 +81,12 @@ class GroupCoordinatorMetrics(_CoordinatorMetrics):
         self.sync_latency.record(seconds * 1000)
 
     def _latency(self, name: str, words: str) -> Sensor:
-        sensor = self._sensor(f"{name}-latency")
-        self._add(sensor, f"{name}-time-avg", f"How long {words} takes, ms", Avg())
-        self._add(sensor, f"{name}-time-max", f"How long {words} took at most, ms", Max(empty=0.0))
-        self._add(sensor, f"{name}-rate", f"How often per second there is {words}", Rate(sampled_stat=Count()))
-        return sensor
+        return self._sensor(
+            f"{name}-latency",
+            (f"{name}-time-avg", f"How long {words} takes, ms", Avg()),
+            (f"{name}-time-max", f"How long {words} took at most, ms", Max(empty=0.0)),
+            (f"{name}-rate", f"How often per second there is {words}", Rate(sampled_stat=Count())),
+        )
 
 
 class ConsumerCoordinatorMetrics(_CoordinatorMetrics):
@@ -95,11 +94,13 @@ class ConsumerCoordinatorMetrics(_CoordinatorMetrics):
 
     def __init__(self, metrics: Metrics | None, metric_group_prefix: str, subscription: SubscriptionState) -> None:
         super().__init__(metrics, metric_group_prefix, {})
-        self.commit_latency = commits = self._sensor("commit-latency")
-        self._add(commits, "commit-latency-avg", "How long a commit takes, ms", Avg())
-        self._add(commits, "commit-latency-max", "How long a commit took at most, ms", Max(empty=0.0))
-        self._add(commits, "commit-rate", "Commits per second", Rate(sampled_stat=Count()))
-        self._add_gauge(
+        self.commit_latency = self._sensor(
+            "commit-latency",
+            ("commit-latency-avg", "How long a commit takes, ms", Avg()),
+            ("commit-latency-max", "How long a commit took at most, ms", Max(empty=0.0)),
+            ("commit-rate", "Commits per second", Rate(sampled_stat=Count())),
+        )
+        self._gauge(
             "assigned-partitions", "How many partitions this consumer has", lambda: float(len(subscription.assigned()))
         )
 

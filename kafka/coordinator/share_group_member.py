@@ -250,13 +250,7 @@ class ShareGroupMember:
         request = ShareGroupHeartbeatRequest(
             group_id=self.group_id, member_id=self.member_id, member_epoch=_LEAVE, subscribed_topic_names=None
         )
-
-        async def send(node_id: int, limit: float) -> None:
-            response = await self.coordinator.client.submit(node_id, request, use=COMMITS, deadline=limit)
-            if response.error_code:
-                raise for_code(response.error_code)(response.error_message)
-
-        await self.coordinator.leave(self.member_id, deadline, send)
+        await self.coordinator.leave(self.member_id, deadline, lambda _versions: request)
 
     def health(self) -> dict[str, Any]:
         """Return the member's state as plain values."""

@@ -7,14 +7,19 @@ from typing import Any
 
 import pytest
 
-from kafka.consumer.fetch_connection import EpochCheck, check_new_leader, unchecked
+from kafka.consumer.fetch_connection import check_new_leader, unchecked
 from kafka.consumer.fetch_response import FetchTarget
 from kafka.consumer.fetch_session import Wanted
 from kafka.consumer.partition_state import AssignedPartition, Cursor
-from kafka.errors import NotLeaderForPartitionError, TopicAuthorizationFailedError, UnknownLeaderEpochError
+from kafka.errors import (
+    LogTruncationError,
+    NotLeaderForPartitionError,
+    TopicAuthorizationFailedError,
+    UnknownLeaderEpochError,
+)
 from kafka.protocol.offset import OffsetForLeaderEpochResponse
 from kafka.protocol.registry import ApiKey
-from kafka.structs import TopicPartition
+from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read
 
 EPOCHS = OffsetForLeaderEpochResponse
@@ -166,7 +171,7 @@ class Link:
         return EPOCHS(topics=[EPOCHS.OffsetForLeaderTopicResult(topic="t", partitions=partitions)])
 
 
-def checked(link: Link, *numbers: int) -> dict[int, EpochCheck]:
+def checked(link: Link, *numbers: int) -> dict[int, Any]:
     wanted = {TopicPartition("t", number): Wanted(10, 5, 2, 100) for number in numbers}
     coro = check_new_leader(link, wanted, 1.0)  # type: ignore[arg-type]
     with pytest.raises(StopIteration) as ended:
@@ -176,13 +181,15 @@ def checked(link: Link, *numbers: int) -> dict[int, EpochCheck]:
 
 def test_a_log_that_continues_is_not_reported_and_a_truncated_one_is() -> None:
     found = checked(Link({0: (0, 2, 10), 1: (0, 1, 7), 2: (0, -1, -1)}), 0, 1, 2)
-    assert found == {1: EpochCheck(1, 7), 2: EpochCheck(-1, -1)}
+    assert {number: type(error) for number, error in found.items()} == dict.fromkeys((1, 2), LogTruncationError)
+    assert found[1].divergent_offsets == {TopicPartition("t", 1): OffsetAndMetadata(7, "", 1)}
+    assert not found[2].divergent_offsets
 
 
 def test_errors_and_missing_partitions_are_asked_again() -> None:
     found = checked(Link({0: (NotLeaderForPartitionError.errno, -1, -1)}), 0, 1)
-    assert isinstance(found[0].error, NotLeaderForPartitionError)
-    assert isinstance(found[1].error, UnknownLeaderEpochError)
+    assert isinstance(found[0], NotLeaderForPartitionError)
+    assert isinstance(found[1], UnknownLeaderEpochError)
 
 
 def test_without_the_right_or_the_version_the_log_cannot_be_checked() -> None:

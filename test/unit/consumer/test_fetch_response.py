@@ -6,12 +6,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from kafka.consumer.fetch_response import Action, FetchTarget, ReaderSettings, classify, open_reply
+from kafka.consumer.fetch_response import FetchTarget, ReaderSettings, open_reply
 from kafka.consumer.partition_state import AssignedPartition, CompletedFetch, Cursor
-from kafka.errors import RecordTooLargeError, kafka_errors
+from kafka.errors import RecordTooLargeError
 from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import TopicPartition
 
@@ -80,8 +78,3 @@ def test_behind_a_header_that_cannot_be_nothing_more_is_asked_for() -> None:
     assert entry.cursor.fetch_offset == 0
     assert fetched.reader is not None
     assert len(fetched.reader.take(5)) == 5
-
-
-@given(st.sampled_from(sorted(kafka_errors)))
-def test_every_code_leads_to_an_action(code: int) -> None:
-    assert isinstance(classify(code), Action)

@@ -11,8 +11,14 @@ import pytest
 from kafka._core.attempts import pause_after
 from kafka._runtime.network_thread import complete
 from kafka._runtime.timers import Backoff
-from kafka.coordinator.group_coordinator import COMMITS, JOINS
-from kafka.errors import GroupAuthorizationFailedError, KafkaConnectionError, RequestTimedOutError
+from kafka.coordinator.group_coordinator import COMMITS, JOINS, check_left
+from kafka.errors import (
+    GroupAuthorizationFailedError,
+    KafkaConnectionError,
+    RequestTimedOutError,
+    UnknownMemberIdError,
+)
+from kafka.protocol.group import LeaveGroupResponse
 from test.unit.consumer.scripted import T0, Cluster, MakeConsumer, read, rest
 
 
@@ -83,3 +89,10 @@ def test_requests_to_a_silent_coordinator_time_out(cluster: Cluster, make: MakeC
     with pytest.raises(RequestTimedOutError):
         complete(group.application.run(group.membership.coordinator.ask(HeartbeatRequest(group_id="g"), COMMITS)))
     assert cluster.now - began == pytest.approx(5, abs=1)
+
+
+def test_an_error_of_one_member_is_an_error() -> None:
+    check_left(LeaveGroupResponse(members=[]))
+    gone = LeaveGroupResponse.MemberResponse(member_id="m", group_instance_id=None, error_code=25)
+    with pytest.raises(UnknownMemberIdError):
+        check_left(LeaveGroupResponse(members=[gone]))

@@ -15,7 +15,7 @@ from kafka.errors import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-from kafka.protocol.group import JoinGroupResponse, LeaveGroupResponse, SyncGroupResponse
+from kafka.protocol.group import JoinGroupResponse, SyncGroupResponse
 
 MEMBER = Generation(5, "m", "range")
 
@@ -90,10 +90,3 @@ def test_leaving_has_the_form_of_the_broker_s_version(version: int, by_list: boo
     request = join_group.leave_request("g", "m", "closed", Versions(version))  # type: ignore[arg-type]
     assert [member.member_id for member in request.members or ()] == (["m"] if by_list else [])
     assert (request.member_id == "m") is not by_list
-
-
-def test_an_error_of_one_member_is_an_error() -> None:
-    join_group.check_left(LeaveGroupResponse(members=[]))
-    gone = LeaveGroupResponse.MemberResponse(member_id="m", group_instance_id=None, error_code=25)
-    with pytest.raises(UnknownMemberIdError):
-        join_group.check_left(LeaveGroupResponse(members=[gone]))
