@@ -30,13 +30,12 @@ from kafka.errors import (
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Generator, Iterable
     from uuid import UUID
 
-    from kafka._core.client import Client
     from kafka._runtime.tasks import Task
     from kafka.config import Config
-    from kafka.consumer.partition_state import AssignedPartition
+    from kafka.consumer.fetcher import Fetcher
     from kafka.net.connection import Connection
     from kafka.protocol.fetch import FetchRequest, FetchResponse
     from kafka.protocol.offset import OffsetForLeaderEpochResponse
@@ -45,7 +44,6 @@ __all__ = [
     "TOPIC_IDS_SINCE",
     "FetchConnection",
     "FetchSettings",
-    "InFlight",
     "check_new_leader",
     "unchecked",
 ]
@@ -91,18 +89,6 @@ class FetchSettings(NamedTuple):
         )
 
 
-class InFlight:
-    """The requests of a consumer that are under way, and the bytes that they may bring together."""
-
-    __slots__ = ("brokers", "size")
-
-    def __init__(self) -> None:
-        self.size = 0
-        """The bytes that they may bring."""
-        self.brokers = 0
-        """How many main connections have a request under way."""
-
-
 class FetchConnection:
     """The fetches of one connection.
 
@@ -110,24 +96,7 @@ class FetchConnection:
     takes them back: so a request costs what has changed, as in its session.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        node_id: int,
-        settings: FetchSettings,
-        take: Callable[[FetchConnection, FetchResponse, int], Generator[None, None, None]],
-        left_idle: Callable[[], object],
-        failed: Callable[[FetchConnection, KafkaError], None],
-        log_differs: Callable[[FetchTarget, KafkaError], None],
-        in_flight: InFlight,
-        released: Callable[[AssignedPartition], object],
-        *,
-        main: bool,
-    ) -> None:
-        """Each response is given to `take`, which yields where other work may come first and calls `end` at its end;
-        each error to `failed`. `left_idle` is called if no partition was left to ask for, `log_differs` with one whose
-        log is not the one that was read, `released` with each partition that it asks for no more.
-        """
+    def __init__(self, fetcher: Fetcher, node_id: int, *, main: bool) -> None:
         from kafka.protocol.fetch import FetchRequest
 
         self.node_id = node_id
@@ -140,7 +109,7 @@ class FetchConnection:
         """How often the application had polled when it asked last."""
         self.enough = False
         """Whether the last response leaves nothing to ask for until the application polls."""
-        self.session = FetchSession(enabled=main and settings.sessions)
+        self.session = FetchSession(enabled=main and fetcher.settings.sessions)
         self.main = main
         self.idle = True
         """Whether no request is under way."""
@@ -150,17 +119,12 @@ class FetchConnection:
         """The targets of which a response has brought records or an error."""
         self.is_outdated = False
         """Whether the application has changed something since the request was sent."""
-        self._client = client
-        self._settings = settings
+        self._fetcher = fetcher
+        self._client = client = fetcher.client
+        self._settings = settings = fetcher.settings
         self._timeout = client.settings.request_timeout + settings.max_wait_ms / 1000
         self._use = FETCH if main else SIDE
-        self._take = take
-        self._left_idle = left_idle
-        self._failed = failed
-        self._log_differs = log_differs
-        self._in_flight = in_flight
         self._reserved = 0
-        self._released = released
         self._drops_all = False  # as the request is answered
         self._turns: list[TopicPartition] = []  # the one asked for longest ago is the first; for old brokers
         self._wanted: dict[TopicPartition, Wanted] = {}
@@ -196,7 +160,7 @@ class FetchConnection:
                 self._without_id.discard(partition)
             if cursor.connection is self:
                 cursor.connection = None
-            self._released(state)
+            self._fetcher.reopened.append(state)
 
     def drop(self, partition: TopicPartition) -> None:
         """Ask for a partition no more, once the request that is under way is answered."""
@@ -223,8 +187,8 @@ class FetchConnection:
         self.idle = self.is_outdated = self._drops_all = False
         self._max_bytes = max_bytes
         self._reserved = min(max_bytes, (len(self.targets) + len(targets)) * self._settings.max_partition_bytes)
-        self._in_flight.size += self._reserved
-        self._in_flight.brokers += self.main
+        self._fetcher.in_flight += self._reserved
+        self._fetcher.busy_brokers += self.main
         for target in targets:
             target.cursor.connection = self
         self._run(self._asking(targets))
@@ -256,7 +220,7 @@ class FetchConnection:
             if topic_id is not None and topic_id is not cursor.topic_id and topic_id != cursor.topic_id:
                 if cursor.topic_id is not None:
                     state.answered = None
-                    self._log_differs(target, topic_recreated(target))
+                    self._fetcher.log_differs(target, topic_recreated(target))
                     self.release((target,))
                     continue
                 cursor.topic_id = topic_id
@@ -270,7 +234,7 @@ class FetchConnection:
             yield
         if self._drops_all or not self.targets:
             self.end()
-            self._left_idle()
+            self._fetcher.look_again()
             return
         link, topology = self._link, client.cluster.topology
         if link is None or not link.ready or self._linked_in is not topology:
@@ -300,7 +264,7 @@ class FetchConnection:
                 self._run(self._sending(link, wanted, version))
             else:
                 self.end()
-                self._left_idle()
+                self._fetcher.look_again()
         except Exception as error:
             self._fail(error)
 
@@ -379,7 +343,7 @@ class FetchConnection:
         else:
             self.failures = 0
             self.session.answered(outcome.session_id)
-        self._run(self._take(self, outcome, self._version))
+        self._run(self._fetcher.answered(self, outcome, self._version))
 
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, KafkaError):
@@ -391,7 +355,7 @@ class FetchConnection:
         self.session.failed()
         self._drops_all = True
         self.end()
-        self._failed(self, error)
+        self._fetcher.connection_failed(self, error)
 
     def end(self) -> None:
         """Record that no request is under way: the next one may be sent."""
@@ -401,8 +365,8 @@ class FetchConnection:
         self.answered = []
         if not self.idle:
             self.idle = True
-            self._in_flight.size -= self._reserved
-            self._in_flight.brokers -= self.main
+            self._fetcher.in_flight -= self._reserved
+            self._fetcher.busy_brokers -= self.main
 
     def _limited(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> Mapping[TopicPartition, Wanted]:
         """Return as many partitions as `max_bytes` has room for, first the ones asked for longest ago.
@@ -416,9 +380,9 @@ class FetchConnection:
         turns += [partition for partition in wanted if partition not in known]
         self._turns = turns[most:] + turns[:most]
         self.release([self.targets[partition] for partition in turns[most:]])
-        self._in_flight.size -= self._reserved
+        self._fetcher.in_flight -= self._reserved
         self._reserved = len(turns[:most]) * limit
-        self._in_flight.size += self._reserved
+        self._fetcher.in_flight += self._reserved
         return {partition: wanted[partition] for partition in turns[:most]}
 
     async def _checked(
@@ -434,7 +398,7 @@ class FetchConnection:
             if partition not in checks:
                 asked[partition].cursor.checked_epoch = entry.leader_epoch
         for partition, error in checks.items():
-            self._log_differs(asked[partition], error)
+            self._fetcher.log_differs(asked[partition], error)
         self.release([asked[partition] for partition in checks])
         return self._wanted
 

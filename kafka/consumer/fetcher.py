@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka._text import printable
-from kafka.consumer.fetch_connection import TOPIC_IDS_SINCE, FetchConnection, FetchSettings, InFlight
+from kafka.consumer.fetch_connection import TOPIC_IDS_SINCE, FetchConnection, FetchSettings
 from kafka.consumer.fetch_response import FetchTarget, ReaderSettings, open_reply, truncated
 from kafka.consumer.partition_state import AssignedPartition, CompletedFetch, Cursor
 from kafka.consumer.subscription_state import Mode, SubscriptionState
@@ -88,21 +88,25 @@ class Fetcher:
         """How many calls of the application wait for records. Written by its thread."""
         self.awaited: list[Collection[TopicPartition]] = []
         """The partitions of the calls that wait for some partitions only."""
-        self._client = client
+        self.client = client
+        self.settings = settings
+        self.in_flight = 0
+        """The bytes that the requests under way may bring together."""
+        self.busy_brokers = 0
+        """How many main connections have a request under way."""
+        self.reopened: deque[AssignedPartition] = deque()
+        """Partitions to be candidates again. From any thread."""
         self._cluster = client.cluster
         self._loop = client.loop
         self._subscription = subscription
         self._positions = positions
-        self._settings = settings
         self._reading = reading
         self._on_data = on_data
         self._backoff = client.backoff
         self._replica_time = client.config.seconds("metadata_max_age_ms")
         self._connections: dict[int, tuple[FetchConnection, FetchConnection]] = {}
-        self._in_flight = InFlight()
         self._by_node: dict[int, dict[TopicPartition, AssignedPartition]] = {}
         self._candidates: dict[int, dict[TopicPartition, AssignedPartition]] = {}
-        self._reopened: deque[AssignedPartition] = deque()  # to be candidates again; from any thread
         self._changed: deque[AssignedPartition] = deque()
         self._everything = False
         self._grouped: Mapping[TopicPartition, AssignedPartition] | None = None
@@ -156,7 +160,7 @@ class Fetcher:
 
     def _again(self, state: AssignedPartition) -> None:
         """Look at one partition again, in the next pass. Safe from every thread."""
-        self._reopened.append(state)
+        self.reopened.append(state)
         self.look_again()
 
     def take_error(self) -> KafkaError | None:
@@ -207,7 +211,7 @@ class Fetcher:
             state = self._changed.popleft()
             for connection in self._connections.get(state.node_id, ()):
                 connection.drop(state.topic_partition)
-            self._reopened.append(state)
+            self.reopened.append(state)
         for node_id in self._by_node:
             self._pump(node_id)
 
@@ -216,7 +220,7 @@ class Fetcher:
         for pair in self._connections.values():
             for connection in pair:
                 connection.drop_all()
-        self._reopened.clear()
+        self.reopened.clear()
         self._candidates = {node_id: dict(states) for node_id, states in self._by_node.items()}
 
     def _want_topics(self) -> None:
@@ -225,7 +229,7 @@ class Fetcher:
         newly = everything and not cluster.need_all_topic_metadata
         self._metadata_key = subscription.metadata_key
         topics = subscription.wanted_topics
-        if self._client.metadata.awaited:
+        if self.client.metadata.awaited:
             # A call waits for the metadata of topics that are not subscribed to. The response leads here again.
             everything = everything or cluster.need_all_topic_metadata
             topics |= cluster.wanted_topics
@@ -278,7 +282,8 @@ class Fetcher:
         now = self._loop.time()
         connections = self._connections.get(node_id)
         if connections is None:
-            connections = self._connections[node_id] = self._new_connections(node_id)
+            connections = FetchConnection(self, node_id, main=True), FetchConnection(self, node_id, main=False)
+            self._connections[node_id] = connections
             connections[0].connect()
         main, side = connections
         connection = main if main.idle else side
@@ -289,8 +294,8 @@ class Fetcher:
             self.resting = True
             if connection.polls == self.polls and not self.callers:
                 return
-        while self._reopened:
-            state = self._reopened.popleft()
+        while self.reopened:
+            state = self.reopened.popleft()
             partition, leader = state.topic_partition, state.node_id
             if self._by_node.get(leader, _NONE).get(partition) is state:  # else it has another broker now, or is gone
                 self._candidates[leader][partition] = state
@@ -298,7 +303,7 @@ class Fetcher:
         # facts about the old one do not hold for the new one.
         found: list[FetchTarget] = []
         candidates: dict[TopicPartition, AssignedPartition] = {}
-        limit, read_committed = self._settings.max_partition_bytes, self._reading.read_committed
+        limit, read_committed = self.settings.max_partition_bytes, self._reading.read_committed
         for partition, state in self._candidates[node_id].items():
             cursor = state.cursor
             # Each of these ends with `kick` or `_again`.
@@ -326,7 +331,7 @@ class Fetcher:
         self._candidates[node_id] = candidates
         if not found and not connection.targets:
             return
-        room = self._settings.buffer_memory - (self._received - self._drained)
+        room = self.settings.buffer_memory - (self._received - self._drained)
         if room > 0:
             self.starved = False
         else:
@@ -339,23 +344,18 @@ class Fetcher:
             return
         # The bytes that the requests in flight leave are divided among the brokers without one: a broker that has no
         # new records holds its request for fetch_max_wait_ms, and the others are asked meanwhile.
-        room -= self._in_flight.size
+        room -= self.in_flight
         if room <= 0:
             self._short = True
             return
-        idle = len(self._by_node) - self._in_flight.brokers + (not connection.main)
+        idle = len(self._by_node) - self.busy_brokers + (not connection.main)
         room = max(1, room // max(1, idle))
         for target in found:
             del candidates[target.state.topic_partition]
         connection.asked_in = self._by_node
         if connection.polls != self.polls:
             connection.polls, self._ahead = self.polls, 0
-        connection.ask(found, min(self._settings.max_bytes, room))
-
-    def _new_connections(self, node_id: int) -> tuple[FetchConnection, FetchConnection]:
-        calls = self._answered, self.look_again, self._connection_failed, self._log_differs
-        parts = self._client, node_id, self._settings, *calls, self._in_flight, self._reopened.append
-        return FetchConnection(*parts, main=True), FetchConnection(*parts, main=False)
+        connection.ask(found, min(self.settings.max_bytes, room))
 
     def _room(self) -> int:
         """Return how many bytes may be fetched, by what is held; at 0 `starved` is set, and `freed` looks again."""
@@ -364,7 +364,7 @@ class Fetcher:
         was_starved, self.starved = self.starved, True
         held = self._held()
         self._received = held + self._drained
-        room = self._settings.buffer_memory - held
+        room = self.settings.buffer_memory - held
         self.starved = room <= 0
         if self.starved and not was_starved:
             self._on_data()  # a call that waits for other partitions makes room
@@ -372,7 +372,7 @@ class Fetcher:
 
     # On the loop: responses…
 
-    def _answered(  # noqa: C901, PLR0912, PLR0915 - hot
+    def answered(  # noqa: C901, PLR0912, PLR0915 - hot
         self, connection: FetchConnection, response: FetchResponse, version: int
     ) -> Generator[None, None, None]:
         """Take the parts of partitions whose positions were not moved, send the next request, tell the application.
@@ -440,7 +440,7 @@ class Fetcher:
         connection.enough = (
             not response.error_code
             and not connection.is_outdated  # else it may have brought nothing because the positions were moved
-            and (not came or self._ahead >= self._settings.poll_records)
+            and (not came or self._ahead >= self.settings.poll_records)
         )
         if (
             self._grouped is not self._subscription.partitions
@@ -467,7 +467,7 @@ class Fetcher:
 
     # On the loop: errors…
 
-    def _log_differs(self, target: FetchTarget, error: KafkaError) -> None:
+    def log_differs(self, target: FetchTarget, error: KafkaError) -> None:
         """Act on a log that is not the one that was read, or that could not be checked (brokers before 2.7)."""
         if target.stale:
             return
@@ -519,7 +519,8 @@ class Fetcher:
         self._loop.call_later(delay, self._again, state)
         log.debug("Fetching %s-%s: %s", *state.topic_partition, error)
 
-    def _connection_failed(self, connection: FetchConnection, error: KafkaError) -> None:
+    def connection_failed(self, connection: FetchConnection, error: KafkaError) -> None:
+        """Wait before the next request after the error of one."""
         if self._closed:
             return
         for state in self._by_node.get(connection.node_id, _NONE).values():
@@ -554,7 +555,7 @@ class Fetcher:
                 self._drop(state)
         if only is None:
             return
-        enough = self._settings.buffer_memory - self._settings.max_partition_bytes
+        enough = self.settings.buffer_memory - self.settings.max_partition_bytes
         held = self._held()
         for state in reversed(tuple(states)):
             if held <= max(0, enough):

@@ -141,14 +141,15 @@ class ConsumerGroup:
     @property
     def has_work(self) -> bool:
         """Whether `serve` has something to do."""
-        membership = self.membership
+        # Each poll() asks: attributes first, which are false as a rule.
+        membership, offsets, subscription = self.membership, self.offsets, self.subscription
         return bool(
-            membership.rendezvous
-            or self.offsets.has_answers
+            (membership.rendezvous.waiting and membership.rendezvous)
+            or offsets.answered
             or membership.error is not None
             or (membership.poll_timer.notified and membership.is_polling())
-            or self.has_new_subscription
-            or self.offsets.is_due
+            or (subscription.subscription_version != self._seen_version and subscription.is_automatic)
+            or offsets.is_due
         )
 
     def _rebalanced(self, seconds: float, why: str) -> None:

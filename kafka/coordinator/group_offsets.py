@@ -63,7 +63,7 @@ class GroupOffsets:
         self._assignments = assignments
         self._application = application
         self._automatic_callback: OnCommitted = config["default_offset_commit_callback"]
-        self._answered: deque[tuple[OnCommitted, Offsets, object]] = deque()
+        self.answered: deque[tuple[OnCommitted, Offsets, object]] = deque()
         """Callbacks of the application to call, with the outcome of the commit."""
         self.on_answered: Callable[[], object] = lambda: None
         """Called on the loop when a callback waits for the application."""
@@ -127,7 +127,7 @@ class GroupOffsets:
             if isinstance(outcome, CommitFailedError):
                 self._subscription.note_answered(chosen)
             if callback is not None:
-                self._answered.append((callback, chosen, outcome))
+                self.answered.append((callback, chosen, outcome))
                 self.on_answered()
 
         future.add_both(ended)
@@ -155,15 +155,10 @@ class GroupOffsets:
             self._subscription.note_answered(offsets)
             raise
 
-    @property
-    def has_answers(self) -> bool:
-        """Whether `call_back` has something to call."""
-        return bool(self._answered)
-
     async def call_back(self) -> None:
         """Call the callbacks of commits that were answered, in the application."""
-        while self._answered:
-            callback, offsets, outcome = self._answered.popleft()
+        while self.answered:
+            callback, offsets, outcome = self.answered.popleft()
             await self._application.call(callback, offsets, outcome)
 
     # Automatic commits…

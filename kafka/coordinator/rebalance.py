@@ -109,25 +109,26 @@ class Rendezvous:
     """
 
     def __init__(self) -> None:
-        self._waiting: deque[RebalanceCall] = deque()
+        self.waiting: deque[RebalanceCall] = deque()
+        """Calls that have not begun, and some that have."""
         self.on_waiting: Callable[[], object] = lambda: None
         """Called on the loop when a call begins to wait; wakes a poll() that sleeps."""
 
     def __bool__(self) -> bool:
-        return any(not call.begun for call in tuple(self._waiting))
+        return any(not call.begun for call in tuple(self.waiting))
 
     def take(self) -> RebalanceCall | None:
         """Return the next call, for the caller to make. It waits until it has begun: Ctrl-C may come before that."""
-        for call in tuple(self._waiting):
+        for call in tuple(self.waiting):
             if not call.begun:
                 return call
             with suppress(ValueError):  # the loop may have removed it
-                self._waiting.remove(call)
+                self.waiting.remove(call)
         return None
 
     def post(self, call: RebalanceCall) -> RebalanceCall:
         """Add a call, without waiting for its end."""
-        self._waiting.append(call)
+        self.waiting.append(call)
         self.on_waiting()
         return call
 
@@ -137,8 +138,8 @@ class Rendezvous:
         try:
             await call.done
         finally:
-            if not call.done.is_done and call in self._waiting:
-                self._waiting.remove(call)
+            if not call.done.is_done and call in self.waiting:
+                self.waiting.remove(call)
 
 
 def tell(listener: object, kind: CallKind, partitions: Iterable[TopicPartition]) -> object:

@@ -77,8 +77,10 @@ def test_ctrl_c_before_anything_is_taken_repeats_nothing(
     consumer.assign([tp()])
     consumer.seek(tp(), 0)
     found = READERS["poll"](consumer)
+    core = consumer._core
+    assert core is not None
     with monkeypatch.context() as patch:
-        patch.setattr(FetchCollector, "begin", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(core.collector, "begun", Mock(clear=Mock(side_effect=KeyboardInterrupt)))
         with pytest.raises(KeyboardInterrupt):
             READERS[name](consumer)
     assert consumer.position(tp()) == 10

@@ -157,7 +157,7 @@ def test_a_seek_while_a_fetch_is_put_together_is_not_answered_by_that(
     looked_up, real = threading.Event(), Topology.partition
 
     def meanwhile(topology: Topology, topic: str, number: int) -> PartitionMetadata | None:
-        if sys._getframe(1).f_code.co_name == "_wanted" and not looked_up.is_set():
+        if sys._getframe(1).f_code.co_name == "_asking" and not looked_up.is_set():
             looked_up.set()
             consumer.seek(tp(), 0)  # the application's thread may do so at any time
         return real(topology, topic, number)

@@ -109,5 +109,5 @@ def test_wakeup_is_not_a_failure_and_an_error_of_kafka_is(tracer, cluster, make)
 
 def test_without_a_tracer_nothing_stands_between_a_poll_and_the_core(cluster, make):
     consumer = make()
-    assert "_poll" not in vars(consumer._core)
+    assert "poll" not in vars(consumer._core)
     assert consumer._core.tracer is None
