@@ -64,4 +64,4 @@ def test_a_busy_application_does_not_find_a_call_for_each_answer_about_metadata(
     assert consumer._core is not None
     group = consumer._core.group
     assert group is not None
-    assert len(group.membership.rendezvous._waiting) == 1
+    assert len(group.membership.rendezvous.waiting) == 1
