@@ -468,7 +468,7 @@ class ConsumerCore:
         self, partitions: Collection[TopicPartition], deadline: float
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the committed offsets; None where there is none."""
-        reading = self.check_group().offsets.committed(partitions, deadline)
+        reading = self.check_group().offsets.committer.fetch(partitions, deadline)
         return await self.run(reading, deadline, "looking up committed offsets")
 
     async def unsubscribe(self) -> None:

@@ -8,7 +8,7 @@ is in backoff after a failure, does not delay the partitions of others.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka._core.offset_lookup import Failed, OffsetLookup, no_leader
@@ -69,8 +69,10 @@ class Positions:
         if self._stopped:
             return
         by_source: dict[_Source, Places] = {}
-        for partition, (state, cursor) in self._unpositioned():
-            by_source.setdefault(self._source(partition, cursor), {})[partition] = state, cursor
+        for partition, state in self._subscription.partitions.items():
+            cursor = state.cursor
+            if cursor.position is None and not cursor.fetched and not state.leaving:
+                by_source.setdefault(self._source(partition, cursor), {})[partition] = state, cursor
         if self._client.cluster.need_update:
             by_source.pop(_NO_LEADER, None)  # the response leads here again
         for source, places in by_source.items():
@@ -82,12 +84,6 @@ class Positions:
         self._stopped = True
         for task in tuple(self._tasks.values()):
             task.cancel()
-
-    def _unpositioned(self) -> Iterator[tuple[TopicPartition, tuple[AssignedPartition, Cursor]]]:
-        for partition, state in self._subscription.partitions.items():
-            cursor = state.cursor
-            if cursor.position is None and not cursor.fetched and not state.leaving:
-                yield partition, (state, cursor)
 
     def _source(self, partition: TopicPartition, cursor: Cursor) -> _Source:
         """Return the source of a partition's position."""
@@ -150,7 +146,7 @@ class Positions:
         committed: Mapping[TopicPartition, OffsetAndMetadata | None] = {}
         if self.group is not None:
             try:
-                committed = await self.group.offsets.committed(list(places), deadline)
+                committed = await self.group.offsets.committer.fetch(list(places), deadline)
             except KafkaError as error:
                 return dict.fromkeys(places, error)
         failed: Failed = {}

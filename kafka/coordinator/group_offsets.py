@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
@@ -247,11 +247,3 @@ class GroupOffsets:
                     "the last offsets could not be committed; the records since the last commit will be read again: %s",
                     error,
                 )
-
-    # Reading…
-
-    async def committed(
-        self, partitions: Collection[TopicPartition], deadline: float
-    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return the committed offset of each partition, None without one; on the loop."""
-        return await self.committer.fetch(partitions, deadline)

@@ -75,26 +75,23 @@ class RebalanceCall:
                 self.begun = True  # here: from now on it comes to its end, also by Ctrl-C
                 await application.call(self._action)
             finally:
-                self._finish_whole(loop)
+                self._finish(loop)
         finally:  # Ctrl-C may have come right before that
             if not self.done.is_done:
-                self._finish_whole(loop)
-
-    def _finish_whole(self, loop: Loop) -> None:
-        with SignalsDeferred(loop):
-            self.finish()
+                self._finish(loop)
 
     def leave_out(self) -> None:
         """Let the rebalance continue without the call."""
         self.begun = True
         self.done.try_success(None)
 
-    def finish(self) -> None:
+    def _finish(self, loop: Loop) -> None:
         """Do the step after the listener, and let the rebalance continue."""
-        try:
-            self._after()
-        finally:
-            self.done.try_success(None)
+        with SignalsDeferred(loop):
+            try:
+                self._after()
+            finally:
+                self.done.try_success(None)
 
     def __repr__(self) -> str:
         return f"<RebalanceCall {self.kind.name} {sorted(self.partitions)}>"

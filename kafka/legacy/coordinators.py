@@ -409,7 +409,7 @@ class ConsumerCoordinator(BaseCoordinator):
     auto_commit = _of("_group.offsets.auto_commit")
     commit = _of("_group.offsets.commit")
     commit_async = _of("_group.offsets.commit_async")
-    committed = _of("_group.offsets.committed")
+    committed = _of("_group.offsets.committer.fetch")
     committer = _of("_group.offsets.committer")
     consumer_sensors = _of("_group.offsets.sensors")
     due = _of("_group.due")
@@ -465,7 +465,7 @@ class ConsumerCoordinator(BaseCoordinator):
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the committed offsets, without partitions that have none."""
-        reading = self._group.offsets.committed(list(partitions), self._deadline(timeout_ms))
+        reading = self._group.offsets.committer.fetch(list(partitions), self._deadline(timeout_ms))
         found = complete(self.application.run(reading, None, "reading offsets"))
         return {partition: offset for partition, offset in found.items() if offset is not None}
 
