@@ -173,7 +173,7 @@ class Fetcher:
         return None
 
     def drained(self, cursor: Cursor, fetched: CompletedFetch, records: int = 0, *, at_end: bool = True) -> None:
-        """Record that so many records of a cursor's present response were taken, and whether these were the last."""
+        """Record how many records of a cursor's present response were taken, and whether they were the last."""
         fetched.count += records
         size = fetched.size if at_end else 0
         if at_end:

@@ -1,6 +1,6 @@
 """The committed offsets of a consumer in its group: commits of the application, automatic commits, reading.
 
-`OffsetCommitter` exchanges the requests, on the loop; what is committed, and when, is decided here.
+`OffsetCommitter` exchanges the requests, on the loop; `GroupOffsets` decides when, and which offsets.
 """
 
 from __future__ import annotations
