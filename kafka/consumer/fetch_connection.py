@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kafka._core.client import FETCH
 from kafka.consumer.fetch_response import FetchTarget, topic_recreated, truncated
@@ -30,12 +30,14 @@ from kafka.errors import (
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Generator, Iterable
     from uuid import UUID
 
+    from kafka._core.client import Client
     from kafka._runtime.tasks import Task
     from kafka.config import Config
-    from kafka.consumer.fetcher import Fetcher
+    from kafka.consumer.partition_state import AssignedPartition
     from kafka.net.connection import Connection
     from kafka.protocol.fetch import FetchRequest, FetchResponse
     from kafka.protocol.offset import OffsetForLeaderEpochResponse
@@ -89,6 +91,30 @@ class FetchSettings(NamedTuple):
         )
 
 
+class Owner(Protocol):
+    """The fetcher, as far as its connections know it."""
+
+    client: Client
+    settings: FetchSettings
+    in_flight: int
+    busy_brokers: int
+    reopened: deque[AssignedPartition]
+
+    def answered(
+        self, connection: FetchConnection, response: FetchResponse, version: int
+    ) -> Generator[None, None, None]:
+        """Take a response: yields where other work may come first, and calls `end` at its end."""
+
+    def look_again(self) -> None:
+        """No partition was left to ask for."""
+
+    def connection_failed(self, connection: FetchConnection, error: KafkaError) -> None:
+        """A request failed."""
+
+    def log_differs(self, target: FetchTarget, error: KafkaError) -> None:
+        """The log of a partition is not the one that was read."""
+
+
 class FetchConnection:
     """The fetches of one connection.
 
@@ -96,7 +122,7 @@ class FetchConnection:
     takes them back: so a request costs what has changed, as in its session.
     """
 
-    def __init__(self, fetcher: Fetcher, node_id: int, *, main: bool) -> None:
+    def __init__(self, fetcher: Owner, node_id: int, *, main: bool) -> None:
         from kafka.protocol.fetch import FetchRequest
 
         self.node_id = node_id
