@@ -143,14 +143,17 @@ def test_an_offset_out_of_range_is_raised_without_a_reset(world: World) -> None:
     assert str(caught.value).startswith("[Error 1] OffsetOutOfRangeError: offset 0 is outside of the log")
 
 
-def test_a_cut_log_moves_the_position_to_where_it_was_cut(world: World) -> None:
+@pytest.mark.parametrize(("end", "position"), [(7, 7), (12, 10)])
+def test_a_cut_log_moves_the_position_to_where_it_was_cut_and_never_ahead(
+    world: World, end: int, position: int
+) -> None:
     world.subscription.seek(T0, 10)
     world.positions.reset = EARLIEST
-    cut = LogTruncationError("cut", divergent_offsets={T0: OffsetAndMetadata(7, "", 2)})
+    cut = LogTruncationError("cut", divergent_offsets={T0: OffsetAndMetadata(end, "", 2)})
     world.arrive_error(T0, cut)
     assert world.take(10) == {}
     cursor = world.subscription.get(T0).cursor
-    assert (cursor.position, cursor.epoch) == (7, 2)
+    assert (cursor.position, cursor.epoch) == (position, 2)
 
 
 def test_an_exception_in_a_deserializer_gives_everything_back(world: World) -> None:

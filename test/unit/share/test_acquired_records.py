@@ -39,6 +39,12 @@ def test_records_of_others_in_the_same_batch_are_not_returned() -> None:
     assert found.gaps() == []
 
 
+def test_records_of_others_behind_a_gap_are_not_returned() -> None:
+    found = acquired(batch(0, [b"a"]) + batch(2, [b"c", b"d", b"e"]), (1, 3, 1))  # as many as there are records
+    assert [row.offset for row in found.take()] == [2, 3]
+    assert found.gaps() == [(1, 1, [0])]
+
+
 def test_offsets_without_a_record_are_gaps() -> None:
     found = acquired(batch(0, [b"a"]) + batch(5, [b"f"]), (0, 7, 1))
     assert [row.offset for row in found.take()] == [0, 5]

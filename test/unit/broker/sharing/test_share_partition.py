@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from kafka.broker.cluster.store import Store
-from kafka.broker.cluster.topics import Partition, Topic
+from kafka.broker.cluster.topics import Partition, Topic, move_leader
 from kafka.broker.groups.settings import GroupSettings
 from kafka.broker.groups.share_offsets import RecordState, ShareOffsets
 from kafka.broker.sharing.share_partition import ACCEPT, RELEASE, Acknowledgement, SharePartition
@@ -73,6 +73,14 @@ def working(shared: SharePartition, middle: int) -> None:
     shared.acquire("other", most=1, batch_size=1, max_bytes=100, exactly=True)
     shared.release("other")
     say(shared, ACCEPT, shared.start)
+
+
+def test_it_ends_when_the_leader_moves() -> None:
+    shared, calls = reading(2), []
+    shared.watch(lambda: calls.append(1))
+    move_leader(shared.partition, 2)
+    assert shared.is_closed
+    assert calls, "fetches that wait find out"
 
 
 @pytest.mark.parametrize("work", [working, lambda shared, middle: say(shared, ACCEPT, middle, middle + 9)])

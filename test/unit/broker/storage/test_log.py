@@ -325,6 +325,19 @@ def test_late_markers_are_fenced(make: Callable[..., Log]) -> None:
         check(log, sent(0, epoch=2))
 
 
+def test_after_a_marker_of_a_later_epoch_sequences_begin_again(make: Callable[..., Log]) -> None:
+    log = make()
+    log.append(sent(0, transactional=True), 0)
+    log.append_marker(1, 1, 0, committed=True)
+    check(log, sent(0, 1, transactional=True))
+    log.append(sent(0, 1, transactional=True), 0)
+    header = read_header(sent(0, transactional=True))
+    assert header is not None
+    assert log.producers.find_duplicate(header) is None, "it is of an earlier epoch, and fenced"
+    with pytest.raises(InvalidProducerEpochError):
+        log.producers.check(header)
+
+
 def test_a_batch_is_a_duplicate_only_with_the_same_first_and_last_sequence(make: Callable[..., Log]) -> None:
     log = make()
     log.append(batch(b"a", b"b", b"c", producer_id=1, producer_epoch=0, base_sequence=0), 0)
