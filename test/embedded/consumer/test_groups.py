@@ -254,20 +254,6 @@ def test_partitions_assigned_by_hand_begin_at_the_committed_offset(broker: Broke
     assert second.position(tp()) == 5
 
 
-def test_no_record_is_lost_or_doubled_while_members_come_and_go(broker: Broker, make_consumer: MakeConsumer) -> None:
-    for partition in range(4):
-        fill(broker, 300, partition)
-    first = make_consumer("events", **GROUP, max_poll_records=10)
-    records = settle(first)
-    second = make_consumer("events", **GROUP, max_poll_records=10)
-    records += settle(first, second)
-    second.close()
-    records += settle(first)
-    records += read(first, 1200 - len(records))
-    places = [(record.partition, record.offset) for record in records]
-    assert len(places) == len(set(places)) == 1200
-
-
 def test_a_slow_iteration_commits_at_its_interval_and_lets_others_join(
     broker: Broker, make_consumer: MakeConsumer
 ) -> None:

@@ -20,20 +20,14 @@ from kafka.broker.faults import CLOSE, Exchange
 from kafka.consumer import KafkaConsumer
 from kafka.errors import (
     CorruptRecordError,
-    FencedLeaderEpochError,
-    FetchSessionIdNotFoundError,
     IllegalStateError,
-    InvalidFetchSessionEpochError,
     KafkaConnectionError,
-    KafkaError,
-    LeaderNotAvailableError,
     LogTruncationError,
     NoOffsetForPartitionError,
     NotLeaderForPartitionError,
     OffsetOutOfRangeError,
     RecordDeserializationError,
     TopicAuthorizationFailedError,
-    UnknownTopicOrPartitionError,
     WakeupError,
 )
 from test.embedded import faces
@@ -44,28 +38,6 @@ from .conftest import MakeConsumer
 from .reading import TIMEOUT, fill, read, tp
 
 FACES = "both"
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        NotLeaderForPartitionError,
-        UnknownTopicOrPartitionError,
-        FencedLeaderEpochError,
-        KafkaError,
-        FetchSessionIdNotFoundError,
-        InvalidFetchSessionEpochError,
-    ],
-)
-def test_an_error_of_a_fetch_that_passes_is_outlived(
-    broker: Broker, make_consumer: MakeConsumer, error: type[KafkaError]
-) -> None:
-    fill(broker, 10)
-    consumer = make_consumer("events", fetch_max_wait_ms=50)
-    assert len(read(consumer, 10)) == 10
-    broker.fail("Fetch", [getattr(error, "errno", -1)], times=3)
-    broker.append("events", b"after")
-    assert [record.value for record in read(consumer, 1)] == [b"after"]
 
 
 def test_a_hint_about_a_partition_that_is_not_read_any_more_has_no_effect(
@@ -82,34 +54,6 @@ def test_a_hint_about_a_partition_that_is_not_read_any_more_has_no_effect(
     broker.move_leader(tp(1), 2)  # the broker ends the long poll: it leads this one no more, and tells who does
     fill(broker, 1)
     assert len(read(consumer, 1)) == 1
-
-
-def test_an_error_of_a_lookup_that_passes_is_outlived(broker: Broker, make_consumer: MakeConsumer) -> None:
-    fill(broker, 3)
-    broker.fail("ListOffsets", [LeaderNotAvailableError, NotLeaderForPartitionError])
-    consumer = make_consumer("events")
-    assert len(read(consumer, 3)) == 3
-    broker.fail("ListOffsets", [NotLeaderForPartitionError])
-    assert consumer.end_offsets([tp()]) == {tp(): 3}
-
-
-def test_a_lost_connection_costs_nothing(broker: Broker, make_consumer: MakeConsumer) -> None:
-    fill(broker, 100)
-    consumer = make_consumer("events", max_poll_records=10, max_partition_fetch_bytes=1000)
-    offsets = [record.offset for record in read(consumer, 30)]
-    broker.drop_connections()
-    offsets += [record.offset for record in read(consumer, 70)]
-    assert offsets == list(range(100))
-
-
-def test_reading_follows_the_leader(broker: Broker, make_consumer: MakeConsumer) -> None:
-    fill(broker, 10)
-    consumer = make_consumer("events", fetch_max_wait_ms=100)
-    read(consumer, 10)
-    for round_ in range(3):
-        broker.move_leader(tp(), 1 if broker.leader("events") == 2 else 2)
-        broker.append("events", b"%d" % round_)
-        assert [record.value for record in read(consumer, 1)] == [b"%d" % round_]
 
 
 def test_the_new_leader_is_asked_once_the_old_one_has_answered_a_fetch_from_before(

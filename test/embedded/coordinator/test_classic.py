@@ -183,14 +183,6 @@ def test_commit_callbacks_run_in_the_application_s_thread(broker):
         assert found == {T0: OffsetAndMetadata(3, "note"), T1: None}
 
 
-def test_a_crashed_member_s_partitions_go_to_the_others(broker):
-    with Member(broker.bootstrap_servers) as one:
-        two = Member(broker.bootstrap_servers, session_timeout_ms=300)
-        poll_until(stable(one, two, partitions=6), one, two)
-        two.crash()
-        poll_until(stable(one, partitions=6), one)
-
-
 def test_a_member_whose_application_is_stuck_leaves_and_comes_back_when_it_polls(broker):
     listener = Listener()
     with Member(broker.bootstrap_servers, listener=listener, max_poll_interval_ms=300, session_timeout_ms=250) as one:
@@ -218,16 +210,6 @@ def test_members_join_again_when_partitions_are_added(broker):
             )
         )
         poll_until(stable(one, partitions=8), one)
-
-
-def test_a_changed_subscription_is_a_rebalance(broker):
-    broker.create_topic("u", 2)
-    with Member(broker.bootstrap_servers) as one:
-        poll_until(stable(one, partitions=6), one)
-        one.subscribe(["t", "u"])
-        poll_until(lambda: len(one.subscription.assigned()) == 8, one)
-        one.subscribe(["u"])
-        poll_until(lambda: {p.topic for p in one.subscription.assigned()} == {"u"}, one)
 
 
 def test_a_pattern_takes_topics_as_they_come(broker):
@@ -271,29 +253,6 @@ def test_errors_that_do_not_pass_reach_poll_each_time(broker):
             with pytest.raises(GroupAuthorizationFailedError):
                 poll_until(lambda: False, one)
         poll_until(stable(one, partitions=6), one)
-
-
-PASSING = [(api, code) for api in ("JoinGroup", "SyncGroup", "Heartbeat") for code in (14, 15, 16, 22, 25, 27)]
-
-
-@pytest.mark.parametrize(("api", "code"), [("FindCoordinator", 14), ("FindCoordinator", 15), *PASSING])
-def test_errors_that_pass_are_got_over(broker, api, code):
-    with Member(broker.bootstrap_servers, session_timeout_ms=300) as one:
-        if api == "Heartbeat":
-            poll_until(stable(one, partitions=6), one)
-        order = broker.fail(api, [code], times=2)
-        poll_until(lambda: not order.errors, one)
-        poll_until(stable(one, partitions=6), one)
-
-
-def test_lost_connections_are_got_over(broker):
-    with Member(broker.bootstrap_servers) as one:
-        poll_until(stable(one, partitions=6), one)
-        for _ in range(3):
-            broker.drop_connections()
-            one.consume(T0, 7)
-            one.commit(t0=7)
-            poll_until(stable(one, partitions=6), one)
 
 
 def test_brokers_without_groups_say_so():

@@ -119,7 +119,7 @@ def test_a_consumer_s_coordinator(client):
     assert not coordinator.need_rejoin()
     subscription.subscribe(["t"])
     client.set_topics(["t"])
-    assert [name for name, _ in coordinator.group_protocols()] == ["range", "cooperative-sticky"]
+    assert [name for name, _ in coordinator.group_protocols()] == ["range", "cooperative-sticky", "roundrobin"]
     complete(coordinator.serve())
     coordinator.ensure_active_group()
     complete(coordinator.serve())

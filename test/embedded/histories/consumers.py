@@ -100,10 +100,10 @@ CODES = {
     "Metadata": (5,),
     "OffsetCommit": (*faults.GROUP, 7),
     "OffsetFetch": faults.GROUP,
-    "JoinGroup": faults.GROUP,
-    "SyncGroup": faults.GROUP,
-    "Heartbeat": faults.GROUP,
-    "ConsumerGroupHeartbeat": faults.GROUP,
+    "JoinGroup": faults.CLASSIC_MEMBER,
+    "SyncGroup": faults.CLASSIC_MEMBER,
+    "Heartbeat": faults.CLASSIC_MEMBER,
+    "ConsumerGroupHeartbeat": faults.CONSUMER_MEMBER,
 }
 WAYS = {"poll": 5, "peek": 1, "iterate": 4, "getone": 3, "getmany": 3, "columns": 4}
 STEPS = {

@@ -6,11 +6,13 @@ import asyncio
 import inspect
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from kafka.broker import Broker
 from kafka.broker.faults import CLOSE, NO_REPLY, Exchange
 from kafka.broker.server.apis import handler
+from kafka.errors import KafkaError
 
 from .history import Step
 
@@ -19,7 +21,9 @@ FETCH = (3, 6, 74, 75, 76, 78, 56, 2, -1, 70, 71, 29)
 OFFSETS = (6, 5, 78)
 EPOCHS = (6, 74, 76)
 GROUP = (14, 15, 16)
-PRODUCE = (3, 6, 7, 19, 56)
+CLASSIC_MEMBER = (*GROUP, 22, 25, 27)
+CONSUMER_MEMBER = (*GROUP, 25, 110)
+PRODUCE = (3, 5, 6, 7, 9, 19, 20, 56, 74, 75, 100)
 
 
 #: Requests that may be served after their connection has ended: they waited at the broker.
@@ -69,7 +73,9 @@ class Faults:
         served = set()
 
         def serve(exchange: Exchange) -> None:
-            if exchange.call.node.is_running:
+            if not exchange.call.node.is_running:
+                return
+            with suppress(KafkaError):  # the coordinator has moved meanwhile
                 found = handler(exchange.request.API_KEY)(exchange.call, exchange.request)
                 if inspect.isawaitable(found):
                     served.add(asyncio.ensure_future(found))

@@ -16,7 +16,7 @@ from .history import FACES, live, shortened
 from .kinds import KINDS
 
 #: How many histories of a kind take some seconds.
-FEW = {"consumers": 11, "producers": 4, "transactions": 3}
+FEW = {"consumers": 11, "producers": 6, "transactions": 5}
 
 
 @pytest.mark.slow

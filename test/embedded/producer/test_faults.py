@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import threading
 import time
 import traceback
 
@@ -36,7 +35,6 @@ from .conftest import WAIT
 FACES = "both"
 
 PRODUCE = 0
-RETRIABLE = [2, 3, 5, 6, 7, 9, 19, 20, 56, 74, 75, 100]
 DEFINITE = [17, 29, 32, 35, 42, 43, 44, 76, 87, -1]
 
 
@@ -73,67 +71,10 @@ def wait_until(condition):
 # Errors that pass
 
 
-@pytest.mark.parametrize("code", RETRIABLE)
-@pytest.mark.parametrize("times", [1, 3])
-def test_errors_that_pass_cost_nothing_but_time(make, broker, topic, code, times):
-    producer = make(batch_size=100)
-    producer.partitions_for(topic)
-    broker.fail("Produce", [for_code(code)], times=times)
-    futures = produce(producer, topic)
-    producer.flush(WAIT)
-    assert all(future.succeeded() for future in futures)
-    assert numbers(broker, topic) == list(range(200))
-
-
 @pytest.mark.parametrize("code", [14, 15, 7, 51])
 def test_a_producer_id_that_is_late(make, broker, topic, code):
     broker.fail("InitProducerId", [for_code(code)], times=2)
     assert make().send(topic, b"x").get(WAIT).offset == 0
-
-
-@pytest.mark.parametrize("every", [2, 3, 5])
-def test_lost_replies_after_the_append(make, broker, topic, every):
-    producer = make(batch_size=100)
-    seen = [0]
-
-    def lose(_exchange):
-        seen[0] += 1
-        return CLOSE if seen[0] % every == 0 else None
-
-    with broker.intercept("Produce", lose):
-        futures = produce(producer, topic, 200)
-        producer.flush(WAIT)
-    assert all(future.succeeded() for future in futures)
-    assert numbers(broker, topic) == list(range(200))
-    check_log(broker, topic, futures)
-
-
-def test_requests_lost_before_the_append(make, broker, topic):
-    producer = make(batch_size=100)
-    producer.partitions_for(topic)
-    for _ in range(5):
-        broker.drop_connections(api="Produce")
-        futures = produce(producer, topic, 50)
-        producer.flush(WAIT)
-        assert all(future.succeeded() for future in futures)
-    found = numbers(broker, topic)
-    assert found == list(range(50)) * 5
-
-
-def test_replies_later_than_the_request_timeout(make, broker, topic):
-    producer = make(batch_size=200, request_timeout_ms=300)
-    producer.partitions_for(topic)
-    seen = [0]
-
-    def lose(_exchange):
-        seen[0] += 1
-        return NO_REPLY if seen[0] == 2 else None
-
-    with broker.intercept("Produce", lose):
-        futures = produce(producer, topic)
-        producer.flush(WAIT)
-    assert numbers(broker, topic) == list(range(200))
-    check_log(broker, topic, futures)
 
 
 @pytest.mark.parametrize("idempotent", [True, False])
@@ -149,126 +90,6 @@ def test_requests_that_are_served_after_the_request_timeout(make, broker, topic,
     assert set(found) == set(range(200))
     if idempotent:
         assert found == list(range(200))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("idempotent", [True, False])
-def test_leaders_move_each_second_for_half_a_minute(make, broker, topic, idempotent):
-    producer = make(batch_size=1000, enable_idempotence=idempotent)
-    stop = threading.Event()
-    moves = [0]
-
-    def move():
-        while not stop.wait(1):
-            broker.shuffle_leaders()
-            moves[0] += 1
-
-    mover = threading.Thread(target=move)
-    mover.start()
-    futures = []
-    try:
-        while moves[0] < 30:
-            futures += [producer.send(topic, b"%d" % (len(futures) + at), partition=0) for at in range(50)]
-            stop.wait(0.005)
-    finally:
-        stop.set()
-        mover.join()
-    producer.flush(WAIT)
-    assert all(future.succeeded() for future in futures)
-    found = numbers(broker, topic)
-    assert list(dict.fromkeys(found)) == list(range(len(futures)))
-    assert not idempotent or len(found) == len(futures)
-
-
-def test_leaders_move_all_the_time(make, broker, topic):
-    producer = make(batch_size=100, linger_ms=0)
-    stop = threading.Event()
-
-    def move():
-        while not stop.wait(0.02):
-            broker.shuffle_leaders()
-
-    mover = threading.Thread(target=move)
-    mover.start()
-    try:
-        futures = []
-        for _ in range(20):
-            futures += [producer.send(topic, b"%d" % (len(futures) + at), partition=0) for at in range(50)]
-            futures[-1].get(WAIT)
-    finally:
-        stop.set()
-        mover.join()
-    assert numbers(broker, topic) == list(range(1000))
-    check_log(broker, topic, futures)
-
-
-def test_leaders_move_and_connections_break_and_replies_are_lost(make, broker, topic):
-    producer = make(batch_size=100, linger_ms=0)
-    stop = threading.Event()
-    seen = [0]
-
-    def lose(_exchange):
-        seen[0] += 1
-        return CLOSE if seen[0] % 7 == 0 else None
-
-    def trouble():  # however slow the machine is, requests arrive in between
-        last = 0
-        while not stop.wait(0.1):
-            if seen[0] > last + 3:
-                last = seen[0]
-                broker.shuffle_leaders()
-                broker.drop_connections()
-
-    troubler = threading.Thread(target=trouble)
-    with broker.intercept("Produce", lose):
-        troubler.start()
-        try:
-            futures = produce(producer, topic, 1000)
-            producer.flush(60)
-        finally:
-            stop.set()
-            troubler.join()
-    assert all(future.succeeded() for future in futures)
-    assert numbers(broker, topic) == list(range(1000))
-    check_log(broker, topic, futures)
-
-
-@pytest.mark.parametrize("replicas", [1, 3])
-def test_a_node_goes_and_comes_back(make, broker, topic, replicas):
-    broker.delete_topic(topic)
-    broker.create_topic(topic, replication_factor=replicas)
-    producer = make(batch_size=100)
-    futures = produce(producer, topic, 100)
-    leader = broker.leader(topic)
-    broker.stop_node(leader, crash=True)
-    try:
-        futures += [producer.send(topic, b"%d" % number, partition=0) for number in range(100, 200)]
-        if replicas > 1:
-            producer.flush(WAIT)
-    finally:
-        broker.start_node(leader)
-    producer.flush(WAIT)
-    assert numbers(broker, topic) == list(range(200))
-    check_log(broker, topic, futures)
-
-
-@pytest.mark.parametrize("options", [{"acks": 1}, {"enable_idempotence": False}])
-def test_without_idempotence_nothing_acknowledged_is_lost_and_order_is_kept(make, broker, topic, options):
-    producer = make(batch_size=100, **options)
-    seen = [0]
-
-    def lose(_exchange):
-        seen[0] += 1
-        return CLOSE if seen[0] % 3 == 0 else None
-
-    with broker.intercept("Produce", lose):
-        futures = produce(producer, topic, 300)
-        producer.flush(WAIT)
-    assert all(future.succeeded() for future in futures)
-    found = numbers(broker, topic)
-    first_seen = list(dict.fromkeys(found))
-    assert first_seen == list(range(300))
-    assert len(found) > 300  # sent again, and nobody recognised it
 
 
 # Errors that do not
@@ -627,9 +448,9 @@ def test_a_callback_that_ends_the_program_costs_no_other_record(make, broker, ki
         with contextlib.suppress(SystemExit):  # where it is this thread that heard the broker
             producer.flush(timeout=WAIT)
     for future in futures:
-        with contextlib.suppress(SystemExit):
+        with contextlib.suppress(SystemExit):  # perhaps the one of another record, before this one has its answer
             future.get(timeout=WAIT)
-        assert future.succeeded()
+        future.get(timeout=WAIT)
     assert ended
     for number in range(3):
         producer.send(topic, b"more", partition=number).get(timeout=WAIT)

@@ -426,32 +426,6 @@ def test_every_code_at_every_step_commits_once_or_says_what_to_do(broker, topic,
     assert committed(broker, topic)[-1] == b"and on"
 
 
-@pytest.mark.parametrize("fate", [CLOSE, NO_REPLY], ids=["closed", "silent"])
-@pytest.mark.parametrize("before", [True, False], ids=["not carried out", "carried out"])
-@pytest.mark.parametrize(
-    "step", ["InitProducerId", "AddPartitionsToTxn", "Produce", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"]
-)
-def test_lost_requests_and_lost_replies(broker, topic, make, step, before, fate):
-    producer = make(transactional_id=topic, request_timeout_ms=300)
-    with broker.intercept(step, lambda _exchange: fate, before=before, times=2):
-        producer.init_transactions()
-        assert run(producer, topic, b"once") == "committed"
-    assert run(producer, topic, b"and on") == "committed"
-    assert committed(broker, topic) == [b"once", b"and on"]
-    assert committed_offset(broker, topic, topic) == 1
-
-
-@pytest.mark.parametrize("step", ["AddPartitionsToTxn", "Produce", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"])
-def test_coordinators_that_move_at_every_step(broker, topic, producer, step):
-    def move(exchange: Any) -> None:
-        exchange.call.cluster.coordinators.rehash()
-
-    for number in range(3):
-        with broker.intercept(step, move, before=True, times=1):
-            assert run(producer, topic, b"%d" % number) == "committed"
-    assert committed(broker, topic) == [b"0", b"1", b"2"]
-
-
 def test_the_outcome_is_unknown_if_the_answer_is_lost_and_another_takes_over(broker, topic, make):
     producer = make(transactional_id=topic, request_timeout_ms=300)
     producer.init_transactions()
