@@ -169,37 +169,6 @@ def bad_joins(script: Script) -> None:
         script.ask(other, join(f"v{version}", version=version))
 
 
-def two_members(script: Script) -> None:
-    prepare(script)
-    one, two = script.connect("one"), script.connect("two")
-    first = full_join(script, one, "g3")
-    script.ask(one, sync("g3", first.generation_id, first.member_id, [(first.member_id, b"all")]))
-    newcomer = script.ask(two, join("g3")).member_id
-    wanted = join("g3", newcomer)
-    two.send(wanted)
-    script.until(
-        one, lambda: HeartbeatRequest[4]("g3", first.generation_id, first.member_id, None), lambda r: r.error_code == 27
-    )
-    again = script.ask(one, join("g3", first.member_id))
-    second = two.receive(wanted)
-    script.note(second)
-    waiting = sync("g3", again.generation_id, newcomer)
-    two.send(waiting)
-    script.ask(
-        one, sync("g3", again.generation_id, first.member_id, [(first.member_id, b"left"), (newcomer, b"right")])
-    )
-    script.note(two.receive(waiting))
-    # A follower that joins again with what it had changes nothing; the leader does.
-    script.ask(two, join("g3", newcomer))
-    wanted = join("g3", first.member_id)
-    one.send(wanted)
-    script.until(
-        two, lambda: HeartbeatRequest[4]("g3", again.generation_id, newcomer, None), lambda r: r.error_code == 27
-    )
-    script.ask(two, LeaveGroupRequest[5]("g3", [(newcomer, None, None)]))
-    script.note(one.receive(wanted))
-
-
 def static_members(script: Script) -> None:
     prepare(script, ("t4", 2))
     one, two = script.connect("one"), script.connect("two")
@@ -322,7 +291,6 @@ def coordinators(script: Script) -> None:
 GROUP_SCRIPTS: list[Callable[[Script], None]] = [
     one_member,
     bad_joins,
-    two_members,
     static_members,
     offsets,
     offsets_of_members,
@@ -423,86 +391,6 @@ def consumer_member(script: Script) -> None:
     script.ask(here, DeleteGroupsRequest[2]([group]))
 
 
-def handing_over(script: Script) -> None:
-    ids = prepare(script, ("u3", 4))
-    here = script.connect()
-    group = "c3"
-    first = script.ask(here, enter(group, "a", ["u3"]))
-    everything = [(ids["u3"], [0, 1, 2, 3])]
-    script.ask(here, beat(group, "a", first.member_epoch, owned=everything))
-    second = script.ask(here, enter(group, "b", ["u3"]))
-    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
-    told = script.ask(here, beat(group, "a", first.member_epoch))
-    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
-    kept = [(part.topic_id, part.partitions) for part in told.assignment.topic_partitions]
-    script.ask(here, beat(group, "b", second.member_epoch))
-    script.ask(here, beat(group, "a", told.member_epoch, owned=everything))
-    done = script.ask(here, beat(group, "a", told.member_epoch, owned=kept))
-    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
-    script.ask(here, beat(group, "b", second.member_epoch, owned=[]))
-    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
-    script.ask(here, beat(group, "b", -1))
-    script.ask(here, beat(group, "a", done.member_epoch))
-    script.ask(here, beat(group, "a", done.member_epoch, topics=["u3", "nope"]))
-    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
-
-
-def told(reply: Any) -> Any:
-    """The assignment of a heartbeat, as a later one names what is owned."""
-    return [(part.topic_id, part.partitions) for part in reply.assignment.topic_partitions]
-
-
-def revoking_twice(script: Script) -> None:
-    """A third member comes while the first is still giving partitions to the second."""
-    ids = prepare(script, ("u6", 6))
-    here = script.connect()
-    group = "c6"
-    first = script.ask(here, enter(group, "a", ["u6"]))
-    script.ask(here, beat(group, "a", first.member_epoch, owned=[(ids["u6"], list(range(6)))]))
-    script.ask(here, enter(group, "b", ["u6"]))
-    less = script.ask(here, beat(group, "a", first.member_epoch))
-    script.ask(here, enter(group, "c", ["u6"]))
-    still_less = script.ask(here, beat(group, "a", less.member_epoch, owned=told(less)))
-    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
-    done = script.ask(here, beat(group, "a", still_less.member_epoch, owned=told(still_less)))
-    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
-    script.ask(here, beat(group, "a", first.member_epoch, owned=told(still_less)))
-    script.ask(here, beat(group, "a", done.member_epoch))
-
-
-def getting_back_what_is_revoked(script: Script) -> None:
-    ids = prepare(script, ("u7", 4))
-    here = script.connect()
-    group = "c7"
-    first = script.ask(here, enter(group, "a", ["u7"]))
-    script.ask(here, beat(group, "a", first.member_epoch, owned=[(ids["u7"], [0, 1, 2, 3])]))
-    script.ask(here, enter(group, "b", ["u7"]))
-    less = script.ask(here, beat(group, "a", first.member_epoch))
-    script.ask(here, beat(group, "b", -1))
-    script.ask(here, beat(group, "a", less.member_epoch, owned=told(less)))
-    script.ask(here, ConsumerGroupDescribeRequest[1]([group], False))
-
-
-def commits_of_earlier_epochs(script: Script) -> None:
-    ids = prepare(script, ("u9", 4))
-    here = script.connect()
-    group = "c9"
-    first = script.ask(here, enter(group, "a", ["u9"]))
-    old = first.member_epoch
-    script.ask(here, beat(group, "a", old, owned=[(ids["u9"], [0, 1, 2, 3])]))
-    script.ask(here, enter(group, "b", ["u9"]))
-    less = script.ask(here, beat(group, "a", old))
-    done = script.ask(here, beat(group, "a", old, owned=told(less)))
-    ((_, kept),) = told(less)
-    lost = [index for index in range(4) if index not in kept]
-    for indexes in (kept, lost, range(4)):
-        script.ask(here, commit(group, [("u9", [(index, 5, -1, "") for index in indexes])], old, "a"))
-    script.ask(here, commit(group, [("u9", [(kept[0], 6, -1, "")])], old - 1, "a"))
-    script.ask(here, commit(group, [("u9", [(kept[0], 6, -1, "")])], done.member_epoch + 1, "a"))
-    script.ask(here, commit(group, [("nope", [(0, 6, -1, "")])], old, "a"))
-    script.ask(here, fetch(group, None))
-
-
 def static_consumers(script: Script) -> None:
     prepare(script, ("u4", 2))
     here = script.connect()
@@ -559,10 +447,6 @@ def going_over(script: Script) -> None:
 CONSUMER_SCRIPTS: list[Callable[[Script], None]] = [
     bad_heartbeats,
     consumer_member,
-    handing_over,
-    revoking_twice,
-    getting_back_what_is_revoked,
-    commits_of_earlier_epochs,
     static_consumers,
     going_over,
 ]
