@@ -124,15 +124,15 @@ def test_the_definitions_are_generated(shown: list[Block], tmp_path: Path) -> No
 
 
 @pytest.mark.soak  # installs another library; make test-spark-versions runs it
-@runs(("docs/benchmarks.rst", "$ python -m benchmarks protocol"))
+@runs(("docs/benchmarks.rst", "$ python -m benchmarks records"))
 def test_a_part_of_the_benchmarks_runs(shown: list[Block]) -> None:
     """With one case and a peer; the whole part takes hours."""
     (block,) = shown
-    shorter = ["--quick", "--no-write", "--case", "fetch-response-500-decode", "--peers", "kio"]
+    shorter = ["--quick", "--no-write", "--case", "read-json", "--peers", "kafka-python"]
     words = [sys.executable, *block.text.removeprefix("$ python ").split(), *shorter]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=800)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "fetch-response-500-decode" in done.stdout
+    assert "read-json" in done.stdout
 
 
 # Environments made by pip.
