@@ -17,6 +17,8 @@ from test import quick_start
 
 from .shell import run
 
+pytestmark = pytest.mark.slow
+
 RECORDS = 12_000
 DEADLINE = 120.0
 BEGAN = int(time.time() * 1000) - 60_000

@@ -33,6 +33,8 @@ from . import test_prepared_blocks as _prepared  # noqa: F401
 from .blocks import PREPARED, ROOT, Block, blocks, pages, python_blocks, run
 from .shell_blocks import SHELL, commands, shell
 
+pytestmark = pytest.mark.slow
+
 # Pages whose Python needs a Spark session: test/embedded/spark/test_documentation.py runs it.
 ON_SPARK = {ROOT / "docs" / "spark.rst"}
 CONTAINERS = {"docker", "yaml"}

@@ -24,7 +24,7 @@ from test.embedded.schema_registry.registry_server import RegistryServer
 from .blocks import Block, runs
 from .shell_blocks import CERTIFICATES, USERS, Shell
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="bash and terminals")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="bash and terminals")]
 COMMANDS = "docs/reference/commands.rst"
 GUIDE = "docs/command_line.rst"
 REGISTRY = "http://localhost:8081"
@@ -245,12 +245,12 @@ def test_records_are_written_and_read_with_a_schema_registry(
 # Other programs.
 
 
-@runs(("docs/benchmarks.rst", "python benchmarks/protocol.py"))
+@runs(("docs/benchmarks.rst", "python benchmarks/records.py"))
 def test_a_benchmark_runs_alone(shown: list[Block], tmp_path: Path) -> None:
     (block,) = shown
     with Broker() as broker:
         printed = Shell(tmp_path, broker.bootstrap_servers).run_line(block.text.strip())
-    assert "fetch-response-500-decode" in printed
+    assert "read-json" in printed
 
 
 # Probes.

@@ -13,6 +13,8 @@ import pytest
 
 from kafka.broker import Broker
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 # Name, kind, whether it failed: how often there is such a span.
 SPANS = {

@@ -16,6 +16,8 @@ from kafka.broker.faults import NO_REPLY
 
 from .conftest import WAIT
 
+pytestmark = pytest.mark.slow
+
 
 def run(broker, topic, code, **options):
     source = f"""

@@ -10,6 +10,8 @@ from kafka.broker.faults import NO_REPLY
 
 from .test_process import run
 
+pytestmark = pytest.mark.slow
+
 CALLS = {
     "init_transactions()": "InitProducerId",
     "send_offsets_to_transaction({(topic, 0): 1}, topic)": "TxnOffsetCommit",
