@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka._runtime.tasks import Event
 from kafka._text import host_port
 from kafka.errors import (
     ClientClosedError,
@@ -61,6 +62,7 @@ class Connections:
         """Called with each future that a response resolved, and the response."""
         self._links: dict[tuple[NodeId, str], Connection] = {}
         self._idle_timer_set = False
+        self._look_again = Event()
 
     def link(self, node_id: NodeId, use: str = DEFAULT) -> Connection:
         """Return the connection to a broker for a use, connected or not."""
@@ -181,7 +183,12 @@ class Connections:
             soonest = self.soonest_retry()
             if soonest >= deadline:
                 raise self.no_brokers_error("No broker can be reached")
-            await self.loop.sleep_until(soonest)
+            self._look_again.clear()
+            timer = self.loop.call_at(soonest, self._look_again.set)
+            try:
+                await self._look_again.wait()
+            finally:
+                timer.cancel()
 
     async def some_link(self, deadline: float) -> Connection:
         """Wait for a connection to any broker, and return it; another broker replaces one that is slow to connect."""
@@ -248,12 +255,14 @@ class Connections:
         """Forget connections that are being opened: the addresses are about to change.
 
         A broker that backs off does so at the address that it may still have: an advertised address that cannot be
-        reached from here would else be tried many times a second.
+        reached from here would else be tried many times a second. A request for any broker does not wait for that one:
+        until there is metadata again, a bootstrap server may be asked.
         """
         for (node_id, use), link in tuple(self._links.items()):
             if link.is_opening:
                 del self._links[node_id, use]
                 link.close(KafkaConnectionError(f"{link} is no longer part of the cluster"))
+        self._look_again.set()
 
     def close_links(self, error: KafkaError | None = None) -> None:
         """Close every connection for good; requests under way fail."""

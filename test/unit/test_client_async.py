@@ -38,6 +38,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka.protocol.admin import CreateTopicsRequest, ListGroupsRequest
+from kafka.protocol.api_versions import ApiVersionsRequest
 from kafka.protocol.commit import OffsetCommitRequest
 from kafka.protocol.group import HeartbeatRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
@@ -913,8 +914,9 @@ def test_when_every_broker_is_gone_it_starts_again_from_the_bootstrap_servers(ma
     assert replacement.asked("Metadata")
 
 
-def test_an_advertised_address_that_cannot_be_reached_is_tried_at_growing_intervals(make, cluster, caplog):
-    """Each start from the bootstrap servers gives the same address again."""
+@pytest.fixture
+def advertised(cluster):
+    """The address that the brokers advertise cannot be reached."""
     original = cluster.metadata
 
     def metadata(request, session):
@@ -925,6 +927,11 @@ def test_an_advertised_address_that_cannot_be_reached_is_tried_at_growing_interv
 
     for broker in cluster.brokers:
         broker.on("Metadata", metadata)
+
+
+@pytest.mark.usefixtures("advertised")
+def test_an_advertised_address_that_cannot_be_reached_is_tried_at_growing_intervals(make, caplog):
+    """Each start from the bootstrap servers gives the same address again."""
     client = make(bootstrap_servers="b0")
 
     async def ask():
@@ -936,6 +943,20 @@ def test_an_advertised_address_that_cannot_be_reached_is_tried_at_growing_interv
         run(client, ask())
     assert "Starting again from the bootstrap servers" in caplog.text
     assert "broker 0 (inside:9092): Connection refused; failed 32 times in a row" in caplog.text
+
+
+@pytest.mark.usefixtures("advertised")
+def test_behind_such_an_address_the_bootstrap_server_answers_what_any_broker_can(make, cluster):
+    client = make(bootstrap_servers="b0")
+    began = client.core.loop.time()
+
+    async def ask():
+        link = await client.core.some_link(began + 60)
+        return link.host
+
+    assert [run(client, ask()) for _ in range(3)] == ["b0"] * 3
+    assert client.core.loop.time() - began < 10
+    assert run(client, client.core.request(ApiVersionsRequest(), deadline=client.core.loop.time() + 60)).api_keys
 
 
 def test_without_the_strategy_it_continues_trying(make, cluster, caplog):
