@@ -251,6 +251,7 @@ class ConsumerGroup:
 
     async def _leave(self, reason: str, deadline: float, *, commit: bool, forever: bool, patient: bool) -> None:
         last = self.offsets.to_store() if commit else {}
+        self.membership.is_leaving = True
         reached = _BrokersReachable(self.client, float("inf") if patient else _UNREACHABLE_TIMEOUT)
         try:
             await self._try(reached.during(lambda: self._quiesce(last, deadline)), deadline, "the last commit")
@@ -266,7 +267,10 @@ class ConsumerGroup:
             finally:
                 self._seen_version = -1
                 leave = self.membership.close if forever else self.membership.leave
-                await self._try(reached.during(lambda: leave(reason, deadline)), deadline, "leaving the group")
+                try:
+                    await self._try(reached.during(lambda: leave(reason, deadline)), deadline, "leaving the group")
+                finally:
+                    self.membership.is_leaving = False
 
     async def _quiesce(self, last: Offsets, deadline: float) -> None:
         """Stop joining, wait for the commits under way, and commit the consumed offsets."""

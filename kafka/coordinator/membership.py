@@ -108,6 +108,8 @@ class Membership:
         """Why its last membership has ended, in words."""
         self.error: KafkaError | None = None
         """For the application to raise, once."""
+        self.is_leaving = False
+        """Whether the application leaves the group: a poll() of another task joins when that has ended."""
         self._leaving: Task[object] | None = None
         self.rejoin = Event()
         """Set when it must join, or with KIP-848 send a heartbeat."""
@@ -264,7 +266,7 @@ class Membership:
         self.notify_application()
 
     def _polled_again(self) -> None:
-        if self.state in {MemberState.LEFT, MemberState.FAILED} and self.error is None:
+        if self.state in {MemberState.LEFT, MemberState.FAILED} and self.error is None and not self.is_leaving:
             self.move(MemberEvent.POLLED)
             self.join_again("poll() was called again")
             if self._running is None or self._running.is_done:

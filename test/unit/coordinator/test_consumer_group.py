@@ -128,6 +128,30 @@ def test_unsubscribing_leaves_and_a_subscription_joins_again(cluster: Cluster, m
     assert consumer.assignment() == {T0, T1}
 
 
+def test_a_member_that_was_too_slow_does_not_join_while_its_consumer_unsubscribes(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    """In asyncio another task may call a method that polls; what it would join is left at once."""
+    consumer = make(group_id="g", max_poll_interval_ms=5000, session_timeout_ms=4000, heartbeat_interval_ms=1000)
+    seen = []
+
+    class Polls(Listener):
+        def on_partitions_lost(self, lost: Any) -> None:
+            member(consumer).polled()
+            consumer.topics()  # the loop runs meanwhile
+            seen.append(member(consumer).state.name)
+
+    consumer.subscribe(["t"], listener=Polls())
+    while not consumer.assignment():
+        consumer.poll(timeout_ms=500)
+    rest(consumer, 20)
+    consumer.unsubscribe()
+    assert seen == ["LEFT"]
+    consumer.subscribe(["t"])
+    while not consumer.assignment():
+        consumer.poll(timeout_ms=500)
+
+
 def test_a_group_that_was_left_does_not_take_an_assignment(cluster: Cluster, make: MakeConsumer) -> None:
     consumer = make("t", group_id="g")
     consumer.poll(timeout_ms=1000)
