@@ -76,20 +76,23 @@ class ProducerMetrics(SensorGroup):
         self._batches = self._batch_records = 0
         self._queue_seconds = 0.0
         self._first_attempts = Journal(sizes, queued, compression)
-        self.requests = Journal(records, throttle)
-        """Of requests that have ended: how many records they had, and the throttle time."""
+        self._requests = Journal(records)
+        self.throttle_times = Journal(throttle)
 
     def sent(self, batches: Iterable[ProducerBatch], now: float) -> None:
-        """Count the batches of a request that is sent now."""
+        """Count a request that is sent now, and its batches: one that hangs has been sent."""
+        records = 0
         for batch in batches:
             sealed = batch.sealed
             assert sealed is not None
+            records += sealed.count
             if batch.attempts == 1:
                 queued = now - batch.created
                 self._batches += 1
                 self._batch_records += sealed.count
                 self._queue_seconds += queued
                 self._first_attempts.add(sealed.size, queued * 1000, sealed.size / max(1, sealed.uncompressed_size))
+        self._requests.add(records)
 
     def failed(self, batch: ProducerBatch, error: BaseException) -> None:
         """Count the records of a batch that was given up."""

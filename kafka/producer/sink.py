@@ -240,8 +240,7 @@ class Sink:
         """Handle the outcome of a request: a reply, an error, or None where none is sent (acks=0)."""
         self.in_flight -= 1
         if self._sender.metrics is not None:  # first: a call that waits for a record may read them next
-            records = sum([batch.sealed.count for batch in batches if batch.sealed is not None])
-            self._sender.metrics.requests.add(records, getattr(reply, "throttle_time_ms", 0))
+            self._sender.metrics.throttle_times.add(getattr(reply, "throttle_time_ms", 0))
         if type(reply) is Written:
             name = reply.topic if isinstance(reply.topic, str) else names.get(reply.topic)
             for batch in batches:

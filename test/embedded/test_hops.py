@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 # Before 3.12 the program follows the main thread alone, and either thread may take the answer to a record.
-@pytest.mark.parametrize(("way", "passed"), [("send", "Sender.wait_for"), ("poll", "Fetcher._answered")])
+@pytest.mark.parametrize(("way", "passed"), [("send", "Sender.wait_for"), ("poll", "FetchCollector.take")])
 def test_the_program_counts_a_record_s_way(way: str, passed: str) -> None:
     command = [sys.executable, "tools/hops.py", way, "--list"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
