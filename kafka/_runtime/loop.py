@@ -169,7 +169,8 @@ class Loop:
         task = self.spawn(coro, name)
 
         def report(error: BaseException) -> None:
-            if not task._cancel_asked:  # noqa: SLF001 - a cancelled task has not failed
+            # A task that was cancelled has not failed, nor one that began while the loop ended, and ended with it.
+            if not task._cancel_asked and not self.closed:  # noqa: SLF001
                 log.error("%s failed: %s", task.name, error, exc_info=error)
 
         task.add_errback(report)

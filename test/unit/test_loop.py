@@ -1790,3 +1790,24 @@ def test_the_error_of_a_generator_is_that_of_its_task():
     with pytest.raises(ValueError, match="the third"):
         loop.run_until(task)
     loop.close()
+
+
+def test_a_task_that_began_while_the_loop_ended_has_not_failed(caplog):
+    """It ends with the loop, without a word: in asyncio another task of the program may still begin something."""
+    loop = Loop()
+    begun = []
+
+    async def late():
+        await loop.sleep(60)
+
+    async def first():
+        try:
+            await loop.sleep(60)
+        finally:
+            begun.append(loop.spawn_logged(late(), "late"))
+
+    loop.spawn_logged(first(), "first")
+    loop.turn(0)
+    loop.close(grace=0.01)
+    assert isinstance(begun[0].exception, ClientClosedError)
+    assert not caplog.records
