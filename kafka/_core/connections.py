@@ -184,11 +184,7 @@ class Connections:
             if soonest >= deadline:
                 raise self.no_brokers_error("No broker can be reached")
             self._look_again.clear()
-            timer = self.loop.call_at(soonest, self._look_again.set)
-            try:
-                await self._look_again.wait()
-            finally:
-                timer.cancel()
+            await self._look_again.wait_until(self.loop, soonest)
 
     async def some_link(self, deadline: float) -> Connection:
         """Wait for a connection to any broker, and return it; another broker replaces one that is slow to connect."""

@@ -258,11 +258,7 @@ class MetadataUpdater:
             wait = self._metadata.due_in()
             if wait > 0:
                 self._wanted.clear()
-                timer = self._loop.call_later(wait, self._wanted.set)
-                try:
-                    await self._wanted.wait()
-                finally:
-                    timer.cancel()
+                await self._wanted.wait_until(self._loop, self._loop.time() + wait)
             else:
                 await self._update()
                 self._maybe_start_over()

@@ -414,6 +414,14 @@ class Event:
             if not waiter.is_done:  # cancelled: leave nothing behind in a long-lived event
                 self._waiters.remove(waiter)
 
+    async def wait_until(self, loop: Scheduler, when: float) -> None:
+        """Wait until the flag is up; at `when`, as the loop counts, it is set."""
+        timer = loop.call_at(when, self.set)
+        try:
+            await self.wait()
+        finally:
+            timer.cancel()
+
 
 class Wakeup:
     """How a call waits for the loop to bring something, and is woken for other reasons.

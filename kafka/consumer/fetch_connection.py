@@ -106,7 +106,7 @@ class Owner(Protocol):
         """Take a response: yields where other work may come first, and calls `end` at its end."""
 
     def look_again(self) -> None:
-        """No partition was left to ask for."""
+        """Choose again what to fetch: no partition was left to ask for."""
 
     def connection_failed(self, connection: FetchConnection, error: KafkaError) -> None:
         """A request failed."""

@@ -134,11 +134,7 @@ class ConsumerGroupMember:
                 await self._prepare_to_join()
             await self._beat()
             self._coordinator.waiting_for = None
-            timer = self._loop.call_later(self._interval, membership.rejoin.set)
-            try:
-                await membership.rejoin.wait()
-            finally:
-                timer.cancel()
+            await membership.rejoin.wait_until(self._loop, self._loop.time() + self._interval)
 
     async def _prepare_to_join(self) -> None:
         membership = self._membership

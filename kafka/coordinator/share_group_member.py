@@ -143,11 +143,7 @@ class ShareGroupMember:
             self._changed.clear()
             await self._beat()
             self.coordinator.waiting_for = None
-            timer = self.loop.call_later(self._interval, self._changed.set)
-            try:
-                await self._changed.wait()
-            finally:
-                timer.cancel()
+            await self._changed.wait_until(self.loop, self.loop.time() + self._interval)
         self.coordinator.log.warning(
             "this member leaves the group because poll() was not called for %g s (max_poll_interval_ms); the "
             "last one returned %d records. Return fewer records from each poll() (max_poll_records), or raise "
